@@ -136,8 +136,10 @@ def plain_table(head: Sequence[str], body: Sequence[Sequence[str]], width: int =
 
 
 @contextlib.contextmanager
-def progress(enabled: bool = True) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress bar a weighting on standard error, fed by ``callback(name, done, total)``; None if not enabled."""
+def progress(enabled: bool = True) -> Iterator[Callable[..., None] | None]:
+    """A progress bar a weighting on standard error, fed by ``callback(name, done, total, note="")``, the note shown
+    after the name; None if not enabled.
+    """
     if not enabled:
         yield None
         return
@@ -146,10 +148,10 @@ def progress(enabled: bool = True) -> Iterator[Callable[[str, int, int], None] |
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def callback(name: str, done: int, total: int) -> None:
+        def callback(name: str, done: int, total: int, note: str = "") -> None:
             if name not in tasks:
                 tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done, total=total)
+            bars.update(tasks[name], description=f"{name} {note}".rstrip(), completed=done, total=total)
 
         yield callback
 

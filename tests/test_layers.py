@@ -53,6 +53,7 @@ HEAVY = {
     "cvxpy": "fedbounds/evidence",
     "matplotlib": "fedbounds/plots.py",
     "torch": "fedbounds/vision",
+    "pooch": "fedbounds/vision/images.py",
     "numba": "fedbounds/engine",
     "sklearn": "fedbounds/problems/data.py",
     "joblib": "fedbounds/sweep.py",

@@ -41,7 +41,7 @@ def label_distance(labels: np.ndarray, parts) -> float:
 @given(
     labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
     share=st.floats(0, 1),
-    text=st.sampled_from(["iid", "shards", "dirichlet", "quantity", "power"]),
+    text=st.sampled_from(["iid", "stratified", "shards", "dealt", "dirichlet", "quantity", "power"]),
     dial=st.floats(-6, 6),
     seed=st.integers(0, 2**32 - 1),
     classification=st.booleans(),
@@ -49,9 +49,16 @@ def label_distance(labels: np.ndarray, parts) -> float:
 def test_every_partition_is_a_partition(labels, share, text, dial, seed, classification):
     n = len(labels)
     clients = 1 + int(share * (n - 1))
-    value = {"iid": "", "shards": f":{max(1, n // clients)}", "power": f":{abs(dial)}"}.get(text, f":{10**dial}")
+    size, power = max(1, n // clients), abs(dial)
+    special = {
+        "iid": "iid",
+        "stratified": f"stratified:{power}",
+        "shards": f"shards:{size}",
+        "dealt": f"shards:{size},unbalanced",
+        "power": f"power:{power}",
+    }
     data = dataset(np.array(labels) * (1 if classification else 0.5), classification)
-    spec = partition.parse(text + value)
+    spec = partition.parse(special.get(text, f"{text}:{10**dial}"))
     parts = partition.apply(spec, data, clients, rng(seed))
     assert_partition(parts, n, clients)
     assert sum(len(x) for x in split(data, parts).targets) == n
@@ -110,6 +117,70 @@ def test_uneven_shards():
 def test_shards_break_ties_at_random():
     first, second = (partition.shards(np.zeros(40, dtype=int), 2, 20, rng(seed)) for seed in (0, 1))
     assert not np.array_equal(first[0], second[0])
+
+
+def test_unbalanced_shards_stay_whole():
+    labels = rng(3).permutation(np.repeat(np.arange(10), 100))
+    parts = partition.shards(labels, 4, 100, rng(4), unbalanced=True)  # a shard is a label here
+    assert_partition(parts, 1000, 4)
+    assert all(len(part) == 100 * len(np.unique(labels[part])) for part in parts)
+    uneven = [-(-len(part) // 60) for part in partition.shards(labels, 5, 60, rng(4), unbalanced=True)]
+    even = [-(-len(part) // 60) for part in partition.shards(labels, 5, 60, rng(4))]
+    assert sorted(even) == [3, 3, 3, 4, 4]  # 17 shards in turn
+    assert sum(uneven) == 17 and sorted(uneven) != sorted(even)
+
+
+def test_unbalanced_shards_go_to_a_uniform_client_each_after_one_for_everyone():
+    # 30 shards, 6 clients: 1 + Binomial(24, 1/6) shards each.
+    labels, draws = np.repeat(np.arange(10), 30), 400
+    held = np.array(
+        [[len(part) / 10 for part in partition.shards(labels, 6, 10, rng(k), unbalanced=True)] for k in range(draws)]
+    )
+    assert held.min() == 1 and np.all(held.sum(axis=1) == 30)
+    variance = 24 * (1 / 6) * (5 / 6)
+    # 400 draws: five standard errors of a mean.
+    assert np.all(np.abs(held.mean(axis=0) - 5) < 5 * np.sqrt(variance / draws))
+    assert abs(held.var() / variance - 1) < 0.15
+    exact = partition.shards(labels, 30, 10, rng(), unbalanced=True)
+    assert [len(part) for part in exact] == [10] * 30
+
+
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
+    share=st.floats(0, 1),
+    power=st.floats(0, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_stratified_clients_are_within_one_of_the_whole(labels, share, power, seed):
+    labels, n = np.array(labels), len(labels)
+    clients = 1 + int(share * (n - 1))
+    parts = partition.stratified(labels, clients, rng(seed), power)
+    assert_partition(parts, n, clients)
+    known, available = np.unique(labels, return_counts=True)
+    held = np.array([[np.sum(labels[part] == k) for k in known] for part in parts])
+    sizes = held.sum(axis=1)
+    # In integers: |held n - n_i m_k| < n says within one of proportionality, with no rounding.
+    assert np.all(np.abs(held * n - sizes[:, None] * available) < n)
+    assert sizes.tolist() == [len(part) for part in partition.power_law(n, clients, power, rng())]
+
+
+def test_stratified_is_exact_where_it_can_be_and_random_within_a_label():
+    labels = rng(3).permutation(DIGITS)
+    first, second = (partition.stratified(labels, 20, rng(seed)) for seed in (0, 1))
+    for parts in (first, second):
+        assert all(np.bincount(labels[part]).tolist() == [3] * 10 for part in parts)
+    assert not np.array_equal(first[0], second[0])
+    large = partition.apply(partition.parse("stratified:2"), dataset(labels), 4, rng())
+    assert len(large[0]) > 3 * len(large[1]) and label_distance(labels, large) < 0.05
+
+
+def test_the_rounding_prefers_no_client():
+    # Two labels of one sample, four clients of one of four samples: client 0 must not always get the rare label.
+    labels = np.array([0, 1, 1, 1])
+    owners = [
+        next(i for i, part in enumerate(partition.stratified(labels, 4, rng(k))) if 0 in part) for k in range(80)
+    ]
+    assert np.all(np.bincount(owners, minlength=4) > 5)
 
 
 def test_dirichlet_skews_the_labels():
@@ -202,6 +273,9 @@ def test_real_targets_are_binned_by_quantile():
 def test_parse_the_command_line(tmp_path):
     assert partition.parse("iid") == partition.Spec("iid", "iid")
     assert partition.parse("shards:60").value == 60
+    assert partition.parse("shards:60").dealing == "" and partition.parse("shards:60,even").dealing == "even"
+    assert partition.parse("shards:60,unbalanced").dealing == "unbalanced"
+    assert partition.parse("stratified").value == 0 and partition.parse("stratified:1.5").value == 1.5
     assert partition.parse("dirichlet:0.3").value == 0.3
     path = tmp_path / "table.json"
     path.write_text(json.dumps([[1, 0], [0, 2]]))
@@ -219,6 +293,15 @@ def test_parse_the_command_line(tmp_path):
         ("dirichlte:0.3", "did you mean 'dirichlet"),
         ("iid:3", "has the form iid, but received 'iid:3'"),
         ("shards", "has the form shards:SIZE"),
+        (
+            "shards:60,lopsided",
+            "form shards:SIZE or shards:SIZE,even or shards:SIZE,unbalanced, but received 'shards:60,l",
+        ),
+        ("shards:60,", "has the form shards:SIZE"),
+        ("power:1,even", "has the form power:EXPONENT"),
+        ("stratfied", "did you mean 'stratified'"),
+        ("shard:60", "did you mean 'shards:SIZE'"),
+        ("stratified:lots", "stratified:EXPONENT needs a number"),
         ("shards:6.5", "SIZE needs a whole number, but received '6.5'"),
         ("dirichlet:lots", "CONCENTRATION needs a number"),
         ("hand:nowhere.json", "needs a readable file"),
@@ -237,7 +320,9 @@ def test_hand_files_that_hold_no_table(tmp_path, content):
         partition.parse(f"hand:{path}")
 
 
-@pytest.mark.parametrize("text", ["iid", "shards:1", "dirichlet:1", "quantity:1", "power:1"])
+@pytest.mark.parametrize(
+    "text", ["iid", "stratified", "shards:1", "shards:1,unbalanced", "dirichlet:1", "quantity:1", "power:1"]
+)
 def test_too_many_or_no_clients(text):
     data = dataset(np.array([0, 1, 0]))
     with pytest.raises(InputError, match="3 samples must give every client a sample, but received 4 clients"):
@@ -252,7 +337,7 @@ def test_concentrations_out_of_range(text):
         partition.apply(partition.parse(text), dataset(np.array([0, 1])), 2, rng())
 
 
-@pytest.mark.parametrize("text", ["power:-1", "power:nan", "power:1e9"])
+@pytest.mark.parametrize("text", ["power:-1", "power:nan", "power:1e9", "stratified:-1"])
 def test_powers_out_of_range(text):
     with pytest.raises(InputError, match="power of the sizes must lie in"):
         partition.apply(partition.parse(text), dataset(np.array([0, 1])), 2, rng())

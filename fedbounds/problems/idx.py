@@ -35,10 +35,19 @@ KNOWN_SHA256: Mapping[str, str] = MappingProxyType(
 )
 
 
-def verify(path: str | Path) -> str | None:
-    """Name of the published file that ``path`` (raw or gzip) holds by SHA-256 of its content, else None."""
-    digest = hashlib.sha256(_content(Path(path))).hexdigest()
-    return next((name for name, known in KNOWN_SHA256.items() if known == digest), None)
+def verify(path: str | Path, known: Mapping[str, str] | None = None) -> str | None:
+    """Name of the published file that ``path`` (raw or gzip) holds by SHA-256 of its content, else None.
+
+    ``known`` maps names as ``mnist/train-images-idx3-ubyte`` to digests; KNOWN_SHA256 unless given.
+    """
+    return identify(_content(Path(path)), known)
+
+
+def identify(content: bytes, known: Mapping[str, str] | None = None) -> str | None:
+    """As ``verify``, of uncompressed bytes."""
+    digest = hashlib.sha256(content).hexdigest()
+    table = KNOWN_SHA256 if known is None else known
+    return next((name for name, published in table.items() if published == digest), None)
 
 
 def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
@@ -73,26 +82,35 @@ def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
 
 
 def read_folder(
-    folder: str | Path, part: str = "train", *, checksum: bool = False
+    folder: str | Path,
+    part: str = "train",
+    *,
+    checksum: bool | str = False,
+    known: Mapping[str, str] | None = None,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (n, rows, columns) and labels (n,) of the ``train``, ``test`` or ``all`` files in ``folder``."""
+    """Images (n, rows, columns) and labels (n,) of the ``train``, ``test`` or ``all`` files in ``folder``.
+
+    ``checksum`` demands the content of a data set in ``known`` (KNOWN_SHA256 unless given), or that of the named one.
+    """
     if part not in PARTS:
         raise reject(f"part must be one of {', '.join(PARTS)}", repr(part), "choose one of these")
     folder = Path(folder)
     if not folder.is_dir():
         raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
     stems = ("train", "t10k") if part == "all" else (_STEMS[part],)
-    pairs = [_read_pair(folder, stem, checksum) for stem in stems]
+    pairs = [_read_pair(folder, stem, checksum, known) for stem in stems]
     shapes = {images.shape[1:] for images, _ in pairs}
     if len(shapes) > 1:
         raise reject("training and test images must have one size", str(sorted(shapes)), "do not mix data sets")
     return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
 
 
-def _read_pair(folder: Path, stem: str, checksum: bool) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _read_pair(
+    folder: Path, stem: str, checksum: bool | str, known: Mapping[str, str] | None
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     image_path, label_path = _find(folder, f"{stem}-images-idx3-ubyte"), _find(folder, f"{stem}-labels-idx1-ubyte")
     if checksum:
-        _check_published(image_path, label_path)
+        _check_published(image_path, label_path, checksum if isinstance(checksum, str) else "", known)
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if len(images) != len(labels):
         raise reject(
@@ -113,18 +131,22 @@ def _find(folder: Path, name: str) -> Path:
     raise reject(f"{folder} must contain {name} or {name}.gz", found, "put the four IDX files there")
 
 
-def _check_published(images: Path, labels: Path) -> None:
-    known = verify(images), verify(labels)
-    for path, name in zip((images, labels), known, strict=True):
+def _check_published(images: Path, labels: Path, dataset: str, known: Mapping[str, str] | None) -> None:
+    found = verify(images, known), verify(labels, known)
+    for path, name in zip((images, labels), found, strict=True):
         stem = path.name.removesuffix(".gz").replace(".idx", "-idx")
-        if name is None or name.split("/")[1] != stem:
+        own, _, published = (name or "").partition("/")
+        if published != stem or (dataset and own != dataset):
+            another = own and own != (dataset or own)
             raise reject(
-                f"{path} must have the published content of MNIST or Fashion-MNIST (SHA-256)",
+                f"{path} must have the published content of {dataset or 'MNIST or Fashion-MNIST'} (SHA-256)",
                 f"the content of {name}" if name else "unknown content",
-                "download it again, or load it without the checksum",
+                f"give the folder of {dataset}, or name {own} as the data"
+                if another
+                else "download it again, or load it without the checksum",
             )
-    if len({str(name).split("/")[0] for name in known}) > 1:
-        raise reject("images and labels must belong to one data set", f"{known[0]} with {known[1]}", "sort the files")
+    if len({str(name).split("/")[0] for name in found}) > 1:
+        raise reject("images and labels must belong to one data set", f"{found[0]} with {found[1]}", "sort the files")
 
 
 def _content(path: Path) -> bytes:
@@ -134,6 +156,11 @@ def _content(path: Path) -> bytes:
         raise reject(
             f"{path} must be a readable file", error.strerror or "an input error", "check the path"
         ) from error
+    return unpack(content, path)
+
+
+def unpack(content: bytes, path: Path) -> bytes:
+    """``content`` without its gzip wrapper, if it has one; ``path`` is what an error names."""
     if not content.startswith(GZIP_MAGIC):
         return content
     try:

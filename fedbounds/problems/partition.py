@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
-from fedbounds.problem import Array, Indices
+from fedbounds.problem import Indices
 from fedbounds.problems.dataset import Dataset
+from fedbounds.problems.shares import apportion, power_shares, proportional
 
 Parts = tuple[Indices, ...]
 
@@ -25,8 +26,8 @@ Parts = tuple[Indices, ...]
 QUANTILE_BINS = 10
 # Dirichlet proportions overflow or lose all meaning beyond these; both ends are already extreme.
 CONCENTRATION_RANGE = (1e-6, 1e6)
-# 1000 clients at this power still have a positive smallest share (1e-300).
-MAX_POWER = 100.0
+# How shards reach the clients: in turn (the default), or each to a random client once everyone has one.
+DEALINGS = ("even", "unbalanced")
 
 
 def iid(n: int, clients: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> Parts:
@@ -41,11 +42,27 @@ def iid(n: int, clients: int, rng: np.random.Generator, sizes: Sequence[int] | N
     return _tidy(np.split(rng.permutation(n), np.cumsum(counts)[:-1]))
 
 
-def shards(labels: NDArray, clients: int, shard_size: int, rng: np.random.Generator) -> Parts:
+def stratified(labels: NDArray, clients: int, rng: np.random.Generator, power: float = 0.0) -> Parts:
+    """Every client has the label shares of the whole: |c_ik - n_i m_k / n| < 1 for m_k samples of label k.
+
+    The sizes n_i are as in ``power_law``, at power 0 equal to within one; which of a label's samples is random.
+    Source: the paper's IID framework, "an identical label distribution over the clients".
+    """
+    labels = np.asarray(labels)
+    _check_clients(clients, len(labels))
+    sizes = apportion(len(labels), power_shares(clients, power))
+    return by_hand(labels, proportional(sizes, np.unique(labels, return_counts=True)[1], rng), rng)
+
+
+def shards(
+    labels: NDArray, clients: int, shard_size: int, rng: np.random.Generator, unbalanced: bool = False
+) -> Parts:
     """Sort by label (ties at random), cut into shards of ``shard_size``, deal them at random in turn.
 
     The last shard holds what remains, and where the number of shards is not a multiple of ``clients`` some
     clients hold one more. Source: McMahan et al. (2017), section 3, there with two shards a client.
+    ``unbalanced`` gives every client one shard and each of the others to a client drawn uniformly: our reading
+    of the paper's non-IID framework ("unbalanced", and "each client has at least one shard").
     """
     n = len(labels)
     _check_clients(clients, n)
@@ -62,7 +79,10 @@ def shards(labels: NDArray, clients: int, shard_size: int, rng: np.random.Genera
     order = order[np.argsort(np.asarray(labels)[order], kind="stable")]
     pieces = np.split(order, np.arange(shard_size, n, shard_size))
     dealt = rng.permutation(count)
-    return _tidy([np.concatenate([pieces[k] for k in dealt[i::clients]]) for i in range(clients)])
+    owner = np.arange(count) % clients
+    if unbalanced:
+        owner[clients:] = rng.integers(clients, size=count - clients)
+    return _tidy([np.concatenate([pieces[k] for k in dealt[owner == i]]) for i in range(clients)])
 
 
 def dirichlet(
@@ -103,14 +123,6 @@ def power_law(n: int, clients: int, power: float, rng: np.random.Generator) -> P
     return iid(n, clients, rng, apportion(n, power_shares(clients, power)).tolist())
 
 
-def power_shares(clients: int, power: float) -> Array:
-    """Shares (clients,) proportional to i^(-power), i = 1..clients, 0 <= power <= MAX_POWER."""
-    if not 0 <= power <= MAX_POWER:
-        raise reject(f"the power of the sizes must lie in [0, {MAX_POWER:g}]", str(power), "give for example 1.5")
-    share = np.arange(1, clients + 1, dtype=float) ** -power
-    return share / share.sum()
-
-
 def by_hand(labels: NDArray, table: ArrayLike, rng: np.random.Generator) -> Parts:
     """Client i holds ``table[i, k]`` random samples of the k-th sorted label; the others stay out."""
     labels = np.asarray(labels)
@@ -147,15 +159,6 @@ def identical(n: int, clients: int) -> Parts:
     return tuple(np.arange(n) for _ in range(clients))
 
 
-def apportion(n: int, share: Array) -> Indices:
-    """n whole samples by largest remainder: one for each client first, the others by ``share`` (sums to 1)."""
-    exact = (n - len(share)) * np.asarray(share, dtype=float)
-    counts = np.floor(exact).astype(np.int64)
-    missing = n - len(share) - int(counts.sum())  # between 0 and len(share): floors lose less than 1 each
-    counts[np.argsort(counts - exact, kind="stable")[:missing]] += 1
-    return counts + 1
-
-
 def label_bins(dataset: Dataset) -> NDArray:
     """The labels a partition acts on (n,): classes, or for real targets the index of their quantile bin.
 
@@ -169,64 +172,76 @@ def label_bins(dataset: Dataset) -> NDArray:
 
 @dataclass(frozen=True)
 class Spec:
-    """A partition by name, with its parameter (or the table of ``hand``), and the text it came from."""
+    """A partition by name, its parameter (or the table of ``hand``), the text it came from, how shards are dealt."""
 
     kind: str
     text: str
     value: float = 0.0
     table: tuple[tuple[int, ...], ...] = ()
+    dealing: str = ""
 
 
-_Maker = Callable[[Spec, Dataset, int, np.random.Generator], Parts]
+_Maker = Callable[[Spec, NDArray, int, np.random.Generator], Parts]
 _MAKERS: dict[str, _Maker] = {
-    "iid": lambda s, data, clients, rng: iid(len(data.targets), clients, rng),
-    "identical": lambda s, data, clients, rng: identical(len(data.targets), clients),
-    "shards": lambda s, data, clients, rng: shards(label_bins(data), clients, int(s.value), rng),
-    "dirichlet": lambda s, data, clients, rng: dirichlet(label_bins(data), clients, s.value, rng),
-    "quantity": lambda s, data, clients, rng: quantity(len(data.targets), clients, s.value, rng),
-    "power": lambda s, data, clients, rng: power_law(len(data.targets), clients, s.value, rng),
-    "hand": lambda s, data, clients, rng: by_hand(label_bins(data), s.table, rng),
+    "iid": lambda s, labels, clients, rng: iid(len(labels), clients, rng),
+    "stratified": lambda s, labels, clients, rng: stratified(labels, clients, rng, s.value),
+    "identical": lambda s, labels, clients, rng: identical(len(labels), clients),
+    "shards": lambda s, labels, clients, rng: shards(labels, clients, int(s.value), rng, s.dealing == "unbalanced"),
+    "dirichlet": lambda s, labels, clients, rng: dirichlet(labels, clients, s.value, rng),
+    "quantity": lambda s, labels, clients, rng: quantity(len(labels), clients, s.value, rng),
+    "power": lambda s, labels, clients, rng: power_law(len(labels), clients, s.value, rng),
+    "hand": lambda s, labels, clients, rng: by_hand(labels, s.table, rng),
 }
-# What each name takes after its colon, as the error message shows it.
+# How each name is written, as the error message shows it.
 _FORMS = {
-    "iid": "iid",
-    "identical": "identical",
-    "shards": "shards:SIZE",
-    "dirichlet": "dirichlet:CONCENTRATION",
-    "quantity": "quantity:CONCENTRATION",
-    "power": "power:EXPONENT",
-    "hand": "hand:FILE.json",
+    "iid": ("iid",),
+    "stratified": ("stratified", "stratified:EXPONENT"),
+    "identical": ("identical",),
+    "shards": ("shards:SIZE", *(f"shards:SIZE,{dealing}" for dealing in DEALINGS)),
+    "dirichlet": ("dirichlet:CONCENTRATION",),
+    "quantity": ("quantity:CONCENTRATION",),
+    "power": ("power:EXPONENT",),
+    "hand": ("hand:FILE.json",),
 }
 
 
 def parse(text: str) -> Spec:
-    """The partition named by ``iid``, ``identical``, ``shards:60``, ``dirichlet:0.3``, ``quantity:1.5``,
+    """The partition named by ``iid``, ``stratified``, ``stratified:1.5`` (sizes as ``power:1.5``), ``identical``,
+    ``shards:60`` (or ``shards:60,even``), ``shards:60,unbalanced``, ``dirichlet:0.3``, ``quantity:1.5``,
     ``power:1.5`` or ``hand:FILE.json`` (a list with one list of counts a client, one count a sorted label).
     """
     kind, colon, rest = text.partition(":")
     if kind not in _MAKERS:
-        raise nearest("partition", kind, _FORMS.values())
-    if bool(colon) != (":" in _FORMS[kind]):
-        raise reject(f"partition {kind!r} has the form {_FORMS[kind]}", repr(text), "write it so")
+        raise nearest("partition", kind, [form for forms in _FORMS.values() for form in forms])
+    if kind == "hand" and colon:
+        return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
+    rest, comma, dealing = rest.partition(",")
+    known = bool(colon) in {":" in form for form in _FORMS[kind]}
+    if not known or (comma and (kind != "shards" or dealing not in DEALINGS)):
+        raise reject(f"partition {kind!r} has the form {' or '.join(_FORMS[kind])}", repr(text), "write it so")
     if not colon:
         return Spec(kind, text)
-    if kind == "hand":
-        return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
     try:
         value = int(rest) if kind == "shards" else float(rest)
     except ValueError:
         number = "a whole number" if kind == "shards" else "a number"
-        raise reject(f"{_FORMS[kind]} needs {number}", repr(rest), f"for example {kind}:60") from None
-    return Spec(kind, text, value)
+        form = next(form for form in _FORMS[kind] if ":" in form)
+        raise reject(f"{form} needs {number}", repr(rest), f"for example {kind}:60") from None
+    return Spec(kind, text, value, dealing=dealing)
 
 
 def apply(spec: Spec, dataset: Dataset, clients: int, rng: np.random.Generator) -> Parts:
     """The index arrays of ``spec`` on ``dataset``; real targets take part through their quantile bins."""
+    return deal(spec, label_bins(dataset), clients, rng)
+
+
+def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) -> Parts:
+    """The index arrays of ``spec`` on samples with these ``labels`` (n,)."""
     if spec.kind == "hand" and clients != len(spec.table):
         raise reject(
             f"{spec.text} describes {len(spec.table)} clients", f"{clients} clients", "make the numbers agree"
         )
-    return _MAKERS[spec.kind](spec, dataset, clients, rng)
+    return _MAKERS[spec.kind](spec, labels, clients, rng)
 
 
 def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:

@@ -1,0 +1,260 @@
+"""Image data by name: MNIST and Fashion-MNIST from IDX files or the network, and enlarged digits.
+
+What counts is the uncompressed content: its SHA-256 is compared with the published one, while the gzip wrapper,
+which every mirror may write anew, is not looked at. This is the only importer of pooch.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds import files
+from fedbounds.errors import InputError, reject
+from fedbounds.plugins import nearest
+from fedbounds.problem import Array, Indices
+from fedbounds.problems import data, idx
+
+Pixels = NDArray[np.uint8]
+# (file, bytes received, bytes in all), as ``fedbounds.console.progress`` makes it.
+Progress = Callable[[str, int, int], None]
+
+DOWNLOADS = ("mnist", "fashion-mnist")
+NAMES = (*DOWNLOADS, "digits")
+SIDE, CLASSES = 28, 10
+WHITE = 255
+# Of the 1797 digits, one in six; MNIST tests on one in seven.
+DIGITS_TEST = 300
+DIGITS_SIDE = 8
+# Tried in this order: MNIST at PyTorch's and the CVDF's mirrors, Fashion-MNIST at its authors' bucket and repository.
+MIRRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "mnist": (
+            "https://ossci-datasets.s3.amazonaws.com/mnist/",
+            "https://storage.googleapis.com/cvdf-datasets/mnist/",
+        ),
+        "fashion-mnist": (
+            "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
+            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+        ),
+    }
+)
+# Large enough that the progress bar costs nothing, small enough that it moves.
+CHUNK_BYTES = 2**16
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Training and test images (n, 28, 28) uint8 with labels (n,) int64 in 0..9.
+
+    ``checked`` says that the content has the published SHA-256 of the data set it is named after.
+    """
+
+    name: str
+    train: Pixels
+    train_labels: Indices
+    test: Pixels
+    test_labels: Indices
+    checked: bool = False
+
+    def __post_init__(self) -> None:
+        for part, labels in ((self.train, self.train_labels), (self.test, self.test_labels)):
+            if part.shape[1:] != (SIDE, SIDE) or not len(part) or labels.shape != (len(part),):
+                raise reject(
+                    f"{self.name} must hold images of {SIDE} x {SIDE} pixels, with one label each",
+                    f"images {part.shape} and labels {labels.shape}",
+                    f"give {SIDE} x {SIDE} images",
+                )
+            if labels.min() < 0 or labels.max() >= CLASSES:
+                raise reject(
+                    f"labels of {self.name} must lie in 0..{CLASSES - 1}",
+                    f"{labels.min()}..{labels.max()}",
+                    "keep ten classes",
+                )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the four arrays, so that a resumed run can tell whether its data are still the same."""
+        digest = hashlib.sha256()
+        for array in (self.train, self.train_labels, self.test, self.test_labels):
+            digest.update(repr((array.shape, array.dtype.str)).encode() + np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where data sets come from: base addresses, digests of the uncompressed files, folder of what was fetched.
+
+    ``cache`` None is the user's cache folder of this operating system.
+    """
+
+    mirrors: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: MIRRORS)
+    known: Mapping[str, str] = field(default_factory=lambda: idx.KNOWN_SHA256)
+    cache: Path | None = None
+
+
+PUBLISHED = Source()
+
+
+def load(
+    name: str,
+    data_dir: str | Path | None = None,
+    *,
+    checksum: bool = True,
+    download: bool = True,
+    progress: Progress | None = None,
+    source: Source = PUBLISHED,
+) -> Images:
+    """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
+
+    The first two are read from the four IDX files (raw or gzip) in ``data_dir``/``name`` or ``data_dir``, or with
+    no ``data_dir`` downloaded once into the cache. Their content must be the published one; ``checksum`` False
+    takes any IDX files of 28 x 28 images with labels 0..9 from ``data_dir``. ``digits`` is scikit-learn's, see
+    ``digits()``. Raises InputError for an unknown name, unreadable or other files, and a failed download.
+    """
+    if name not in NAMES:
+        raise nearest("data", name, NAMES)
+    if name == "digits":
+        if data_dir is not None:
+            raise reject(
+                "digits come with scikit-learn and need no folder",
+                str(data_dir),
+                "leave --data-dir out, or name mnist",
+            )
+        return digits()
+    if data_dir is not None:
+        folder = Path(data_dir).expanduser()
+        folder = folder / name if (folder / name).is_dir() else folder
+    elif not checksum:
+        raise reject("files without a known checksum are never downloaded", "no folder", "give --data-dir")
+    elif not download:
+        raise reject(f"{name} needs a folder where downloads are off", "none", "give --data-dir")
+    else:
+        folder = fetch(name, source, progress)
+    demanded = name if checksum and data_dir is not None else False  # what was fetched has just been checked
+    parts = [idx.read_folder(folder, part, checksum=demanded, known=source.known) for part in ("train", "test")]
+    (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
+    return Images(name, train, train_labels, test, test_labels, checked=checksum)
+
+
+def digits() -> Images:
+    """scikit-learn's 1797 digits of 8 x 8 pixels, enlarged to 28 x 28: 1497 for training, 300 for testing.
+
+    Enlarged by bilinear interpolation between the corner pixels, X -> A X A^T with A (28, 8). Every label gives the
+    test set its share to within one image: the images sorted by label (in their published order within one),
+    and of these every 1797/300-th. No random number takes part, so the split is the same everywhere.
+    """
+    table = data.load("digits")
+    small = table.features.reshape(-1, DIGITS_SIDE, DIGITS_SIDE)
+    enlarge = _interpolation(DIGITS_SIDE, SIDE)
+    pixels = np.rint(WHITE * (enlarge @ small @ enlarge.T)).astype(np.uint8)
+    order = np.argsort(table.targets, kind="stable")
+    steps = (np.arange(DIGITS_TEST) + 0.5) * len(order) / DIGITS_TEST
+    test = np.sort(order[steps.astype(np.int64)])
+    train = np.setdiff1d(order, test)
+    return Images("digits", pixels[train], table.targets[train], pixels[test], table.targets[test])
+
+
+def _interpolation(old: int, new: int) -> Array:
+    """(new, old): row i takes the old grid at i (old - 1) / (new - 1), linearly between its neighbours."""
+    place = np.linspace(0, old - 1, new)
+    return np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(old)))
+
+
+def fetch(name: str, source: Source = PUBLISHED, progress: Progress | None = None) -> Path:
+    """The folder with the four files of ``name``; those that are missing or damaged are downloaded first.
+
+    A file is received in memory and only written once its content has the known digest, so an interrupted or
+    wrong download leaves nothing behind. Raises InputError, with --data-dir as the remedy.
+    """
+    try:
+        import pooch
+    except ImportError:
+        raise _undelivered(name, "no download library", "pip install 'fedbounds[vision]', or ") from None
+    folder = (source.cache or Path(pooch.os_cache("fedbounds"))) / name
+    paths = {file: folder / f"{_stem(file)}.gz" for file in source.known if file.startswith(f"{name}/")}
+    missing = [file for file, path in paths.items() if not _holds(path, file, source.known)]
+    try:
+        if missing:
+            files.require_writable(folder)
+    except InputError:
+        raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
+    for file in missing:
+        _save(paths[file], _received(file, source, progress))
+    return folder
+
+
+def _stem(file: str) -> str:
+    return file.partition("/")[2]
+
+
+def _save(path: Path, content: bytes) -> None:
+    files.write(path, lambda stream: stream.write(content))
+
+
+def _holds(path: Path, file: str, known: Mapping[str, str]) -> bool:
+    try:
+        return idx.verify(path, known) == file
+    except InputError:  # missing or damaged: fetched anew
+        return False
+
+
+def _received(file: str, source: Source, progress: Progress | None) -> bytes:
+    """The gzip file ``file`` from the first mirror that has its content."""
+    from pooch import HTTPDownloader
+
+    wrong = []
+    for base in source.mirrors[file.partition("/")[0]]:
+        address = f"{base}{_stem(file)}.gz"
+        buffer = io.BytesIO()
+        bar = _Bar(file, progress) if progress else False
+        try:
+            HTTPDownloader(progressbar=bar, chunk_size=CHUNK_BYTES)(address, buffer, None)
+            if idx.identify(idx.unpack(buffer.getvalue(), Path(address)), source.known) == file:
+                return buffer.getvalue()
+            wrong.append(f"other content than published from {urlsplit(base).netloc}")
+        except (OSError, InputError) as error:  # every error of the network is an OSError
+            wrong.append(f"{_reason(error)} from {urlsplit(base).netloc}")
+    raise _undelivered(file, " and ".join(wrong), "try again with a network, or ")
+
+
+def _reason(error: Exception) -> str:
+    """What went wrong, in a few words: the status, or the kind of failure."""
+    if isinstance(error, InputError):
+        return "a damaged file"
+    response = getattr(error, "response", None)
+    return f"HTTP status {response.status_code}" if response is not None else f"no answer ({type(error).__name__})"
+
+
+def _undelivered(what: str, received: str, first: str = "") -> InputError:
+    return reject(
+        f"{what} could not be downloaded", received, f"{first}give the folder of the IDX files with --data-dir"
+    )
+
+
+class _Bar:
+    """What pooch calls a progress bar, as calls of a ``Progress``."""
+
+    def __init__(self, file: str, progress: Progress) -> None:
+        self.file, self.progress = file, progress
+        self.total, self.done = 0, 0
+
+    def update(self, size: int) -> None:
+        if not size:  # pooch fills up to a total that the mirror did not tell
+            return
+        # Whole chunks are reported, so the last one is cut.
+        self.done = min(self.done + size, self.total) if self.total else self.done + size
+        self.progress(self.file, self.done, max(self.total, self.done))
+
+    def reset(self) -> None:
+        self.done = 0
+
+    def close(self) -> None:
+        pass

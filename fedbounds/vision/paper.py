@@ -1,0 +1,140 @@
+"""The experiments of the paper as data: its tables, parameters and claims, each with its place in the source.
+
+Places are lines of the LaTeX source of "Tackling Computational Heterogeneity in FL: A Few Theoretical Insights".
+The paper does not say how its intervals for R_90 were made, nor from how many runs. Their ends answer both:
+with the divisor n, mean -/+ 1.96 s/sqrt(n) of n whole numbers gives every one of the six rows to all printed
+digits for n = 100 (TNIID), 38 (NIID) and 18 (IID), that is, n mean and n (s^2 + mean^2) are then whole. These
+counts are inferred here, not printed there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+FRAMEWORKS = ("TNIID", "NIID", "IID")
+WEIGHTINGS = ("FedAvg", "FedSoftMax")
+# The accuracy that R_90 waits for (line 320).
+LEVEL = 0.9
+# The normal quantile with which the printed intervals are whole-number statistics (see above).
+QUANTILE = 1.96
+# Clients coloured in the map of participation (line 409).
+MARKED = 10
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A row of the R_90 table: the ends as printed and the number of runs that they imply."""
+
+    lower: float
+    upper: float
+    runs: int
+    line: int
+
+    @property
+    def mean(self) -> float:
+        """The centre of the interval."""
+        return (self.lower + self.upper) / 2
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation (divisor n) of R_90 over the ``runs`` that the interval implies."""
+        return (self.upper - self.lower) / (2 * QUANTILE) * self.runs**0.5
+
+
+@dataclass(frozen=True)
+class Printed:
+    """A printed value and its line."""
+
+    value: Any
+    line: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim of the experiments: a key, what it says in neutral words, and the lines where it is made."""
+
+    key: str
+    says: str
+    lines: tuple[int, int]
+
+
+# Table "Results concerning convergence speed", lines 372-386.
+R_90: Mapping[tuple[str, str], Interval] = MappingProxyType(
+    {
+        ("TNIID", "FedAvg"): Interval(14.877887807248147, 15.842112192751852, 100, 378),
+        ("TNIID", "FedSoftMax"): Interval(7.855914695373678, 8.704085304626322, 100, 379),
+        ("NIID", "FedAvg"): Interval(12.726276322973177, 13.957934203342614, 38, 380),
+        ("NIID", "FedSoftMax"): Interval(9.996249956446318, 11.31953951723789, 38, 381),
+        ("IID", "FedAvg"): Interval(21.527442685457743, 24.58366842565337, 18, 382),
+        ("IID", "FedSoftMax"): Interval(21.607110478485172, 24.504000632625942, 18, 383),
+    }
+)
+# Table "Results concerning stability", lines 413-428; no interval, no number of runs.
+STABILITY: Mapping[tuple[str, str], Printed] = MappingProxyType(
+    {
+        ("TNIID", "FedAvg"): Printed(1.3686297084899968, 420),
+        ("TNIID", "FedSoftMax"): Printed(2.322656907880106, 421),
+        ("NIID", "FedAvg"): Printed(1.3404421487057407, 422),
+        ("NIID", "FedSoftMax"): Printed(1.7307167213190393, 423),
+        ("IID", "FedAvg"): Printed(2.8107170960158876, 424),
+        ("IID", "FedSoftMax"): Printed(2.7724249879251603, 425),
+    }
+)
+# Table "Parameters used in the experiments" (lines 325-342) and the two lines on the optimiser and data before it,
+# under the names that the settings of a run have. ``samples`` is the mean size of a client's data set.
+PARAMETERS: Mapping[str, Printed] = MappingProxyType(
+    {
+        "clients": Printed(50, 331),
+        "participation": Printed(1.0, 332),
+        "samples": Printed(200, 333),
+        "shard_size": Printed({"NIID": 60, "TNIID": 100}, 334),
+        "rounds": Printed(50, 336),
+        "epochs": Printed(2, 337),
+        "lr": Printed(1e-4, 338),
+        "decay": Printed(0.99, 338),
+        "batch": Printed(64, 339),
+        "optimiser": Printed("sgd", 313),
+    }
+)
+# The range of "temperature" in lines 352 and 445, which is that of 1/T: a higher one weighs losses more.
+INVERSE_TEMPERATURES = (5.0, 30.0)
+# The data set of every figure and of the R_90 table; results on Fashion-MNIST are announced, none is printed.
+DATA = "mnist"
+# How a partition is spelt here, without what follows a comma -> the paper's framework. Its IID data have identical
+# label distributions ("stratified"); plain random data ("iid") have them up to chance.
+PARTITIONS: Mapping[str, str] = MappingProxyType(
+    {"stratified": "IID", "iid": "IID", "shards:60": "NIID", "shards:100": "TNIID"}
+)
+
+STATEMENTS = (
+    Statement("final", "FedSoftMax and FedAvg end at nearly the same accuracy in every framework", (347, 347)),
+    Statement("faster", "FedSoftMax reaches 90% in fewer rounds than FedAvg when the data are not IID", (347, 349)),
+    Statement("same-iid", "with IID data the two need about as many rounds", (382, 383)),
+    Statement("more-skew", "the fewer rounds of FedSoftMax are more, the farther the data are from IID", (349, 349)),
+    Statement("temperature", "for 1/T from 5 to 30, a higher 1/T reaches 90% in fewer rounds", (352, 352)),
+    Statement("limit", "beyond that range the gain tends to a limit", (445, 445)),
+    Statement("to-p", "alpha_i almost always tends to p_i, at a rate 1/t", (394, 394)),
+    Statement("other-limit", "with very non-IID data alpha_i tends to fixed limits other than p_i", (442, 442)),
+    Statement("small-group", "FedMax(k) uses only a small group of clients throughout", (399, 399)),
+    Statement("fedmax-final", "FedMax(k) is fast at first and ends at a poorer accuracy", (399, 399)),
+    Statement("stability", "FedSoftMax is somewhat less stable than FedAvg when the data are not IID", (412, 428)),
+)
+
+
+def framework(data: str, partition: str) -> str | None:
+    """The paper's name of a partition of MNIST ("IID", "NIID", "TNIID"), or None where it has no numbers.
+
+    How shards are dealt (after a comma) and the sizes of stratified clients (after a colon) make no difference,
+    as the paper leaves both open.
+    """
+    plain = partition.partition(",")[0]
+    plain = "stratified" if plain.startswith("stratified:") else plain
+    return PARTITIONS.get(plain) if data == DATA else None
+
+
+def weighting(name: str) -> str | None:
+    """The paper's name of a weighting that its tables have: "FedAvg" or "FedSoftMax" (of unstated T), or None."""
+    return {"fedavg": "FedAvg", "fedsoftmax": "FedSoftMax"}.get(name.partition(":")[0])

@@ -1,0 +1,73 @@
+"""What one vision experiment is: every choice of the paper, and every choice that the paper leaves open."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from fedbounds.errors import reject
+from fedbounds.plugins import nearest
+
+OPTIMISERS = ("sgd", "momentum", "adam")
+NORMALISATIONS = ("unit", "standard")
+# ``flatten``: the 1600 units are the flattened maps, 64 channels of 5 x 5, which feed the output layer directly.
+# ``hidden``: a fully connected layer of 1600 units with ReLU stands between the flattened maps and the output.
+MODELS = ("flatten", "hidden")
+PRECISIONS = ("float32", "bfloat16")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One experiment. What the paper states: N = 50 clients of 200 samples on average, all present, 50 rounds of
+    E = 2 local epochs, batches of 64, steps lr 0.99^r. What it leaves open: ``model`` (flatten or hidden),
+    ``optimiser`` (sgd, momentum 0.9 or adam, with a fresh state each round), ``lr`` (the paper's 1e-4 with ``sgd``
+    hardly moves), ``normalisation`` (unit: pixels in [0, 1]; standard: then mean 0, standard deviation 1 over the
+    training images). ``stop_after``: end a run that many rounds after the test accuracy first reached ``target``.
+    """
+
+    data: str = "mnist"
+    partition: str = "shards:60,unbalanced"
+    clients: int = 50
+    samples: int = 200
+    model: str = "flatten"
+    optimiser: str = "adam"
+    lr: float = 1e-4
+    decay: float = 0.99
+    epochs: int = 2
+    batch: int = 64
+    rounds: int = 50
+    normalisation: str = "unit"
+    seed: int = 0
+    target: float = 0.9
+    stop_after: int | None = None
+    precision: str = "float32"
+    client_losses: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("clients", "samples", "epochs", "batch", "rounds"):
+            if getattr(self, name) < 1:
+                raise reject(f"{name} must be at least 1", str(getattr(self, name)), "give a positive whole number")
+        if self.seed < 0:
+            raise reject("the seed must be a whole number of at least 0", str(self.seed), "give for example 0")
+        if not 0 < self.lr < float("inf"):
+            raise reject("the learning rate must be a positive number", str(self.lr), "give for example 1e-4")
+        if not 0 < self.decay <= 1:
+            raise reject("the decay must lie in (0, 1]", str(self.decay), "the paper uses 0.99")
+        if not 0 < self.target <= 1:
+            raise reject("the target accuracy must lie in (0, 1]", str(self.target), "the paper uses 0.9")
+        if self.stop_after is not None and self.stop_after < 0:
+            raise reject("stop-after must be at least 0 rounds", str(self.stop_after), "leave it out to run them all")
+        kinds = {
+            "model": MODELS,
+            "optimiser": OPTIMISERS,
+            "normalisation": NORMALISATIONS,
+            "precision": PRECISIONS,
+        }
+        for name, known in kinds.items():
+            if getattr(self, name) not in known:
+                raise nearest(name, getattr(self, name), known)
+
+    def to_json(self) -> dict[str, Any]:
+        """Every field, for a record."""
+        return dataclasses.asdict(self)

@@ -1,0 +1,116 @@
+"""Who holds which training images: counts, shares and skew of the vision path's split, and its failures."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fedbounds.errors import InputError
+from fedbounds.vision import split
+
+# Ten labels in unequal amounts, shuffled: 1255 images.
+LABELS = np.random.default_rng(7).permutation(
+    np.repeat(np.arange(10), [80, 95, 110, 125, 140, 155, 170, 185, 100, 95])
+)
+SHARES = np.bincount(LABELS) / len(LABELS)
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def counts(parts) -> np.ndarray:
+    return np.array([np.bincount(LABELS[part], minlength=10) for part in parts])
+
+
+@given(
+    clients=st.integers(1, 30),
+    samples=st.integers(8, 40),
+    text=st.sampled_from(
+        ["iid", "stratified", "stratified:1", "shards:8", "shards:8,even", "dirichlet:0.5", "power:1"]
+    ),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_a_split_has_the_mean_size_and_the_shares_of_the_whole(clients, samples, text, seed):
+    parts = split.client_indices(LABELS, text, clients, samples, rng(seed))
+    together = np.concatenate(parts)
+    assert len(parts) == clients and all(len(part) and part.dtype == np.int64 for part in parts)
+    assert len(together) == clients * samples == len(np.unique(together))
+    assert np.all(np.abs(counts(parts).sum(axis=0) - clients * samples * SHARES) < 1)
+    again = split.client_indices(LABELS, text, clients, samples, rng(seed))
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+
+
+def test_the_subsample_is_random_and_the_whole_is_the_whole():
+    first, second = (split.subsample(LABELS, 300, rng(seed)) for seed in (0, 1))
+    assert not np.array_equal(first, second) and np.all(np.diff(first) > 0)
+    # 40 draws of 300 out of 1255 reach every image but for a chance of 1255 * 0.76^40 = 2 %.
+    assert len(np.unique(np.concatenate([split.subsample(LABELS, 300, rng(k)) for k in range(40)]))) == len(LABELS)
+    assert split.subsample(LABELS, len(LABELS), rng()).tolist() == list(range(len(LABELS)))
+
+
+def test_the_papers_iid_gives_everyone_the_same_labels():
+    held = counts(split.client_indices(LABELS, "stratified", 10, 100, rng()))
+    assert np.all(held.sum(axis=1) == 100)
+    assert np.all(np.abs(held - 100 * SHARES) < 2)  # one for the subsample, scaled down, and one for the client
+    sizes = [len(part) for part in split.client_indices(LABELS, "stratified:1", 10, 100, rng())]
+    assert sizes == sorted(sizes, reverse=True) and sizes[0] > 5 * sizes[-1] and sum(sizes) == 1000
+
+
+def test_plain_shards_are_the_papers_unbalanced_ones():
+    plain, dealt, even = (
+        split.client_indices(LABELS, text, 4, 180, rng(3))
+        for text in ("shards:60", "shards:60,unbalanced", "shards:60,even")
+    )
+    assert all(np.array_equal(a, b) for a, b in zip(plain, dealt, strict=True))
+    assert [len(part) for part in even] == [180] * 4
+    assert [len(part) for part in plain] != [180] * 4 and all(len(part) % 60 == 0 for part in plain)
+    # Labels have 46 to 106 images here, so 60 in a row touch three at most.
+    assert np.all((counts(plain) > 0).sum(axis=1) <= 3 * np.array([len(part) // 60 for part in plain]))
+
+
+def test_identical_and_hand(tmp_path):
+    parts = split.client_indices(LABELS, "identical", 4, 50, rng())
+    assert len(parts) == 4 and all(np.array_equal(part, parts[0]) for part in parts) and len(parts[0]) == 50
+    table = [[3, 0, 0, 0, 0, 0, 0, 0, 0, 9], [0, 80, 0, 0, 0, 0, 0, 0, 0, 0]]
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps(table))
+    assert counts(split.client_indices(LABELS, f"hand:{path}", 2, 1, rng())).tolist() == table
+
+
+@pytest.mark.parametrize(
+    ("text", "spelling"),
+    [
+        ("shards:60", "shards:60,unbalanced"),
+        ("shards:060", "shards:60,unbalanced"),
+        ("shards:60,even", "shards:60,even"),
+        ("shards:60,unbalanced", "shards:60,unbalanced"),
+        ("iid", "iid"),
+        ("stratified:1.5", "stratified:1.5"),
+    ],
+)
+def test_results_record_how_shards_were_dealt(text, spelling):
+    assert split.canonical(text) == spelling
+    assert split.canonical(spelling) == spelling
+
+
+@pytest.mark.parametrize(
+    ("text", "clients", "samples", "message"),
+    [
+        ("iid", 50, 200, "50 clients of 200 images on average need 10000 training images, but received a training "
+         "set of 1255: use at most 25 samples a client"),
+        ("iid", 2000, 1, "but received a training set of 1255: use at most 1255 clients"),
+        ("identical", 4, 2000, "use at most 1255 samples a client"),
+        ("shards:60", 30, 40, "1200 samples make 20 shards of 60, but received 30 clients: use at most 20"),
+        ("iid", 0, 5, "at least 1, but received 0 and 5"),
+        ("iid", 5, 0, "at least 1, but received 5 and 0"),
+        ("stratfied", 5, 10, "did you mean 'stratified'"),
+        ("shards:0", 5, 10, "shard size must be at least 1"),
+    ],
+)  # fmt: skip
+def test_splits_that_cannot_be(text, clients, samples, message):
+    with pytest.raises(InputError, match=message) as caught:
+        split.client_indices(LABELS, text, clients, samples, rng())
+    assert "\n" not in str(caught.value)
