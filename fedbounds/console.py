@@ -28,6 +28,9 @@ STYLES = {
 # Columns of the claim and of the reading, each with the space that follows it.
 CLAIM, READING = 17, 9
 FIRST = CLAIM + READING + 2
+# Columns of the bar of a run, which leaves room for its name and note, and the seconds its speed is averaged over: a
+# step of it may take a minute.
+BAR, PERIOD = 16, 1800.0
 
 
 def render_ledger(result: Mapping[str, Any], width: int, colour: bool) -> str:
@@ -136,10 +139,8 @@ def plain_table(head: Sequence[str], body: Sequence[Sequence[str]], width: int =
 
 
 @contextlib.contextmanager
-def progress(enabled: bool = True) -> Iterator[Callable[..., None] | None]:
-    """A progress bar a weighting on standard error, fed by ``callback(name, done, total, note="")``, the note shown
-    after the name; None if not enabled.
-    """
+def progress(enabled: bool = True) -> Iterator[Callable[[str, int, int], None] | None]:
+    """A progress bar a weighting on standard error, fed by ``callback(name, done, total)``; None if not enabled."""
     if not enabled:
         yield None
         return
@@ -148,10 +149,39 @@ def progress(enabled: bool = True) -> Iterator[Callable[..., None] | None]:
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
         tasks: dict[str, Any] = {}
 
-        def callback(name: str, done: int, total: int, note: str = "") -> None:
+        def callback(name: str, done: int, total: int) -> None:
             if name not in tasks:
                 tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], description=f"{name} {note}".rstrip(), completed=done, total=total)
+            bars.update(tasks[name], completed=done, total=total)
+
+        yield callback
+
+
+@contextlib.contextmanager
+def runs(count: int, enabled: bool = True) -> Iterator[Callable[[str, int, int, str], None] | None]:
+    """A bar of the run at hand above one of all ``count``, fed by ``callback(name, done, total, note)``; None if not
+    enabled. A finished run makes way for the next, so that any number of them takes two lines.
+    """
+    if not enabled:
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(BAR), TextColumn("{task.percentage:>3.0f}%"))
+    left = TimeRemainingColumn(elapsed_when_finished=True)
+    console = Console(stderr=True)
+    with Progress(*columns, left, console=console, transient=True, speed_estimate_period=PERIOD) as bars:
+        own, whole = bars.add_task("", total=None), bars.add_task(f"0 of {count} runs", total=count)
+        shares: dict[str, float] = {}
+
+        def callback(name: str, done: int, total: int, note: str) -> None:
+            fresh = name not in shares
+            shares[name] = done / total
+            if fresh:
+                bars.reset(own, completed=done)
+            if fresh and done:  # what was done before this call is no measure of its speed
+                bars.reset(whole, completed=math.fsum(shares.values()))  # type: ignore[arg-type]
+            bars.update(own, description=f"{name} {note}", completed=done, total=total)
+            finished = list(shares.values()).count(1.0)
+            bars.update(whole, description=f"{finished} of {count} runs", completed=math.fsum(shares.values()))
 
         yield callback
 

@@ -36,7 +36,7 @@ CHOICES: dict[str, tuple[Any, str]] = {
     "rounds": (int, "Communication rounds."),
     "normalisation": (click.Choice(NORMALISATIONS), "Pixels in [0, 1], or then standardised."),
     "seed": (int, "Seed of partitions, initial models and batches."),
-    "target": (float, "Accuracy whose first round is counted."),
+    "target": (float, "With --stop-after: the test accuracy to reach."),
     "stop_after": (int, "End a run this many rounds after it first reached the target."),
     "precision": (click.Choice(PRECISIONS), "Of the operands of large products; sums and models are float32."),
 }
@@ -70,13 +70,13 @@ def _machine(command: Any) -> Any:
     return command
 
 
-@vision.command()
+@vision.command(short_help="Train with every weighting and tabulate R_90 and stability.")
 @_choices
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of IDX files; else they are downloaded.")
 @click.option("--no-checksum", is_flag=True, help="Take IDX files of your own from --data-dir.")
 @click.option("--weighting", "weightings", multiple=True, help=f"Repeatable. [default: {' '.join(WEIGHTINGS)}]")
 @click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True, help="Partitions and models.")
-@click.option("--first-repetition", type=click.IntRange(0), default=0, help="Number of the first one.")
+@click.option("--first-repetition", type=click.IntRange(0), default=0, show_default=True, help="Number of the first.")
 @click.option("--client-losses", is_flag=True, help="Record F_i(w_r) also where the weighting does not need it.")
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of records and pictures.")
 @_machine
@@ -99,7 +99,7 @@ def run(
     _experiment(Settings(**given), weightings or WEIGHTINGS, numbers, out, data_dir, not no_checksum, **machine)
 
 
-@vision.command()
+@vision.command(short_help="Three weightings on enlarged digits: a minute, no data needed.")
 @click.option(
     "--out", type=click.Path(path_type=Path), default=Path("vision-demo"), show_default=True, help="Folder to write."
 )
@@ -109,7 +109,7 @@ def demo(out: Path, **flags: Any) -> None:
     _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, **_machine_flags(flags))
 
 
-@vision.command()
+@vision.command(short_help="R_90 and stability of runs, beside the paper's.")
 @click.argument("results", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", help="How to print.")
 def table(results: tuple[Path, ...], form: str) -> None:
@@ -118,6 +118,10 @@ def table(results: tuple[Path, ...], form: str) -> None:
     from fedbounds.vision import table as tables
 
     found = [record for place in results for record in runs.read(place)]
+    keys = [(record.experiment, record.weighting, record.seed, record.repetition) for record in found]
+    for record, key in zip(found, keys, strict=True):
+        if keys.count(key) > 1:
+            raise reject("RESULTS must hold every run once", f"{record.source} twice", "name each folder once")
     click.echo(tables.to_json(found) if form == "json" else tables.text(found), nl=form == "json")
 
 
@@ -139,23 +143,37 @@ def _experiment(
     compiled: bool,
     quiet: bool,
 ) -> None:
-    """Run, draw and print."""
+    """Run, draw and print. What can be refused is refused before the folder is made."""
     _require_torch()
-    import os
-
     from fedbounds import console, registry
+    from fedbounds.engine.threads import default_threads
     from fedbounds.files import require_writable
-    from fedbounds.vision import federated, images, pictures, runs, split, training
-    from fedbounds.vision import table as tables
+    from fedbounds.vision import federated, images, split, training
+    from fedbounds.weighting import name_of
 
     settings = dataclasses.replace(settings, partition=split.canonical(settings.partition))
-    rules = [registry.weighting_named(name) for name in weightings]
-    where = training.machine(device, client_batch, threads or os.cpu_count() or 1, compiled)
+    named = [registry.weighting_named(name) for name in weightings]
+    rules = list({name_of(rule): rule for rule in named}.values())  # fedmax is fedmax:1
+    where = training.machine(device, client_batch, default_threads() if threads is None else threads, compiled)
+    live = not quiet and sys.stderr.isatty()
+    with console.progress(live) as download:
+        pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
+    federated.deal(settings, pixels.train_labels, repetitions[0])
     require_writable(out)
-    with console.progress(not quiet and sys.stderr.isatty()) as bar:
-        pixels = images.load(settings.data, data_dir, checksum=checksum, progress=bar)
-        report = _reporter(bar, quiet)
-        federated.run_all(settings, pixels, rules, repetitions, out, where, report)
+    try:
+        with console.runs(len(rules) * len(repetitions), live) as bar:
+            federated.run_all(settings, pixels, rules, repetitions, out, where, _reporter(bar, quiet))
+    except KeyboardInterrupt:
+        click.echo("Every finished round is kept: the same command goes on from there.", err=True)
+        raise
+    _show(out, quiet)
+
+
+def _show(out: Path, quiet: bool) -> None:
+    """Print the table of all records in ``out`` and draw its pictures there."""
+    from fedbounds.vision import pictures, runs
+    from fedbounds.vision import table as tables
+
     found = runs.read(out)
     click.echo(tables.text(found), nl=False)
     paths = pictures.draw(found, out)
@@ -163,7 +181,9 @@ def _experiment(
         click.echo(f"Saved {len(found)} records and {len(paths)} pictures in {out}.", err=True)
 
 
-def _reporter(bar: Callable[..., None] | None, quiet: bool) -> Callable[[str, int, int, float], None] | None:
+def _reporter(
+    bar: Callable[[str, int, int, str], None] | None, quiet: bool
+) -> Callable[[str, int, int, float], None] | None:
     """The bar with the accuracy; without a terminal a line a run."""
     if quiet:
         return None

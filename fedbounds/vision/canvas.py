@@ -38,12 +38,13 @@ def head(axes: plots.Axes, title: str) -> None:
     axes.set_title(title, loc="left", fontweight="bold", parse_math=False)
 
 
-def legend(figure: plots.Figure, axes: Sequence[plots.Axes], columns: int = 4) -> None:
+def legend(figure: plots.Figure, axes: Sequence[plots.Axes]) -> None:
     """One legend with each label once, below all panels."""
     entries: dict[str, Any] = {}
     for panel in axes:
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             entries.setdefault(label, handle)
+    columns = 3 if figure.get_figwidth() <= NARROWEST else 4
     figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, handlelength=3.4)
 
 
@@ -90,8 +91,9 @@ def by_partition(runs: Sequence[Run]) -> dict[str, list[Run]]:
     return {key[1]: found[key] for key in sorted(found)}
 
 
-def repetitions(runs: Sequence[Run]) -> str:
-    """``5 repetitions``, ``1 repetition`` or ``3 to 5 repetitions``."""
+def averaged(runs: Sequence[Run]) -> str:
+    """What a line and its band are: ``mean and range of 5 repetitions``, ``1 repetition``."""
     counts = sorted({len(group) for group in experiments(runs).values()})
-    ends = f"{counts[0]}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]}"
-    return f"{ends} repetition{'' if counts == [1] else 's'}"
+    if counts == [1]:
+        return "1 repetition"
+    return f"mean and range of {counts[0] if len(counts) == 1 else f'{counts[0]} to {counts[-1]}'} repetitions"

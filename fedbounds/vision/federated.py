@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
-import json
+import hashlib
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,10 @@ import numpy as np
 import torch
 
 from fedbounds.engine.streams import HashedRound
-from fedbounds.errors import DivergedError, InputError, reject
-from fedbounds.files import read_json, write, write_json
+from fedbounds.errors import DivergedError, reject
+from fedbounds.files import read_json, write_json
 from fedbounds.problem import Array, Indices
-from fedbounds.vision import network, split, training
+from fedbounds.vision import checkpoint, network, runs, split, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.network import Params
 from fedbounds.vision.settings import Settings
@@ -26,17 +26,20 @@ from fedbounds.weighting import Weighting, check_simplex, is_constant, name_of
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1
-# Called with the run's name, the rounds done, the rounds in all, and the test accuracy.
+# A mean cross-entropy beyond this is no model any more: a uniform guess has ln 10 = 2.3.
+LARGEST_LOSS = 1e4
+# Called with the run's name, the rounds done, the rounds in all (those done, once it has ended), and the accuracy.
 Report = Callable[[str, int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A data set on a device, normalised, and the labels a partition needs."""
+    """A data set on a device, normalised, the labels a partition needs, and the fingerprint of the images."""
 
     train: Samples
     test: Samples
     labels: np.ndarray
+    fingerprint: str
 
 
 def prepare(images: Images, normalisation: str, where: Machine) -> Prepared:
@@ -49,15 +52,15 @@ def prepare(images: Images, normalisation: str, where: Machine) -> Prepared:
         pixels = (torch.from_numpy(np.array(x)).to(where.device, torch.float32) - shift) / scale
         return Samples(pixels, torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
 
-    return Prepared(
-        moved(images.train, images.train_labels), moved(images.test, images.test_labels), images.train_labels
-    )
+    with _memory_suffices(where):
+        train, test = moved(images.train, images.train_labels), moved(images.test, images.test_labels)
+    return Prepared(train, test, images.train_labels, images.fingerprint())
 
 
-def file_name(weighting: str, repetition: int) -> str:
-    """``run-fedsoftmax-0.2-003.json``."""
-    slug = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in weighting)
-    return f"run-{slug}-{repetition:03d}.json"
+def deal(settings: Settings, labels: np.ndarray, repetition: int) -> tuple[Indices, ...]:
+    """The clients' training images (see ``split.client_indices``) in one repetition, the same for every weighting."""
+    rng = np.random.default_rng([settings.seed, repetition, PARTITION])
+    return split.client_indices(labels, settings.partition, settings.clients, settings.samples, rng)
 
 
 def run(
@@ -71,41 +74,52 @@ def run(
 ) -> dict[str, Any]:
     """One run, from its checkpoint if there is one: its record, also written to ``out``.
 
-    A finished run is read back. The record's keys are those of ``measures.Run``. Raises InputError where the folder
-    holds a run of other settings or the memory does not suffice, DivergedError where the model leaves the numbers.
+    A finished run is read back. The record's keys are those of ``runs.Run``. Raises InputError where the folder
+    holds a run of other settings or data or the memory does not suffice, DivergedError where the model leaves the
+    sensible numbers; its checkpoint is then deleted, since the same steps would diverge again.
     """
-    path = out / file_name(name_of(weighting), repetition)
-    identity = {"settings": settings.to_json(), "weighting": name_of(weighting), "repetition": repetition}
+    settings = replace(settings, partition=split.canonical(settings.partition))
+    name, parts = name_of(weighting), deal(settings, data.labels, repetition)
+    identity = {
+        "settings": settings.to_json(),
+        "weighting": name,
+        "repetition": repetition,
+        "images": data.fingerprint,
+        "split": hashlib.sha256(repr([part.tolist() for part in parts]).encode()).hexdigest(),
+    }
+    path = out / checkpoint.file_name(name, repetition)
     if path.is_file():
         known = read_json(path)
-        _require_same(path, {key: known.get(key) for key in identity}, identity)
+        done = runs.from_json(known, path.name).rounds
+        checkpoint.require_same(path, known, identity)
+        if report is not None:
+            report(title(name, repetition), done, done, known["accuracy"][-1])
         return known
-    with training.one_thread_an_operation(), torch.no_grad():
-        try:
-            return _Run(settings, data, weighting, repetition, where, path, identity).go(report)
-        except (torch.OutOfMemoryError, MemoryError) as wrong:
-            raise _no_memory(where) from wrong
-        except RuntimeError as wrong:
-            if "alloc" in str(wrong) and "memory" in str(wrong):
-                raise _no_memory(where) from wrong
+    with training.one_thread_an_operation(), torch.no_grad(), _memory_suffices(where):
+        return _Run(settings, data, weighting, parts, repetition, where, path, identity).go(report)
+
+
+def title(weighting: str, repetition: int) -> str:
+    """What progress calls a run."""
+    return f"{weighting}, repetition {repetition}"
+
+
+@contextmanager
+def _memory_suffices(where: Machine) -> Iterator[None]:
+    """Turn every way of running out of memory into one sentence."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as wrong:
+        said = str(wrong).lower()  # a processor's allocator and cuBLAS raise plain RuntimeErrors
+        if not isinstance(wrong, torch.OutOfMemoryError | MemoryError) and not (
+            "alloc" in said and ("memory" in said or "cublas" in said)
+        ):
             raise
-
-
-def _no_memory(where: Machine) -> InputError:
-    return reject(
-        "the device's memory must hold the clients that train together",
-        f"out of memory on {where.device} with at most {where.together} clients a call",
-        "lower --client-batch, --batch or --threads, or choose the model flatten",
-    )
-
-
-def _require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
-    if found == wanted:
-        return
-    own, other = wanted["settings"], found.get("settings") or {}
-    differing = sorted(key for key in own if other.get(key) != own[key]) or ["weighting"]
-    shown = ", ".join(f"{key} {other.get(key)} instead of {own.get(key)}" for key in differing[:3])
-    raise reject(f"{path.name} must belong to this experiment", shown, "choose another --out folder")
+        raise reject(
+            "the device's memory must hold the data and the clients that train together",
+            f"out of memory on {where.device} with at most {where.together} clients a call",
+            "lower --client-batch, --batch or --threads, or choose the model flatten",
+        ) from wrong
 
 
 class _Run:
@@ -116,6 +130,7 @@ class _Run:
         settings: Settings,
         data: Prepared,
         weighting: Weighting,
+        parts: tuple[Indices, ...],
         repetition: int,
         where: Machine,
         path: Path,
@@ -123,9 +138,8 @@ class _Run:
     ) -> None:
         self.settings, self.data, self.weighting, self.where = settings, data, weighting, where
         self.repetition, self.path, self.checkpoint = repetition, path, path.with_suffix(".partial.npz")
-        rng = np.random.default_rng([settings.seed, repetition, PARTITION])
-        self.parts = split.client_indices(data.labels, settings.partition, settings.clients, settings.samples, rng)
-        sizes = np.array([len(part) for part in self.parts])
+        self.parts = parts
+        sizes = np.array([len(part) for part in parts])
         self.p: Array = sizes / sizes.sum()
         self.identity = identity
         self.plan = Plan(settings.epochs, settings.batch, settings.optimiser, settings.precision == "bfloat16")
@@ -159,9 +173,13 @@ class _Run:
         if not self.record["accuracy"]:
             self._measure()
         self._tell(report)
-        while self.done < self.settings.rounds and not self._stopped():
-            self._round()
-            self._save()
+        while not self._ended():
+            try:
+                self._round()
+            except DivergedError:
+                self.checkpoint.unlink(missing_ok=True)
+                raise
+            checkpoint.save(self.checkpoint, self.record, self.params)
             self._tell(report)
         write_json(self.path, self.record)
         self.checkpoint.unlink(missing_ok=True)
@@ -169,8 +187,8 @@ class _Run:
 
     def _tell(self, report: Report | None) -> None:
         if report is not None:
-            name = f"{name_of(self.weighting)}, repetition {self.repetition}"
-            report(name, self.done, self.settings.rounds, self.record["accuracy"][-1])
+            total = self.done if self._ended() else self.settings.rounds
+            report(title(name_of(self.weighting), self.repetition), self.done, total, self.record["accuracy"][-1])
 
     def _round(self) -> None:
         start, settings, r = time.perf_counter(), self.settings, self.done
@@ -178,14 +196,19 @@ class _Run:
         orders = training.batches(settings.seed, self.repetition, settings.clients, self.parts, self.plan, r)
         lr = settings.lr * settings.decay**r
         self.params = training.train(self.params, self.data.train, orders, alpha, self.plan, lr, self.where)
-        if not all(bool(torch.isfinite(piece).all()) for piece in self.params):
-            raise DivergedError(
-                f"the model left the finite numbers in round {r + 1} with step size {lr:g}: lower the learning rate."
-            )
         self.record["alpha"].append(alpha.tolist())
         self.record["trained"].append(int((alpha > 0).sum()))
         self._measure()
         self.record["seconds"].append(round(time.perf_counter() - start, 3))
+        # A finite model may still have scores, and so losses, that are not; and a step that is far too long may
+        # switch every unit off for good, which leaves all of them finite.
+        losses = [self.record["test_loss"][-1], *(self.record["client_losses"][-1] or ())]
+        finite = all(bool(torch.isfinite(piece).all()) for piece in self.params)
+        if not (finite and max(losses) <= LARGEST_LOSS and np.isfinite(losses).all()):
+            raise DivergedError(
+                f"the model diverged in round {r + 1} (test loss {losses[0]:.3g}) with step size {lr:g}: "
+                "lower the learning rate."
+            )
 
     def _weights(self, r: int) -> Array:
         """alpha of round r from F_i(w_r) - F_i*, with F_i* = 0 as it is unknown."""
@@ -210,31 +233,19 @@ class _Run:
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
         return [float(own.mean()) for own in np.split(values, ends)]
 
-    def _stopped(self) -> bool:
+    def _ended(self) -> bool:
         after, accuracy = self.settings.stop_after, self.record["accuracy"]
-        if after is None:
-            return False
+        if self.done >= self.settings.rounds or after is None:
+            return self.done >= self.settings.rounds
         reached = next((r for r in range(1, len(accuracy)) if accuracy[r] >= self.settings.target), None)
         return reached is not None and self.done >= reached + after
-
-    def _save(self) -> None:
-        arrays = {f"w{k}": piece.cpu().numpy() for k, piece in enumerate(self.params)}
-        record = np.frombuffer(json.dumps(self.record).encode(), dtype=np.uint8)
-        write(self.checkpoint, lambda file: np.savez(file, record=record, **arrays))  # type: ignore[arg-type]
 
     def _resume(self) -> None:
         if not self.checkpoint.is_file():
             return
-        try:
-            with np.load(io.BytesIO(self.checkpoint.read_bytes()), allow_pickle=False) as arrays:
-                record = json.loads(arrays["record"].tobytes().decode())
-                params = tuple(torch.from_numpy(arrays[f"w{k}"]) for k in range(len(self.params)))
-        except (OSError, ValueError, KeyError) as wrong:
-            raise reject(
-                f"{self.checkpoint.name} must be a checkpoint", f"{type(wrong).__name__}", "delete it to start anew"
-            ) from None
-        _require_same(self.checkpoint, {key: record.get(key) for key in self.identity}, self.identity)
-        self.record, self.params = record, tuple(piece.to(self.where.device) for piece in params)
+        record, self.params = checkpoint.load(self.checkpoint, self.params)
+        checkpoint.require_same(self.checkpoint, record, self.identity)
+        self.record = record
 
 
 def run_all(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,7 @@ from numpy.typing import ArrayLike
 from fedbounds.errors import reject
 from fedbounds.vision import estimates, paper
 from fedbounds.vision.estimates import CONFIDENCE, Estimate, PValue
-from fedbounds.vision.runs import Run, read, require
-
-__all__ = ["Run", "read"]
+from fedbounds.vision.runs import Run, require
 
 # The paper's experiments last this many rounds: the shorter variant of stability stops here.
 PAPER_ROUNDS = int(paper.PARAMETERS["rounds"].value)
@@ -35,13 +33,21 @@ def rounds_to(accuracy: ArrayLike, level: float = paper.LEVEL) -> int | None:
 
 
 def final_accuracy(runs: Sequence[Run]) -> Estimate:
-    """Mean test accuracy of the last model, Student's interval; nan unless all runs have equally many rounds."""
+    """Mean test accuracy of the last model, Student's interval, over the runs that were not ended early."""
     return _comparable(runs, lambda run: float(run.accuracy[-1]), estimates.SHARE)
 
 
 def _comparable(runs: Sequence[Run], measure: Callable[[Run], float], within: estimates.Limits) -> Estimate:
-    """The mean of a measure of the whole run, nan where some runs were stopped earlier than others."""
+    """The mean of a measure over the runs that did all their rounds; nan if these still differ in length.
+
+    A run that ended because it reached the target says nothing about later rounds, and that it ended is decided by
+    its own accuracy: averaging it in would be wrong.
+    """
     require(runs)
+    whole = [run for run in runs if run.whole]
+    if 0 < len(whole) < len(runs):
+        found, note = _comparable(whole, measure, within), f"{len(whole)} of {len(runs)} runs did every round"
+        return replace(found, note="; ".join(part for part in (note, found.note) if part))
     lengths = sorted({run.rounds for run in runs})
     if len(lengths) > 1:
         note = f"runs stopped after {lengths[0]} to {lengths[-1]} rounds: not comparable"
@@ -215,5 +221,10 @@ def _differences(matched: Sequence[tuple[Run, Run]], quantity: str, level: float
         known = ", ".join(("R_90", *measures))
         raise reject("a comparison is in a quantity that is known", repr(quantity), f"use one of {known}")
     measure = measures[quantity]
-    found = np.array([measure(a) - measure(b) if a.rounds == b.rounds else math.nan for a, b in matched])
+    ended = [a.rounds == b.rounds and a.whole == b.whole for a, b in matched]
+    if any(a.whole and b.whole for a, b in matched):
+        ended = [a.whole and b.whole for a, b in matched]
+    found = np.array(
+        [measure(a) - measure(b) if same else math.nan for (a, b), same in zip(matched, ended, strict=True)]
+    )
     return found, found

@@ -14,8 +14,8 @@ from fedbounds.palette import BLACK, BLUE, DASHES, ORANGE
 from fedbounds.vision import canvas, paper, pictures_weights, weights
 from fedbounds.vision.canvas import TITLE, by_partition, by_weighting, curve, head, legend, panels
 from fedbounds.vision.estimates import Estimate
+from fedbounds.vision.rows import Row, table
 from fedbounds.vision.runs import Run, require
-from fedbounds.vision.table import Row, table
 
 # A line of a dot plot, in inches, and the paper's mark below the measured one, in lines.
 LINE, BELOW = 0.4, 0.3
@@ -43,7 +43,7 @@ def accuracy_figure(runs: Sequence[Run]) -> plots.Figure:
             axes.set_xlabel("communication round $r$")
     grid[0, 0].set_ylabel("test accuracy of $w_r$")
     grid[1, 0].set_ylabel("test loss of $w_r$")
-    title = f"{runs[0].data}: the global model along rounds, mean of {canvas.repetitions(runs)}, band: their range"
+    title = f"{runs[0].data}: the global model along rounds, {canvas.averaged(runs)}"
     figure.suptitle(title, parse_math=False, **TITLE)
     legend(figure, list(grid.ravel()))
     return figure
@@ -69,8 +69,10 @@ def temperature_figure(runs: Sequence[Run]) -> plots.Figure:
         _against_temperature(column[1], [run for found in group.values() for run in found])
     grid[0, 0].set_ylabel("test accuracy of $w_r$")
     grid[1, 0].set_ylabel("$R_{90}$")
-    said = f"mean of {canvas.repetitions(runs)}, band: their range"
-    figure.suptitle(f"{runs[0].data}: FedSoftMax(T) at several T. Above: {said}. Below: 95% intervals", **TITLE)
+    # Only now: a limit set before the last panel is drawn would hold for it too.
+    grid[1, 0].set_ylim(bottom=0)
+    title = f"{runs[0].data}: FedSoftMax(T); above {canvas.averaged(runs)}, below intervals (95% for means)"
+    figure.suptitle(title, parse_math=False, **TITLE)
     legend(figure, list(grid.ravel()))
     return figure
 
@@ -96,7 +98,6 @@ def _against_temperature(axes: plots.Axes, runs: Sequence[Run]) -> None:
     for x, found in zip(sweep.inverse, sweep.speeds, strict=True):
         _estimate(axes, found.estimate, x, last, upright=True)
     axes.set_xlabel("$1/T$ ($0$: FedAvg)")
-    axes.set_ylim(bottom=0)
 
 
 def speed_figure(runs: Sequence[Run]) -> plots.Figure:
@@ -107,9 +108,9 @@ def speed_figure(runs: Sequence[Run]) -> plots.Figure:
         heights = _stacked(values, y)
         axes.plot(values, heights, "o", color=BLACK, ms=2.2, mew=0, label="single runs")
         printed = row.printed_R_90
-        return row.speed.estimate, printed and (printed.lower, printed.mean, printed.upper)
+        return row.speed.estimate, (printed.lower, printed.mean, printed.upper) if printed else None
 
-    title = "rounds to 90% test accuracy, with 95% intervals"
+    title = "rounds to 90% test accuracy, with intervals (95% for means)"
     return _dots(runs, mark, "$R_{90}$, communication rounds", title)
 
 
@@ -124,7 +125,7 @@ def stability_figure(runs: Sequence[Run]) -> plots.Figure:
 
     def mark(axes: plots.Axes, row: Row, y: float) -> Marked:
         printed = row.printed_stability
-        return row.stability["all"], printed and (printed.value,) * 3
+        return row.stability["all"], (printed.value, printed.value, printed.value) if printed else None
 
     title = "stability (smaller is smoother), with 95% intervals"
     return _dots(runs, mark, "std / |mean| of the one-round changes of accuracy", title)
@@ -142,6 +143,9 @@ def _dots(runs: Sequence[Run], mark: Callable[[plots.Axes, Row, float], Marked],
     figure = plots.Figure(figsize=size, layout="constrained", dpi=palette.DPI)
     axes = figure.subplots()
     ticks: dict[float, str] = {}
+    short = {name: name.split(": ")[0] for name in groups}
+    # Two partitions may be readings of one framework of the paper: then each is named in full.
+    short = short if len(set(short.values())) == len(short) else {name: name for name in groups}
     y = 0.0
     for name, rows in groups.items():
         for row in rows:
@@ -149,7 +153,7 @@ def _dots(runs: Sequence[Run], mark: Callable[[plots.Axes, Row, float], Marked],
             _estimate(axes, found, y, max(row.rounds))
             if printed:
                 _printed(axes, printed, y + BELOW)
-            ticks[y] = f"{name.partition(':')[0] if row.framework else name}  {row.weighting}"
+            ticks[y] = f"{short[name]}  {row.weighting}"
             y += 1
         y += GAP
     axes.set_yticks(list(ticks), list(ticks.values()), parse_math=False)
@@ -183,12 +187,12 @@ def _estimate(axes: plots.Axes, found: Estimate, at: float, last: float, upright
         # Hollow: not the same statistic as the others.
         style["markerfacecolor"] = "white"
     style["label"] = "mean" if found.kind == "mean" else "median: some runs never reached 90%"
-    place = {"x": at, "y": centre, "yerr": bars} if upright else {"x": centre, "y": at, "xerr": bars}
+    place: dict[str, Any] = {"x": at, "y": centre, "yerr": bars} if upright else {"x": centre, "y": at, "xerr": bars}
     axes.errorbar(**place, **style)
     if found.kind == "median" and math.isinf(found.upper):
-        ends = (centre, BEYOND * max(last, centre))
-        start, end = ((at, ends[0]), (at, ends[1])) if upright else ((ends[0], at), (ends[1], at))
-        axes.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": BLUE, "lw": 1.2})
+        ends, still = [centre, BEYOND * max(last, centre)], [at, at]
+        tip: dict[str, Any] = {"marker": "^" if upright else ">", "markevery": [1], "ms": 6}
+        axes.plot(*((still, ends) if upright else (ends, still)), color=BLUE, ls=DASHES[2], lw=1, **tip)
 
 
 def figures(runs: Sequence[Run]) -> dict[str, Callable[[], plots.Figure]]:

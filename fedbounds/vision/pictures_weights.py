@@ -36,8 +36,8 @@ def alpha_figure(runs: Sequence[Run], weighting: str) -> plots.Figure:
             axes.set_xlabel("communication round $t$")
     grid[0, 0].set_ylabel(r"$\alpha_t^i-p_i$")
     grid[1, 0].set_ylabel(r"$|\alpha_t^i-p_i|$, largest and mean")
-    above = f"above: each client of repetition {next(iter(groups.values()))[0].repetition}"
-    title = f"{runs[0].data}, {weighting}: weights against shares; {above}; below: all repetitions"
+    which = next(iter(groups.values()))[0].repetition
+    title = f"{runs[0].data}, {weighting}: weights against shares; above repetition {which}, below all"
     figure.suptitle(title, parse_math=False, **TITLE)
     legend(figure, list(grid.ravel()))
     return figure
@@ -92,7 +92,7 @@ def participation_figure(runs: Sequence[Run], weighting: str) -> plots.Figure:
         above.tick_params(labelbottom=False)
         above.set_xlabel(_said(run, found), loc="left", fontsize=7.5)
         below.bar(np.arange(1, len(run.p) + 1), found.share, width=0.9, color=BLUE)
-        below.axhline(min(paper.MARKED / len(run.p), 1), color=BLACK, lw=0.9, ls=DASHES[1])
+        below.axhline(found.share.mean(), color=BLACK, lw=0.9, ls=DASHES[1])
         below.set_xlabel("client $i$")
     grid[0, 0].set_ylabel("communication round $t$")
     grid[1, 0].set_ylabel("share of rounds\namong the highest")

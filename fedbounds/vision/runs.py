@@ -19,8 +19,9 @@ PATTERN = "run-*.json"
 REMEDY = "name the records that fedbounds vision run wrote"
 # Weights computed in single precision sum to 1 within N rounding errors of 1e-7, with room for thousands of clients.
 SUM_TOLERANCE = 1e-4
-# What may differ between repetitions of one experiment: the seed, and whether unused losses were recorded.
-NOT_A_CHOICE = frozenset({"seed", "client_losses"})
+# What may differ between repetitions of one experiment: the seed, whether unused losses were recorded, and whether a
+# run ended once it had reached the target (``Run.whole`` says so: such a run has an R_90, but no final accuracy).
+NOT_A_CHOICE = frozenset({"seed", "client_losses", "stop_after"})
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +49,11 @@ class Run:
     def rounds(self) -> int:
         """R, the rounds that were run."""
         return len(self.accuracy) - 1
+
+    @property
+    def whole(self) -> bool:
+        """Whether every round of its settings was run."""
+        return self.rounds >= int(self.settings.get("rounds", 0))
 
     @property
     def data(self) -> str:

@@ -5,98 +5,22 @@ from __future__ import annotations
 import json
 import textwrap
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict
+from typing import Any
 
-from fedbounds.vision import estimates, measures, paper
-from fedbounds.vision.estimates import Estimate
+from fedbounds.vision import estimates, paper, weights
 from fedbounds.vision.measures import Comparison, Speed
-from fedbounds.vision.runs import Run, differing, experiments, require
+from fedbounds.vision.rows import BASELINE, Row, cases, comparisons, table, variants
+from fedbounds.vision.runs import Run, differing
 
-BASELINE = "fedavg"
 PERCENT = 100.0
-# What is compared -> how it is called, its digits and its scale.
+# What is compared (QUANTITIES) -> how it is called, its digits and its scale.
 SHOWN = {
     "R_90": ("R_90", 1, 1.0),
     "final accuracy": ("final accuracy, %", 2, PERCENT),
     "stability": ("stability", 2, 1.0),
 }
 WIDTH = 100
-
-
-@dataclass(frozen=True)
-class Row:
-    """One data set, partition, weighting and choice of settings, over its repetitions.
-
-    ``case`` names data and partition, with a number in brackets where other settings differ; ``rounds`` is the
-    range over runs; ``printed_R_90`` and ``printed_stability`` are the paper's, None where it has none.
-    """
-
-    case: str
-    framework: str | None
-    runs: tuple[Run, ...]
-    rounds: tuple[int, int]
-    accuracy: Estimate
-    speed: Speed
-    stability: dict[str, Estimate]
-    printed_R_90: paper.Interval | None
-    printed_stability: paper.Printed | None
-
-    @property
-    def weighting(self) -> str:
-        """The weighting of all its runs."""
-        return self.runs[0].weighting
-
-    @property
-    def title(self) -> str:
-        """The case, with the paper's name of its framework."""
-        return self.case + (f" = {self.framework}" if self.framework else "")
-
-
-def table(runs: Sequence[Run]) -> list[Row]:
-    """One row for each choice of settings and weighting. Errors: InputError without runs."""
-    require(runs)
-    names = cases(runs)
-    return [_row(tuple(group), names[group[0].experiment]) for group in experiments(runs).values()]
-
-
-def cases(runs: Sequence[Run]) -> dict[str, str]:
-    """Experiment -> data and partition; with the number of its other settings where these are not all the same."""
-    numbers = {run.experiment: _variants(runs).index(run.variant) + 1 for run in runs}
-    plain = {run.experiment: f"{run.data} {run.partition}" for run in runs}
-    several = len(set(numbers.values())) > 1
-    return {e: f"{name} ({numbers[e]})" if several else name for e, name in plain.items()}
-
-
-def _variants(runs: Sequence[Run]) -> list[str]:
-    """The choices of settings other than data and partition, in order of first appearance."""
-    return list(dict.fromkeys(run.variant for run in runs))
-
-
-def _row(runs: tuple[Run, ...], case: str) -> Row:
-    framework = paper.framework(runs[0].data, runs[0].partition)
-    key = (framework or "", paper.weighting(runs[0].weighting) or "")
-    return Row(
-        case=case,
-        framework=framework,
-        runs=runs,
-        rounds=(min(run.rounds for run in runs), max(run.rounds for run in runs)),
-        accuracy=measures.final_accuracy(runs),
-        speed=measures.speed(runs),
-        stability=measures.stabilities(runs),
-        printed_R_90=paper.R_90.get(key),
-        printed_stability=paper.STABILITY.get(key),
-    )
-
-
-def comparisons(rows: Sequence[Row]) -> list[tuple[Row, Comparison]]:
-    """(row, comparison) of every weighting with FedAvg in the same experiment and on the same seeds, if any."""
-    baseline = {row.runs[0].experiment: row for row in rows if row.weighting == BASELINE}
-    found = []
-    for row in rows:
-        other = baseline.get(row.runs[0].experiment)
-        if other is not None and other is not row and measures.pairs(row.runs, other.runs):
-            found += [(row, measures.compare(row.runs, other.runs, quantity)) for quantity in SHOWN]
-    return found
 
 
 def text(runs: Sequence[Run], width: int = WIDTH) -> str:
@@ -131,7 +55,7 @@ def _grouped(lines: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _speed(found: Speed) -> str:
-    kind = "median " if found.estimate.kind == "median" else ""
+    kind = "median " if found.estimate.kind == "median" and found.estimate.count > 1 else ""
     return kind + estimates.text(found.estimate, 1)
 
 
@@ -199,6 +123,9 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
         said += list(found_notes)
         if said:
             found.append(f"{name}: {'; '.join(said)}.")
+    for row, one in comparisons(rows):
+        if one.difference.note:
+            found.append(f"{row.case}, {one.first} minus {one.second} in {one.quantity}: {one.difference.note}.")
     return found
 
 
@@ -209,7 +136,7 @@ def _range(ends: tuple[int, int]) -> str:
 def _choices(rows: Sequence[Row]) -> list[str]:
     """The settings behind the numbers in brackets."""
     runs = [row.runs[0] for row in rows]
-    first = [next(run for run in runs if run.variant == variant) for variant in _variants(runs)]
+    first = [next(run for run in runs if run.variant == variant) for variant in variants(runs)]
     keys = differing(runs)
     said = [", ".join(f"{key} {run.choices.get(key, 'unset')}" for key in keys) for run in first]
     return [f"({k}): {words}." for k, words in enumerate(said, 1)] if keys else []
@@ -238,4 +165,72 @@ def _paper(rows: Sequence[Row]) -> list[str]:
     ]
     if said:
         found.append(f"Settings other than the paper's table of parameters: {', '.join(said)}.")
+    return found
+
+
+def to_json(runs: Sequence[Run]) -> str:
+    """Everything that is measured on ``runs`` as JSON text. Errors: InputError without runs."""
+    return json.dumps(measured(runs), indent=1, allow_nan=False)
+
+
+def measured(runs: Sequence[Run]) -> dict[str, Any]:
+    """Everything that is measured on ``runs`` as a JSON object; what is not finite is null."""
+    rows = table(runs)
+    compared = [{"case": row.case, **_comparison_json(found)} for row, found in comparisons(rows)]
+    return {
+        "level": paper.LEVEL,
+        "confidence": estimates.CONFIDENCE,
+        "rows": [_row_json(row) for row in rows],
+        "comparisons": compared,
+        "temperatures": _sweeps_json(runs),
+        "notes": notes(rows),
+    }
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    first = row.runs[0]
+    largest, mean = (weights.decline(row.runs, measure).to_json() for measure in ("largest", "mean"))
+    shares = weights.participation_summary(row.runs)
+    return {
+        "data": first.data,
+        "partition": first.partition,
+        "framework": row.framework,
+        "weighting": row.weighting,
+        "settings": {key: json.loads(value) for key, value in first.choices.items()},
+        "seeds": [run.seed for run in row.runs],
+        "repetitions": [run.repetition for run in row.runs],
+        "rounds": list(row.rounds),
+        "final_accuracy": row.accuracy.to_json(),
+        "R_90": {"values": list(row.speed.values), "reached": row.speed.reached, **row.speed.estimate.to_json()},
+        "stability": {name: found.to_json() for name, found in row.stability.items()},
+        "alpha_minus_p": {"largest": largest, "mean": mean},
+        "participation": {name: found and found.to_json() for name, found in shares.items()},
+        "paper": {
+            "R_90": row.printed_R_90 and asdict(row.printed_R_90),
+            "stability": row.printed_stability and asdict(row.printed_stability),
+        },
+    }
+
+
+def _comparison_json(found: Comparison) -> dict[str, Any]:
+    counts = {key: getattr(found, key) for key in ("smaller", "larger", "equal", "unknown", "pairs", "unpaired")}
+    names = {"quantity": found.quantity, "first": found.first, "second": found.second}
+    return {**names, "difference": found.difference.to_json(), "test": found.test.to_json(), **counts}
+
+
+def _sweeps_json(runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """R_90 against 1/T of every experiment that has at least two temperatures (FedAvg is 1/T = 0)."""
+    found = []
+    for experiment, case in cases(runs).items():
+        group = [
+            run for run in runs if run.experiment == experiment and weights.temperature(run.weighting) is not None
+        ]
+        if len({run.weighting for run in group}) < 2:
+            continue
+        sweep = weights.temperature_sweep(group)
+        points = [
+            {"inverse_temperature": x, "reached": s.reached, "runs": len(s.values), "R_90": s.estimate.to_json()}
+            for x, s in zip(sweep.inverse, sweep.speeds, strict=True)
+        ]
+        found.append({"case": case, "points": points, "trend": sweep.trend and asdict(sweep.trend)})
     return found

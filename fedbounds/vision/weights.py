@@ -140,8 +140,8 @@ class Participation:
 
     ``share`` (N,): in which share of the rounds a client is marked; ``ever``: how many clients ever are;
     ``overlap``: mean Jaccard index of the marks of consecutive rounds (nan if no two rounds have marks);
-    ``by_chance``: that index if as many were drawn at random each round; ``effective`` (rounds',): 1/sum_i
-    alpha_i^2, N for equal weights and 1 for one client; ``used`` (N,): share of rounds with a positive weight.
+    ``by_chance``: what it would be for as many marks (on average) at random; ``effective`` (rounds',):
+    1/sum_i alpha_i^2, N for equal weights and 1 for one client; ``used`` (N,): share of rounds with a weight > 0.
     """
 
     top: np.ndarray
@@ -164,16 +164,18 @@ def participation(weights: Array, count: int = paper.MARKED) -> Participation:
         share=top.mean(axis=0),
         ever=int(top.any(axis=0).sum()),
         overlap=float((both[seen] / either[seen]).mean()) if seen.any() else math.nan,
-        by_chance=_chance(min(count, weights.shape[1]), weights.shape[1]),
+        by_chance=_chance(round(float(top.sum(axis=1).mean())), weights.shape[1]),
         effective=np.divide(total**2, squares, out=np.full(len(total), math.nan), where=squares > 0),
         used=(weights > 0).mean(axis=0),
     )
 
 
 def _chance(k: int, N: int) -> float:
-    """E |A and B|/|A or B| of two independent uniform k-subsets of N: the overlap is hypergeometric."""
+    """E |A and B|/|A or B| of two independent uniform k-subsets of N (hypergeometric); nan for k = 0."""
     from scipy.stats import hypergeom
 
+    if k == 0:
+        return math.nan
     overlap = np.arange(k + 1)
     return float(hypergeom.pmf(overlap, N, k, k) @ (overlap / (2 * k - overlap)))
 

@@ -1,0 +1,56 @@
+"""A tiny vision experiment: four clients with twenty digits each, and what its tests share."""
+
+import dataclasses
+import functools
+
+from fedbounds import registry
+from fedbounds.vision import federated, images, training
+from fedbounds.vision.settings import Settings
+
+TINY = Settings(
+    data="digits",
+    partition="shards:8",
+    clients=4,
+    samples=20,
+    rounds=3,
+    epochs=1,
+    batch=16,
+    optimiser="sgd",
+    lr=0.1,
+)
+HERE = training.machine("cpu")
+
+
+@functools.cache
+def few():
+    """A tenth of the digits, every label among them."""
+    whole = images.digits()
+    train, test = slice(None, None, 10), slice(None, None, 8)
+    return images.Images(
+        "digits", whole.train[train], whole.train_labels[train], whole.test[test], whole.test_labels[test]
+    )
+
+
+@functools.cache
+def prepared():
+    """The same, ready for training."""
+    return federated.prepare(few(), "unit", HERE)
+
+
+def go(out, weighting="fedavg", repetition=0, where=HERE, data=None, report=None, **changes):
+    """The record of one run in the folder ``out``; ``changes`` are of TINY."""
+    rule = registry.weighting_named(weighting) if isinstance(weighting, str) else weighting
+    settings = dataclasses.replace(TINY, **changes)
+    return federated.run(settings, data or prepared(), rule, repetition, out, where, report)
+
+
+def numbers(record):
+    """All of a record but the time it took."""
+    return {key: value for key, value in record.items() if key != "seconds"}
+
+
+def one_sentence(caught):
+    """What an expected failure says, after checking that it is one sentence."""
+    said = str(caught.value)
+    assert "\n" not in said and said.endswith(".")
+    return said

@@ -1,0 +1,166 @@
+"""How the paper's claims are judged: rules stated beforehand, applied to numbers, never to taste.
+
+A verdict speaks about this reading of the paper and these runs. Levels are not corrected for the number of claims.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from fedbounds.vision import estimates, paper
+from fedbounds.vision.estimates import Estimate, PValue
+from fedbounds.vision.measures import Comparison
+
+HOLDS, NOT_SUPPORTED, CONTRADICTED, UNDECIDED = "HOLDS", "NOT SUPPORTED", "CONTRADICTED", "UNDECIDED"
+# From worst to best: what is said of a claim about several cases.
+ORDER = (CONTRADICTED, NOT_SUPPORTED, UNDECIDED, HOLDS)
+LEVEL = 0.05
+# With fewer pairs no sign-flip or sign test can reach the level: 2 / 2^5 > 0.05.
+MIN_PAIRS = estimates.MIN_ORDER
+# Margins of what the paper leaves to words.
+SAME_ACCURACY = 0.01  # "rather low" and "poor": a percentage point of final accuracy
+SAME_ROUNDS = 1.0  # R_90 is a whole number
+FLAT = 0.25  # "fixed limits": a log-log slope this near 0
+RATE = 0.5  # "1/t": a log-log slope this near -1
+PERSISTENT = 0.5  # a client keeps its own distance: rank correlation of at least this
+GROUP = 0.5  # "a small group": this share of the clients at most
+
+RULES = {
+    "direction": "HOLDS if the 95% interval of the paired difference lies on the claimed side of 0 and "
+    f"p <= {LEVEL}; CONTRADICTED if both say the opposite; otherwise NOT SUPPORTED if the interval excludes a "
+    "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED. Fewer than "
+    f"{MIN_PAIRS} pairs are always UNDECIDED.",
+    "margin": "HOLDS if the 95% interval of the paired difference lies within the stated margin, CONTRADICTED if it "
+    "lies outside of it, else UNDECIDED.",
+    "slope": "by the 95% interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the rounds. "
+    "Falls: HOLDS if below 0, CONTRADICTED if above. Rate 1/t: HOLDS if it contains -1 and lies within "
+    f"[{-1 - RATE:g}, {-1 + RATE:g}], CONTRADICTED if it does not contain -1. Fixed limits: HOLDS if it lies within "
+    f"[{-FLAT:g}, {FLAT:g}] and the clients' distances keep their order (rank correlation above {PERSISTENT:g}), "
+    f"CONTRADICTED if it lies below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. "
+    "Else UNDECIDED. A slope over some rounds is no limit.",
+    "group": f"HOLDS if the 95% interval of the number of clients lies below {GROUP:.0%} of all clients, "
+    "CONTRADICTED if it lies above, else UNDECIDED.",
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One case of a claim: where, the verdict, the numbers in a sentence. An ``extra`` case is not in the paper."""
+
+    case: str
+    verdict: str
+    sentence: str
+    extra: bool = False
+
+
+def ends(found: Estimate) -> tuple[float, float]:
+    """The interval of an estimate; of enough repetitions that are all equal, their value.
+
+    Student's interval does not exist for them, but that of order statistics does, and is that point.
+    """
+    if found.confidence == 0 and found.count >= MIN_PAIRS and math.isfinite(found.value):
+        return found.value, found.value
+    return found.lower, found.upper
+
+
+def paired(lowest: ArrayLike, highest: ArrayLike) -> tuple[Estimate, PValue]:
+    """Mean and sign-flip test of differences (n,), or the median and sign test where some are only known in part."""
+    low, high = np.asarray(lowest, dtype=float), np.asarray(highest, dtype=float)
+    if np.array_equal(low, high):
+        return estimates.mean(low), estimates.sign_flips(low)
+    return estimates.median(low, high), estimates.signs(low, high)
+
+
+def directional(difference: Estimate, test: PValue, sign: int, size: float | None) -> str:
+    """The rule "direction": the claim is that the difference has this ``sign``; ``size`` > 0 is how large it says."""
+    if difference.count < MIN_PAIRS:
+        return UNDECIDED
+    low, high = sorted(sign * end for end in ends(difference))
+    if test.p_value <= LEVEL and low > 0:
+        return HOLDS
+    if test.p_value <= LEVEL and high < 0:
+        return CONTRADICTED
+    return NOT_SUPPORTED if size is not None and high < size else UNDECIDED
+
+
+def within(difference: Estimate, margin: float) -> str:
+    """The rule "margin": the claim is that the difference is at most ``margin`` either way."""
+    return _side(difference, -margin, margin)
+
+
+def beyond(difference: Estimate, margin: float) -> str:
+    """The rule "margin" for the claim that the difference is below -``margin``."""
+    return _side(difference, -math.inf, -margin)
+
+
+def _side(difference: Estimate, lowest: float, highest: float) -> str:
+    low, high = ends(difference)
+    if lowest <= low and high <= highest:
+        return HOLDS
+    return CONTRADICTED if high < lowest or low > highest else UNDECIDED
+
+
+def falls(slope: Estimate) -> str:
+    """The rule "slope": the distance from p falls."""
+    low, high = ends(slope)
+    return HOLDS if high < 0 else CONTRADICTED if low > 0 else UNDECIDED
+
+
+def rate(slope: Estimate) -> str:
+    """The rule "slope": the distance from p falls like 1/t."""
+    low, high = ends(slope)
+    if low > -1 or high < -1:
+        return CONTRADICTED
+    return HOLDS if low >= -1 - RATE and high <= -1 + RATE else UNDECIDED
+
+
+def fixed(slope: Estimate, persistence: Estimate) -> str:
+    """The rule "slope": alpha_i stays at limits of its own."""
+    (low, high), (least, most) = ends(slope), ends(persistence)
+    if high < -RATE or low > FLAT or most < PERSISTENT:
+        return CONTRADICTED
+    return HOLDS if low >= -FLAT and high <= FLAT and least > PERSISTENT else UNDECIDED
+
+
+def small_group(count: Estimate, clients: int) -> str:
+    """The rule "group": at most a share of ``clients`` is ever used."""
+    low, high = ends(count)
+    return HOLDS if high < GROUP * clients else CONTRADICTED if low > GROUP * clients else UNDECIDED
+
+
+def overall(cases: Sequence[Case]) -> str:
+    """The worst verdict of the cases that the paper speaks about."""
+    found = {case.verdict for case in cases if not case.extra}
+    return next((verdict for verdict in ORDER if verdict in found), UNDECIDED)
+
+
+def claim(key: str, rule: str, cases: Sequence[Case]) -> dict[str, Any]:
+    """A claim of the paper with its verdict, as JSON."""
+    statement = next(found for found in paper.STATEMENTS if found.key == key)
+    return {
+        "key": key,
+        "says": statement.says,
+        "lines": list(statement.lines),
+        "rule": rule,
+        "verdict": overall(cases),
+        "cases": [asdict(case) for case in cases],
+    }
+
+
+def said(found: Comparison, words: tuple[str, str], unit: str, digits: int, scale: float = 1.0) -> str:
+    """``faster on 8 of 10 pairs, slower on 1, equal on 1; mean difference ...``; words: the first is less, more."""
+    counts = f"{words[0]} on {found.smaller} of {found.pairs} pairs, {words[1]} on {found.larger}"
+    counts += f", equal on {found.equal}" if found.equal else ""
+    counts += f", unknown on {found.unknown}" if found.unknown else ""
+    return f"{counts}; {difference(found.difference, found.test, unit, digits, scale)}"
+
+
+def difference(found: Estimate, test: PValue, unit: str, digits: int, scale: float = 1.0) -> str:
+    """``mean difference -2.1 [-3.0, -1.2] rounds, p = 0.004``."""
+    return f"{found.kind} difference {estimates.text(found, digits, scale)} {unit}, p = {test.p_value:.2g}"

@@ -1,0 +1,116 @@
+"""How far from 0 is F_i*? It is unknown for a network and taken as 0, the infimum of a cross-entropy.
+
+    python -m validate.vision.local_minima --data-dir DIR        (about a minute on one core)
+
+A few clients are trained alone from w_0 with the step of the experiments, which gives an upper bound: 0 <= F_i* <=
+the smallest loss seen. Taking 0 for an F_i* <= d changes exp((F_i - F_i*)/T) by a factor of at most exp(d/T), and so
+each ratio alpha_i/alpha_j too. Writes validate/results/vision/local_minima.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from fedbounds import files
+from fedbounds.errors import reject
+from fedbounds.vision import weights
+from validate.vision._common import Data, rounded
+from validate.vision.experiments import RESULTS, SOFT, TEMPERATURES, Experiment, grid
+
+if TYPE_CHECKING:
+    from fedbounds.vision.federated import Prepared
+    from fedbounds.vision.training import Machine
+
+NAMES = ("mnist-iid", "mnist-niid", "mnist-tniid")
+CLIENTS, EPOCHS, EVERY = 3, 100, 10
+SMALL_CLIENTS, SMALL_EPOCHS = 2, 20
+
+
+def alone(experiment: Experiment, data: Prepared, client: int, epochs: int, where: Machine) -> Data:
+    """The losses of one client of repetition 0 trained alone from w_0, every EVERY epochs, and the smallest."""
+    import torch
+
+    from fedbounds.vision import federated, network, training
+
+    settings = experiment.settings
+    parts = federated.deal(settings, data.labels, 0)
+    low = settings.precision == "bfloat16"
+    plan = training.Plan(EVERY, settings.batch, settings.optimiser, low)
+    params = network.initial(settings.model, np.random.default_rng([settings.seed, 0, federated.INITIAL]))
+    alpha = np.zeros(len(parts))
+    alpha[client] = 1.0
+    losses = []
+    with training.one_thread_an_operation(), torch.no_grad():
+        for r in range(epochs // EVERY):
+            orders = training.batches(settings.seed, 0, settings.clients, parts, plan, r)
+            params = training.train(params, data.train, orders, alpha, plan, settings.lr, where)
+            values, _ = training.evaluate(params, data.train, parts[client], where, low)
+            losses.append(float(values.mean()))
+    return {"client": client, "samples": len(parts[client]), "losses": losses, "smallest": min(losses)}
+
+
+def _spread(sizes: np.ndarray, count: int) -> list[int]:
+    """``count`` clients from the smallest data set to the largest."""
+    order = np.argsort(sizes, kind="stable")
+    return [int(order[k]) for k in np.linspace(0, len(order) - 1, count).round().astype(int)]
+
+
+def measure(data_dir: Path | None, small: bool) -> Data:
+    """Bounds of every framework, and what they mean for the weights at each temperature."""
+    from fedbounds.vision import federated, images, training
+
+    where = training.machine("cpu")
+    count, epochs = (SMALL_CLIENTS, SMALL_EPOCHS) if small else (CLIENTS, EPOCHS)
+    chosen = {name: grid(small)[name] for name in NAMES}
+    first = next(iter(chosen.values())).settings
+    data = federated.prepare(images.load(first.data, data_dir), first.normalisation, where)
+    found: Data = {}
+    for experiment in chosen.values():
+        sizes = np.array([len(part) for part in federated.deal(experiment.settings, data.labels, 0)])
+        rows = [alone(experiment, data, i, epochs, where) for i in _spread(sizes, count)]
+        found[experiment.framework] = {"settings": experiment.settings.to_json(), "clients": rows}
+    largest = max(row["smallest"] for case in found.values() for row in case["clients"])
+    factors = {name: math.exp(largest / T) for name in (SOFT, *TEMPERATURES) if (T := weights.temperature(name))}
+    return {
+        "study": "local_minima",
+        "repetition": 0,
+        "epochs": epochs,
+        "data": found,
+        "largest": largest,
+        "factors": factors,
+    }
+
+
+def lines(data: Data) -> list[str]:
+    """A line a client, and what it means."""
+    rows: list[str] = []
+    for framework, case in data["data"].items():
+        rows += [
+            f"{framework}, client {row['client']} of {row['samples']} samples: smallest loss {row['smallest']:.3g}"
+            for row in case["clients"]
+        ]
+    return [*rows, f"0 <= F_i* <= {data['largest']:.3g} for these clients", f"factors at most {data['factors']}"]
+
+
+def main(arguments: list[str] | None = None) -> Any:
+    """Train, print and write; ``--small --out DIR`` is tiny, on digits."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-dir", type=Path, help="folder of the IDX files; else they are downloaded")
+    parser.add_argument("--out", type=Path, help="write the numbers here instead")
+    parser.add_argument("--small", action="store_true", help="tiny, on digits; needs --out")
+    chosen = parser.parse_args(arguments)
+    if chosen.small and not chosen.out:
+        raise reject("small runs are no results", "no folder for them", "give --out")
+    data = rounded(measure(chosen.data_dir, chosen.small))
+    files.write_json((chosen.out or RESULTS) / "local_minima.json", data)
+    print("\n".join(lines(data)))
+    return data
+
+
+if __name__ == "__main__":
+    main()
