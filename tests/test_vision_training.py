@@ -176,3 +176,15 @@ def test_a_device_that_is_not_there_is_one_sentence(device):
 def test_a_machine_needs_at_least_one(bad):
     with pytest.raises(InputError, match="at least 1"):
         training.machine("cpu", **bad)
+
+
+@pytest.mark.parametrize("together", [1, 3])
+def test_training_everyone_first_gives_the_same_average_and_the_losses_of_local_models(samples, together):
+    plan, data, where = Plan(1, 16, "sgd"), single(samples), training.machine("cpu", together)
+    orders = training.batches(3, 0, 4, PARTS, plan, round=1)
+    start = network.initial("flatten", np.random.default_rng(1))
+    average, losses = training.train_everyone(start, data, orders, PARTS, plan, 0.1, where)
+    close(average(ALPHA), training.train(start, data, orders, ALPHA, plan, 0.1, where), 1e-6)
+    for i, part in enumerate(PARTS):
+        own = training.train(start, data, orders, np.eye(4)[i], plan, 0.1, where)
+        assert losses[i] == pytest.approx(training.evaluate(own, data, part, where, False)[0].mean(), rel=1e-5)

@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from fedbounds.errors import reject
-from fedbounds.vision.settings import MODELS, NORMALISATIONS, OPTIMISERS, PRECISIONS, Settings
+from fedbounds.vision.settings import LOSSES, MODELS, NORMALISATIONS, OPTIMISERS, PRECISIONS, Settings
 
 DEFAULTS = {field.name: field.default for field in dataclasses.fields(Settings)}
 WEIGHTINGS = ("fedavg", "fedsoftmax:0.2")
@@ -38,6 +38,7 @@ CHOICES: dict[str, tuple[Any, str]] = {
     "seed": (int, "Seed of partitions, initial models and batches."),
     "target": (float, "With --stop-after: the test accuracy to reach."),
     "stop_after": (int, "End a run this many rounds after it first reached the target."),
+    "losses": (click.Choice(LOSSES), "Weights from F_i(w_r), or from F_i of what each client sends back."),
     "precision": (click.Choice(PRECISIONS), "Of the operands of large products; sums and models are float32."),
 }
 

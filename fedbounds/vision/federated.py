@@ -20,7 +20,7 @@ from fedbounds.problem import Array, Indices
 from fedbounds.vision import checkpoint, network, runs, split, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.network import Params
-from fedbounds.vision.settings import Settings
+from fedbounds.vision.settings import LOCAL, Settings
 from fedbounds.vision.training import Machine, Plan, Samples
 from fedbounds.weighting import Weighting, check_simplex, is_constant, name_of
 
@@ -79,7 +79,7 @@ def run(
     sensible numbers; its checkpoint is then deleted, since the same steps would diverge again.
     """
     settings = replace(settings, partition=split.canonical(settings.partition))
-    name, parts = name_of(weighting), deal(settings, data.labels, repetition)
+    name, parts = title_of(settings, weighting), deal(settings, data.labels, repetition)
     identity = {
         "settings": settings.to_json(),
         "weighting": name,
@@ -97,6 +97,12 @@ def run(
         return known
     with training.one_thread_an_operation(), torch.no_grad(), _memory_suffices(where):
         return _Run(settings, data, weighting, parts, repetition, where, path, identity).go(report)
+
+
+def title_of(settings: Settings, weighting: Weighting) -> str:
+    """The weighting's name, with ``@local`` where it sees the losses of local models."""
+    local = settings.losses == "local" and not is_constant(weighting)
+    return name_of(weighting) + (LOCAL if local else "")
 
 
 def title(weighting: str, repetition: int) -> str:
@@ -157,6 +163,7 @@ class _Run:
             "accuracy": [],
             "test_loss": [],
             "client_losses": [],
+            "local_losses": [],
             "alpha": [],
             "trained": [],
             "seconds": [],
@@ -188,16 +195,23 @@ class _Run:
     def _tell(self, report: Report | None) -> None:
         if report is not None:
             total = self.done if self._ended() else self.settings.rounds
-            report(title(name_of(self.weighting), self.repetition), self.done, total, self.record["accuracy"][-1])
+            report(title(self.identity["weighting"], self.repetition), self.done, total, self.record["accuracy"][-1])
 
     def _round(self) -> None:
         start, settings, r = time.perf_counter(), self.settings, self.done
-        alpha = self._weights(r)
         orders = training.batches(settings.seed, self.repetition, settings.clients, self.parts, self.plan, r)
         lr = settings.lr * settings.decay**r
-        self.params = training.train(self.params, self.data.train, orders, alpha, self.plan, lr, self.where)
+        common = (self.plan, lr, self.where)
+        if self._local:
+            average, local = training.train_everyone(self.params, self.data.train, orders, self.parts, *common)
+            alpha = self._weights(r, local)
+            self.params = average(alpha)
+            self.record["local_losses"].append(local.tolist())
+        else:
+            alpha = self._weights(r, self.record["client_losses"][-1])
+            self.params = training.train(self.params, self.data.train, orders, alpha, *common)
         self.record["alpha"].append(alpha.tolist())
-        self.record["trained"].append(int((alpha > 0).sum()))
+        self.record["trained"].append(len(alpha) if self._local else int((alpha > 0).sum()))
         self._measure()
         self.record["seconds"].append(round(time.perf_counter() - start, 3))
         # A finite model may still have scores, and so losses, that are not; and a step that is far too long may
@@ -210,9 +224,15 @@ class _Run:
                 "lower the learning rate."
             )
 
-    def _weights(self, r: int) -> Array:
-        """alpha of round r from F_i(w_r) - F_i*, with F_i* = 0 as it is unknown."""
-        losses = self.record["client_losses"][-1]
+    @property
+    def _local(self) -> bool:
+        return self.settings.losses == "local" and not is_constant(self.weighting)
+
+    def _weights(self, r: int, losses: Sequence[float] | Array | None) -> Array:
+        """alpha of round r from F_i(w_r) - F_i*, or with ``losses`` local F_i(w_r^i) - F_i*.
+
+        F_i* = 0, its lower bound, as it is unknown.
+        """
         excess = np.zeros(len(self.p)) if losses is None else np.array(losses)
         stream = HashedRound(self.settings.seed, [self.repetition], r)
         alpha = self.weighting(self.p, excess[None], r, stream)
@@ -226,7 +246,7 @@ class _Run:
         self.record["client_losses"].append(self._client_losses())
 
     def _client_losses(self) -> list[float] | None:
-        if is_constant(self.weighting) and not self.settings.client_losses:
+        if (is_constant(self.weighting) or self._local) and not self.settings.client_losses:
             return None
         index: Indices = np.concatenate(self.parts)
         values, _ = training.evaluate(self.params, self.data.train, index, self.where, self.plan.low)

@@ -137,4 +137,4 @@ def framework(data: str, partition: str) -> str | None:
 
 def weighting(name: str) -> str | None:
     """The paper's name of a weighting that its tables have: "FedAvg" or "FedSoftMax" (of unstated T), or None."""
-    return {"fedavg": "FedAvg", "fedsoftmax": "FedSoftMax"}.get(name.partition(":")[0])
+    return {"fedavg": "FedAvg", "fedsoftmax": "FedSoftMax"}.get(name.partition("@")[0].partition(":")[0])

@@ -21,7 +21,8 @@ REMEDY = "name the records that fedbounds vision run wrote"
 SUM_TOLERANCE = 1e-4
 # What may differ between repetitions of one experiment: the seed, whether unused losses were recorded, and whether a
 # run ended once it had reached the target (``Run.whole`` says so: such a run has an R_90, but no final accuracy).
-NOT_A_CHOICE = frozenset({"seed", "client_losses", "stop_after"})
+# Which losses the weights saw is part of the weighting's name, as it makes no difference to FedAvg.
+NOT_A_CHOICE = frozenset({"seed", "client_losses", "stop_after", "losses"})
 
 
 @dataclass(frozen=True, eq=False)

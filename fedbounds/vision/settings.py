@@ -15,6 +15,10 @@ NORMALISATIONS = ("unit", "standard")
 # ``hidden``: a fully connected layer of 1600 units with ReLU stands between the flattened maps and the output.
 MODELS = ("flatten", "hidden")
 PRECISIONS = ("float32", "bfloat16")
+# Which losses weights see: F_i(w_r) of the model that is sent out, or F_i(w_r^i) of what each client sends back.
+LOSSES = ("global", "local")
+# Ends the name of a weighting that saw local losses, in records and tables.
+LOCAL = "@local"
 
 
 @dataclass(frozen=True)
@@ -23,7 +27,9 @@ class Settings:
     E = 2 local epochs, batches of 64, steps lr 0.99^r. What it leaves open: ``model`` (flatten or hidden),
     ``optimiser`` (sgd, momentum 0.9 or adam, with a fresh state each round) and ``normalisation`` (unit: pixels in
     [0, 1]; standard: then mean 0, standard deviation 1 over the training images). ``stop_after``: end a run that
-    many rounds after the test accuracy first reached ``target``.
+    many rounds after the test accuracy first reached ``target``. ``losses``: weights are made from F_i(w_r), as the
+    paper's formulas say, or (local) from F_i(w_r^i), each client's own model after its local steps, as its words
+    "the client's local model with the worst performance" can be read; then every client trains whatever its weight.
 
     The defaults are the reading whose FedAvg comes nearest to the paper's R_90 (validate/vision/search.py). The
     paper prints lr = 1e-4, with which plain SGD stays at chance.
@@ -46,6 +52,7 @@ class Settings:
     stop_after: int | None = None
     precision: str = "float32"
     client_losses: bool = False
+    losses: str = "global"
 
     def __post_init__(self) -> None:
         for name in ("clients", "samples", "epochs", "batch", "rounds"):
@@ -66,6 +73,7 @@ class Settings:
             "optimiser": OPTIMISERS,
             "normalisation": NORMALISATIONS,
             "precision": PRECISIONS,
+            "losses": LOSSES,
         }
         for name, known in kinds.items():
             if getattr(self, name) not in known:

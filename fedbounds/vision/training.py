@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -135,18 +135,60 @@ def train(
 
     Clients whose weight is 0 are not trained. Sums over clients are taken in double precision, in order of chunks.
     """
-    chosen = np.flatnonzero(alpha > 0)
-    # Clients with like numbers of batches share a call, which wastes the least on clients that have finished.
-    chosen = chosen[np.argsort([-sum(map(len, orders[i])) for i in chosen], kind="stable")]
-    chunks = [chosen[k : k + where.together] for k in range(0, len(chosen), where.together)]
+    chunks = _chunks(np.flatnonzero(alpha > 0), orders, where)
 
     def weighted(chunk: NDArray) -> list[Tensor]:
-        trained = _train_chunk(params, samples, [orders[i] for i in chunk], plan, lr, where)
-        weight = torch.from_numpy(alpha[chunk]).to(where.device)
-        return [torch.tensordot(weight, own.double(), dims=1) for own in trained]
+        return _weighted(alpha[chunk], _train_chunk(params, samples, [orders[i] for i in chunk], plan, lr, where))
 
-    sums = [sum(pieces[1:], pieces[0]) for pieces in zip(*where.map(weighted, chunks), strict=True)]
-    return tuple(total.float() for total in sums)
+    return _total(where.map(weighted, chunks))
+
+
+def train_everyone(
+    params: Params,
+    samples: Samples,
+    orders: list[Any],
+    parts: Sequence[Indices],
+    plan: Plan,
+    lr: float,
+    where: Machine,
+) -> tuple[Callable[[Array], Params], Array]:
+    """All clients trained, as a function of the weights alpha (N,) that averages them, and F_i(w^i) (N,).
+
+    For weights that depend on how good the local models are, on each client's own samples ``parts[i]``.
+    """
+    chunks = _chunks(np.arange(len(orders)), orders, where)
+    alone = replace(where, threads=1)  # already inside a thread
+
+    def trained(chunk: NDArray) -> tuple[list[Tensor], list[float]]:
+        own = _train_chunk(params, samples, [orders[i] for i in chunk], plan, lr, where)
+        models = (tuple(piece[g] for piece in own) for g in range(len(chunk)))
+        found = [evaluate(w, samples, parts[i], alone, plan.low)[0] for w, i in zip(models, chunk, strict=True)]
+        return own, [float(values.mean()) for values in found]
+
+    results, losses = where.map(trained, chunks), np.zeros(len(orders))
+    for chunk, (_, own_losses) in zip(chunks, results, strict=True):
+        losses[chunk] = own_losses
+
+    def average(alpha: Array) -> Params:
+        return _total([_weighted(alpha[chunk], own) for chunk, (own, _) in zip(chunks, results, strict=True)])
+
+    return average, losses
+
+
+def _chunks(clients: NDArray, orders: list[Any], where: Machine) -> list[NDArray]:
+    """Who shares a call: clients with like numbers of samples, which wastes the least on those that have finished."""
+    ordered = clients[np.argsort([-sum(map(len, orders[i])) for i in clients], kind="stable")]
+    return [ordered[k : k + where.together] for k in range(0, len(ordered), where.together)]
+
+
+def _weighted(weight: Array, models: list[Tensor]) -> list[Tensor]:
+    own = torch.from_numpy(weight).to(models[0].device)
+    return [torch.tensordot(own, piece.double(), dims=1) for piece in models]
+
+
+def _total(pieces: list[list[Tensor]]) -> Params:
+    """The sum over chunks in their order, rounded to single precision once."""
+    return tuple(sum(rest, first).float() for first, *rest in zip(*pieces, strict=True))
 
 
 def _train_chunk(

@@ -210,7 +210,12 @@ def participation_summary(runs: Sequence[Run], count: int = paper.MARKED) -> dic
 
 
 def temperature(weighting: str) -> float | None:
-    """T of "fedsoftmax:T" (1 without a number); infinity for "fedavg", its limit; None for other weightings."""
+    """T of "fedsoftmax:T" (1 without a number); infinity for "fedavg", its limit; None for other weightings.
+
+    None also for a weighting of local losses, which is another rule at the same T.
+    """
+    if "@" in weighting:
+        return None
     kind, _, argument = weighting.partition(":")
     if kind == "fedavg":
         return math.inf

@@ -15,7 +15,7 @@ from typing import Any
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.vision import runs
-from fedbounds.vision.settings import Settings
+from fedbounds.vision.settings import LOCAL, Settings
 
 DIGITS = 5
 
@@ -26,6 +26,10 @@ def compact(record: dict[str, Any]) -> dict[str, Any]:
     kept = {key: value for key, value in record.items() if key != "seconds"}
     kept["test_loss"] = _rounded(record["test_loss"])
     kept["client_losses"] = [row and _rounded(row) for row in losses]
+    if record.get("local_losses"):
+        kept["local_losses"] = [_rounded(row) for row in record["local_losses"]]
+    else:
+        kept.pop("local_losses", None)
     kept["alpha"] = [row if row == p else _rounded(row) for row in record["alpha"]]
     if "seconds" in record:
         kept["total_seconds"] = round(sum(record["seconds"]), 1)
@@ -34,6 +38,11 @@ def compact(record: dict[str, Any]) -> dict[str, Any]:
 
 def _rounded(values: Sequence[float]) -> list[float]:
     return [float(f"{x:.{DIGITS}g}") for x in values]
+
+
+def recorded(settings: Settings, weighting: str) -> str:
+    """The name of a weighting in records: it says where weights saw the losses of local models."""
+    return weighting + (LOCAL if settings.losses == "local" else "")
 
 
 def file_name(weighting: str, repetition: int) -> str:
@@ -57,7 +66,7 @@ def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetit
     """
     lacking = []
     for weighting in weightings:
-        path = folder / file_name(weighting, repetition)
+        path = folder / file_name(recorded(settings, weighting), repetition)
         if not path.is_file():
             lacking.append(weighting)
             continue
@@ -70,7 +79,8 @@ def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetit
 
 def differing(run: runs.Run, settings: Settings) -> list[str]:
     """The choices in which a run is of another experiment; when it ended is none of them."""
-    wanted, found = settings.to_json(), dict(run.settings)
+    # A setting that came later had its default before.
+    wanted, found = settings.to_json(), {**Settings().to_json(), **run.settings}
     keys = (wanted.keys() | found.keys()) - (runs.NOT_A_CHOICE - {"seed"})
     return sorted(key for key in keys if wanted.get(key) != found.get(key))
 

@@ -36,6 +36,9 @@ RULES = {
     f"p <= {LEVEL}; CONTRADICTED if both say the opposite; otherwise NOT SUPPORTED if the interval excludes a "
     "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED. Fewer than "
     f"{MIN_PAIRS} pairs are always UNDECIDED.",
+    "trend": f"HOLDS if the mean rank correlation over repetitions has the claimed sign with p <= {LEVEL} "
+    "(permutations), CONTRADICTED if the other sign; otherwise NOT SUPPORTED if the rule *direction* says so, or "
+    "CONTRADICTED, of the two ends of the range, else UNDECIDED.",
     "margin": "HOLDS if the 95% interval of the paired difference lies within the stated margin, CONTRADICTED if it "
     "lies outside of it, else UNDECIDED.",
     "slope": "by the 95% interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the rounds. "
@@ -140,14 +143,14 @@ def overall(cases: Sequence[Case]) -> str:
     return next((verdict for verdict in ORDER if verdict in found), UNDECIDED)
 
 
-def claim(key: str, rule: str, cases: Sequence[Case]) -> dict[str, Any]:
-    """A claim of the paper with its verdict, as JSON."""
+def claim(key: str, rules: tuple[str, ...], cases: Sequence[Case]) -> dict[str, Any]:
+    """A claim of the paper with its verdict, as JSON; ``rules`` are keys of RULES."""
     statement = next(found for found in paper.STATEMENTS if found.key == key)
     return {
         "key": key,
         "says": statement.says,
         "lines": list(statement.lines),
-        "rule": rule,
+        "rules": list(rules),
         "verdict": overall(cases),
         "cases": [asdict(case) for case in cases],
     }

@@ -17,7 +17,17 @@ from fedbounds.vision.runs import Run
 from validate.vision import _verdict
 from validate.vision._common import PERCENT, Data, Stored, Study, comparison, described, flat, picture
 from validate.vision._verdict import Case
-from validate.vision.experiments import BASELINE, FASHION, MAIN, MNIST, SOFT
+from validate.vision.experiments import (
+    BASELINE,
+    FASHION,
+    FASHION_FOLDERS,
+    MAIN,
+    MAXIMA_FOLDERS,
+    MNIST,
+    MNIST_FOLDERS,
+    SOFT,
+    SOFT_LOCAL,
+)
 
 # "Fast at first": rounds to this accuracy. The paper names none.
 EARLY = 0.5
@@ -37,7 +47,10 @@ def measure(stored: Stored) -> Data:
         if name.startswith("fedmax") and _both(case, name)
         for found in _maximum(f, case, name)
     ]
-    claims = [_verdict.claim("final", "margin", cases), _verdict.claim("fedmax-final", "margin", maxima)]
+    claims = [
+        _verdict.claim("final", ("margin",), cases),
+        _verdict.claim("fedmax-final", ("direction", "margin"), maxima),
+    ]
     return {"data": data, "early_level": EARLY, "margin": _verdict.SAME_ACCURACY, "claims": claims}
 
 
@@ -101,7 +114,7 @@ def figure(stored: Stored, data: str, weightings: tuple[str, ...] | None) -> Any
             printed = paper.R_90.get((framework or "", paper.weighting(name) or ""))
             if printed:
                 half = (printed.upper - printed.lower) / 2
-                style = {"color": styles[name]["color"], "mec": "white", "ms": 4, "capsize": 3, "zorder": 5}
+                style = {"color": styles[name]["color"], "ms": 4, "capsize": 3, "zorder": 5}
                 axes.errorbar(printed.mean, paper.LEVEL, xerr=half, fmt="D", **style)
     return sheet
 
@@ -109,7 +122,7 @@ def figure(stored: Stored, data: str, weightings: tuple[str, ...] | None) -> Any
 def draw(stored: Stored, out: Path) -> None:
     """accuracy.png (FedAvg and FedSoftMax), accuracy-fedmax.png, accuracy-fashion.png, of what there are records."""
     if stored.whole(MNIST):
-        picture(lambda: figure(stored, MNIST, MAIN), out / "accuracy.png")
+        picture(lambda: figure(stored, MNIST, (*MAIN, SOFT_LOCAL)), out / "accuracy.png")
     if any(name.startswith("fedmax") for case in stored.whole(MNIST).values() for name in case):
         picture(lambda: figure(_with_maxima(stored), MNIST, None), out / "accuracy-fedmax.png")
     if stored.whole(FASHION):
@@ -117,12 +130,12 @@ def draw(stored: Stored, out: Path) -> None:
 
 
 def _with_maxima(stored: Stored) -> Stored:
-    """The frameworks in which FedMax was run, without the other temperatures."""
+    """The frameworks in which FedMax was run, without other temperatures and local losses."""
     frameworks = {stored.grid[name].framework for name, group in stored.runs.items() if "fedmax" in name and group}
     kept = {
         name: group
         for name, group in stored.runs.items()
-        if stored.grid[name].framework in frameworks and "temperatures" not in name
+        if stored.grid[name].framework in frameworks and not name.endswith(("-temperatures", "-local"))
     }
     return Stored(stored.grid, kept)
 
@@ -139,10 +152,7 @@ def lines(data: Data) -> list[str]:
 
 STUDY = Study(
     "accuracy",
-    (
-        *("mnist-iid", "mnist-niid", "mnist-niid-fedmax", "mnist-tniid", "mnist-tniid-fedmax"),
-        *("fashion-iid", "fashion-niid", "fashion-tniid"),
-    ),
+    (*MNIST_FOLDERS, *MAXIMA_FOLDERS, *FASHION_FOLDERS),
     measure,
     draw,
     lines,

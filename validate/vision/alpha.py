@@ -37,7 +37,7 @@ def measure(stored: Stored) -> Data:
     }
     to_p = [found for f in cases for found in _to_p(f, declines[f])]
     other = [_fixed(declines[FARTHEST])] if FARTHEST in declines else []
-    claims = [_verdict.claim("to-p", "slope", to_p), _verdict.claim("other-limit", "slope", other)]
+    claims = [_verdict.claim("to-p", ("slope",), to_p), _verdict.claim("other-limit", ("slope",), other)]
     return {"weighting": SOFT, "data": data, "claims": claims}
 
 

@@ -22,7 +22,7 @@ from fedbounds.errors import reject
 from fedbounds.files import read_json
 from fedbounds.vision.images import Images
 from fedbounds.vision.runs import PATTERN, from_json
-from fedbounds.vision.settings import Settings
+from fedbounds.vision.settings import LOCAL, Settings
 from validate.vision import _records
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -38,10 +38,15 @@ IID_SAMPLES = 100
 FRAMEWORKS = {"IID": "stratified", "NIID": "shards:60,unbalanced", "TNIID": "shards:100,unbalanced"}
 BASELINE, SOFT = "fedavg", "fedsoftmax:0.2"
 MAIN = (BASELINE, SOFT)
+# The same T, with weights made from the losses of the clients' own models after their local steps.
+SOFT_LOCAL = f"{SOFT}{LOCAL}"
 # With SOFT the inverse temperatures 5, 10, 20 and 30.
 TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 MAXIMA = ("fedmax", "fedmax:10")
 MNIST, FASHION = "mnist", "fashion-mnist"
+MNIST_FOLDERS = tuple(f"mnist-{f.lower()}{end}" for f in FRAMEWORKS for end in ("", "-local"))
+MAXIMA_FOLDERS = ("mnist-niid-fedmax", "mnist-tniid-fedmax")
+FASHION_FOLDERS = tuple(f"fashion-{f.lower()}" for f in FRAMEWORKS)
 # Tiny runs: seconds on one core.
 SMALL = Settings(data="digits", clients=4, samples=16, rounds=4, epochs=1, batch=16, optimiser="sgd", lr=0.2)
 SMALL_FRAMEWORKS = {"IID": "stratified", "NIID": "shards:4,unbalanced", "TNIID": "shards:8,unbalanced"}
@@ -56,6 +61,11 @@ class Experiment:
     framework: str
     settings: Settings
     weightings: tuple[str, ...]
+
+    @property
+    def recorded(self) -> tuple[str, ...]:
+        """The weightings as their records name them."""
+        return tuple(_records.recorded(self.settings, weighting) for weighting in self.weightings)
 
 
 Grid = Mapping[str, Experiment]
@@ -75,6 +85,8 @@ def grid(small: bool = False) -> Grid:
                 found[f"{name}-temperatures"] = Experiment(data, framework, settings, TEMPERATURES)
             if data == MNIST and framework != "IID":
                 found[f"{name}-fedmax"] = Experiment(data, framework, settings, _maxima(small))
+            if data == MNIST:
+                found[f"{name}-local"] = Experiment(data, framework, replace(settings, losses="local"), (SOFT,))
     return found
 
 
@@ -154,7 +166,7 @@ def collect(folder: Path, results: Path) -> int:
         record = read_json(path)
         run = from_json(record, path.name)
         for name, experiment in grid().items():
-            if run.weighting in experiment.weightings and not _records.differing(run, experiment.settings):
+            if run.weighting in experiment.recorded and not _records.differing(run, experiment.settings):
                 _records.store(record, results / name)
                 done += 1
     return done
@@ -164,7 +176,7 @@ def listing(results: Path, small: bool = False) -> list[str]:
     """A line a folder: which repetitions of each weighting are stored."""
     lines = []
     for name, experiment in grid(small).items():
-        stored = {w: _records.repetitions(results / name, w) for w in experiment.weightings}
+        stored = {w: _records.repetitions(results / name, w) for w in experiment.recorded}
         lines.append(f"{name}: " + "; ".join(f"{w} {_spans(found)}" for w, found in stored.items()))
     return lines
 

@@ -24,7 +24,7 @@ from fedbounds.vision.runs import Run
 from validate.vision import _verdict
 from validate.vision._common import Data, Stored, Study, described, flat, picture
 from validate.vision._verdict import Case
-from validate.vision.experiments import MNIST, SOFT
+from validate.vision.experiments import MAXIMA_FOLDERS, MNIST, SOFT
 
 
 def _chosen(case: Mapping[str, list[Run]]) -> dict[str, list[Run]]:
@@ -41,7 +41,7 @@ def measure(stored: Stored) -> Data:
         if case
     }
     judged = [_group(f, name, group) for f, case in cases.items() for name, group in case.items()]
-    return {"marked": paper.MARKED, "data": data, "claims": [_verdict.claim("small-group", "group", judged)]}
+    return {"marked": paper.MARKED, "data": data, "claims": [_verdict.claim("small-group", ("group",), judged)]}
 
 
 def _row(group: Sequence[Run]) -> Data:
@@ -73,11 +73,12 @@ def _group(framework: str, name: str, group: Sequence[Run]) -> Case:
     what = "ever among the ten largest losses" if soft else "ever used"
     rounds = sorted({run.rounds for run in group})[-1]
     words = f"{estimates.text(count, 1)} of {clients} clients {what} in {rounds} rounds"
-    overlap = summary["losses-overlap"]
-    if overlap is not None:
+    overlap, losses = summary["losses-overlap"], weights.top_losses(group[0])
+    if overlap is not None and losses is not None:
         words += f"; the ten largest losses overlap by {estimates.text(overlap, 2)} from round to round"
-        words += f" (by chance {weights.participation(group[0].alpha).by_chance:.2f})"
-    return Case(f"{framework}, {name}", _verdict.small_group(count, clients), words)
+        words += f" (by chance {losses.by_chance:.2f})"
+    # The paper speaks of data that are not IID here.
+    return Case(f"{framework}, {name}", _verdict.small_group(count, clients), words, extra=framework == "IID")
 
 
 def losses_figure(cases: Mapping[str, Mapping[str, list[Run]]]) -> Any:
@@ -150,7 +151,7 @@ def lines(data: Data) -> list[str]:
 
 STUDY = Study(
     "participation",
-    ("mnist-iid", "mnist-niid", "mnist-niid-fedmax", "mnist-tniid", "mnist-tniid-fedmax"),
+    ("mnist-iid", "mnist-niid", "mnist-tniid", *MAXIMA_FOLDERS),
     measure,
     draw,
     lines,

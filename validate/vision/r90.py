@@ -20,11 +20,22 @@ from fedbounds.vision.runs import Run
 from validate.vision import _verdict
 from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture
 from validate.vision._verdict import Case
-from validate.vision.experiments import BASELINE, FASHION, FRAMEWORKS, MAIN, MNIST, SOFT
+from validate.vision.experiments import (
+    BASELINE,
+    FASHION,
+    FASHION_FOLDERS,
+    FRAMEWORKS,
+    MAIN,
+    MNIST,
+    MNIST_FOLDERS,
+    SOFT,
+    SOFT_LOCAL,
+)
 
 # Levels on Fashion-MNIST, ours.
 LEVELS = {MNIST: (paper.LEVEL,), FASHION: (paper.LEVEL, 0.8, 0.75)}
 UNIT = "rounds"
+SHOWN = (*MAIN, SOFT_LOCAL)
 Cases = Mapping[str, Mapping[str, list[Run]]]
 
 
@@ -37,6 +48,7 @@ def measure(stored: Stored) -> Data:
     }
     mnist = {f: case for f, case in stored.cases(MNIST).items() if _both(case)}
     faster = [_faster(f, case, MNIST, paper.LEVEL) for f, case in mnist.items() if f != "IID"]
+    faster += [_faster(f, case, MNIST, paper.LEVEL, SOFT_LOCAL) for f, case in _local(stored).items() if f != "IID"]
     faster += [
         _faster(f, case, FASHION, level)
         for f, case in stored.cases(FASHION).items()
@@ -44,10 +56,11 @@ def measure(stored: Stored) -> Data:
         if f != "IID" and _both(case) and _ever(flat(case, MAIN), level)
     ]
     same = [_same(case) for f, case in mnist.items() if f == "IID"]
+    same += [_same(case, SOFT_LOCAL) for f, case in _local(stored).items() if f == "IID"]
     claims = [
-        _verdict.claim("faster", "direction", faster),
-        _verdict.claim("same-iid", "margin", same),
-        _verdict.claim("more-skew", "direction", _more(mnist)),
+        _verdict.claim("faster", ("direction",), faster),
+        _verdict.claim("same-iid", ("margin",), same),
+        _verdict.claim("more-skew", ("direction",), _more(mnist)),
     ]
     return {"data": data, "margin": _verdict.SAME_ROUNDS, "claims": claims}
 
@@ -56,12 +69,17 @@ def _both(case: Mapping[str, list[Run]]) -> bool:
     return all(name in case for name in MAIN)
 
 
+def _local(stored: Stored) -> Cases:
+    """The cases of MNIST in which weights from local losses were run too."""
+    return {f: case for f, case in stored.cases(MNIST).items() if BASELINE in case and SOFT_LOCAL in case}
+
+
 def _ever(runs: Sequence[Run], level: float) -> bool:
     return any(measures.rounds_to(run.accuracy, level) for run in runs)
 
 
 def _case(data: str, framework: str, case: Mapping[str, list[Run]]) -> Data:
-    main = {name: group for name, group in case.items() if name in MAIN}
+    main = {name: group for name, group in case.items() if name in SHOWN}
     rows = {}
     for name, group in main.items():
         levels = {f"{level:g}": _speed(group, level) for level in LEVELS[data]}
@@ -69,11 +87,14 @@ def _case(data: str, framework: str, case: Mapping[str, list[Run]]) -> Data:
         interval = printed and {"mean": printed.mean, "lower": printed.lower, "upper": printed.upper}
         rows[name] = {"levels": levels, "paper": interval}
     found = {**described(main), "weightings": rows}
-    if _both(case):
-        found["differences"] = {
-            f"{level:g}": comparison(measures.compare(case[SOFT], case[BASELINE], "R_90", level))
+    found["differences"] = {
+        name: {
+            f"{level:g}": comparison(measures.compare(main[name], main[BASELINE], "R_90", level))
             for level in LEVELS[data]
         }
+        for name in main
+        if name != BASELINE and BASELINE in main
+    }
     return found
 
 
@@ -87,22 +108,25 @@ def _printed_gain(framework: str) -> float:
     return paper.R_90[framework, "FedAvg"].mean - paper.R_90[framework, "FedSoftMax"].mean
 
 
-def _faster(framework: str, case: Mapping[str, list[Run]], data: str, level: float) -> Case:
-    found = measures.compare(case[SOFT], case[BASELINE], "R_90", level)
+def _faster(framework: str, case: Mapping[str, list[Run]], data: str, level: float, name: str = SOFT) -> Case:
+    found = measures.compare(case[name], case[BASELINE], "R_90", level)
     gain = _printed_gain(framework)
     verdict = _verdict.directional(found.difference, found.test, -1, gain)
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
     if data == MNIST:
-        return Case(framework, verdict, f"{words} (paper: {-gain:.1f})")
+        where = framework if name == SOFT else f"{framework}, {name}"
+        return Case(where, verdict, f"{words} (paper: {-gain:+z.1f})", extra=name != SOFT)
     return Case(f"{framework}, {data}, {100 * level:g}%", verdict, words, extra=True)
 
 
-def _same(case: Mapping[str, list[Run]]) -> Case:
-    found = measures.compare(case[SOFT], case[BASELINE], "R_90")
+def _same(case: Mapping[str, list[Run]], name: str = SOFT) -> Case:
+    found = measures.compare(case[name], case[BASELINE], "R_90")
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
     verdict = _verdict.within(found.difference, _verdict.SAME_ROUNDS)
     margin = f"margin {_verdict.SAME_ROUNDS:g} round"
-    return Case("IID", verdict, f"{words} (paper: {-_printed_gain('IID'):.1f}; {margin})")
+    where = "IID" if name == SOFT else f"IID, {name}"
+    said = f"{words} (paper: {-_printed_gain('IID'):+z.1f}; {margin})"
+    return Case(where, verdict, said, extra=name != SOFT)
 
 
 def _more(cases: Cases) -> list[Case]:
@@ -114,7 +138,7 @@ def _more(cases: Cases) -> list[Case]:
         size = _printed_gain(more) - _printed_gain(less)
         verdict = _verdict.directional(difference, test, 1, size)
         words = f"{len(low_a)} repetitions; {_verdict.difference(difference, test, 'rounds gained', 1)}"
-        found.append(Case(f"{more} against {less}", verdict, f"{words} (paper: {size:.1f})"))
+        found.append(Case(f"{more} against {less}", verdict, f"{words} (paper: {size:+z.1f})"))
     return found
 
 
@@ -143,7 +167,7 @@ def draw(stored: Stored, out: Path) -> None:
     """r90.png: every partition and weighting with the paper's interval."""
     from fedbounds.vision.pictures import speed_figure
 
-    shown = [run for case in stored.cases(MNIST).values() for run in flat(case, MAIN)]
+    shown = [run for case in stored.cases(MNIST).values() for run in flat(case, SHOWN)]
     if shown:
         picture(lambda: speed_figure(shown), out / "r90.png")
 
@@ -161,7 +185,7 @@ def lines(data: Data) -> list[str]:
 
 STUDY = Study(
     "r90",
-    ("mnist-iid", "mnist-niid", "mnist-tniid", "fashion-iid", "fashion-niid", "fashion-tniid"),
+    (*MNIST_FOLDERS, *FASHION_FOLDERS),
     measure,
     draw,
     lines,

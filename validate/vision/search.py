@@ -5,9 +5,10 @@
 
 A candidate is an optimiser, a learning rate, a normalisation, a model and a number of samples a client. The rule: the
 smallest |log(R_90 / paper's mean)| summed over non-IID and very non-IID data; then, as the paper states 200 samples
-for its non-IID data only, the samples of IID data in the same way, all else as chosen. A run that never reached 90%
-bounds its term from below; a candidate that was not run on a partition counts 0 for it, and is only excluded if
-the rest of its sum is larger than that of the choice. The runs of the search are used for nothing else.
+for its non-IID data only, the samples of IID data in the same way, all else as chosen (more samples in a tie). A
+run that never reached 90% bounds its term from below; a candidate that was not run on a partition counts 0 for it,
+and is only excluded if the rest of its sum is larger than that of the choice. The runs of the search are used for
+nothing else.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NON_IID = ("NIID", "TNIID")
 LITERAL = {"optimiser": "sgd", "lr": 1e-4}
 RULE = (
     "smallest sum over NIID and TNIID of |log(R_90 / the paper's mean)|; then for IID data the samples a client "
-    "with the smallest |log(R_90 / the paper's mean)|, all else as chosen"
+    "with the smallest |log(R_90 / the paper's mean)|, all else as chosen, and the larger of two that tie"
 )
 
 
@@ -115,7 +116,7 @@ def measure(found: Sequence[Run]) -> Data:
     best = exact[0] if exact else None
     unsure = [one for one in table if best is not None and not one.exact and one.total <= best.total]
     iid = [one for one in every if "IID" in one.terms and best is not None and one.key[:-1] == best.key[:-1]]
-    iid.sort(key=lambda one: one.terms["IID"].distance + (math.inf if one.terms["IID"].bound else 0))
+    iid.sort(key=lambda one: (one.terms["IID"].bound, one.terms["IID"].distance, -one.key[-1]))
     return {
         "study": "search",
         "rule": RULE,
@@ -145,10 +146,13 @@ def agrees(data: Data) -> bool:
 def lines(data: Data) -> list[str]:
     """The table as lines."""
     found = []
-    for one in [*data["candidates"], *data["iid"]]:
+    for one in data["candidates"]:
         parts = [f"{f} {row['values']} of {row['rounds']}" for f, row in one["frameworks"].items()]
         name = ", ".join(str(one[key]) for key in KEYS)
-        found.append(f"{name}: {'; '.join(parts)}: {'' if one['exact'] else '>= '}{one['sum']:.3f}")
+        found.append(f"{name}: {'; '.join(parts)}: sum {'' if one['exact'] else '>= '}{one['sum']:.3f}")
+    for one in data["iid"]:
+        row = one["frameworks"]["IID"]
+        found.append(f"IID, {one['samples']} samples: {row['values']} of {row['rounds']}: {row['distance']:.3f}")
     chosen = f"chosen: {data['chosen']}, IID samples {data['iid_samples']}"
     return [*found, chosen, "the experiments use it" if agrees(data) else f"the experiments use {data['used']}"]
 

@@ -15,19 +15,23 @@ from fedbounds.vision.runs import Run
 from validate.vision import _verdict
 from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture
 from validate.vision._verdict import Case
-from validate.vision.experiments import BASELINE, MAIN, MNIST, SOFT
+from validate.vision.experiments import BASELINE, MAIN, MNIST, MNIST_FOLDERS, SOFT, SOFT_LOCAL
 
 
 def measure(stored: Stored) -> Data:
     """Stability over all rounds and from the first trained model on, the paper's beside it, and the claim."""
     cases = {f: _main(case) for f, case in stored.whole(MNIST).items()}
     data = {f: _case(f, case) for f, case in cases.items() if case}
-    judged = [_less_stable(f, case) for f, case in cases.items() if len(case) == len(MAIN)]
-    return {"data": data, "claims": [_verdict.claim("stability", "direction", judged)]}
+    judged = [_less_stable(f, case) for f, case in cases.items() if _both(case)]
+    return {"data": data, "claims": [_verdict.claim("stability", ("direction",), judged)]}
 
 
 def _main(case: Mapping[str, list[Run]]) -> dict[str, list[Run]]:
-    return {name: group for name, group in case.items() if name in MAIN}
+    return {name: group for name, group in case.items() if name in (*MAIN, SOFT_LOCAL)}
+
+
+def _both(case: Mapping[str, list[Run]]) -> bool:
+    return all(name in case for name in MAIN)
 
 
 def _case(framework: str, case: Mapping[str, list[Run]]) -> Data:
@@ -37,7 +41,7 @@ def _case(framework: str, case: Mapping[str, list[Run]]) -> Data:
         found = {variant: value.to_json() for variant, value in measures.stabilities(group).items()}
         rows[name] = {**found, "paper": printed and printed.value}
     found_case = {**described(case), "weightings": rows}
-    if len(case) == len(MAIN):
+    if _both(case):
         found_case["difference"] = comparison(measures.compare(case[SOFT], case[BASELINE], "stability"))
     return found_case
 
@@ -55,7 +59,7 @@ def draw(stored: Stored, out: Path) -> None:
     """stability.png: every partition and weighting with the paper's value."""
     from fedbounds.vision.pictures import stability_figure
 
-    shown = [run for case in stored.whole(MNIST).values() for run in flat(case, MAIN)]
+    shown = [run for case in stored.whole(MNIST).values() for run in flat(_main(case))]
     if shown:
         picture(lambda: stability_figure(shown), out / "stability.png")
 
@@ -69,7 +73,7 @@ def lines(data: Data) -> list[str]:
     ]
 
 
-STUDY = Study("stability", ("mnist-iid", "mnist-niid", "mnist-tniid"), measure, draw, lines)
+STUDY = Study("stability", MNIST_FOLDERS, measure, draw, lines)
 
 
 def main(arguments: list[str] | None = None) -> Data:

@@ -49,7 +49,11 @@ def measure(stored: Stored) -> Data:
                 **found,
             }
         )
-    claims = [_verdict.claim("temperature", "direction", [_claim(case, sweep.trend)])] if HOTTEST in case else []
+    claims = (
+        [_verdict.claim("temperature", ("trend", "direction"), [_claim(case, sweep.trend)])]
+        if HOTTEST in case
+        else []
+    )
     trend = sweep.trend and asdict(sweep.trend)
     return {"framework": FRAMEWORK, **described(case), "points": points, "trend": trend, "claims": claims}
 
