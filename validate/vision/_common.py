@@ -157,7 +157,7 @@ class Study:
 def judged(data: Data) -> list[str]:
     """A line a claim and a line a case."""
     lines = []
-    for claim in data["claims"]:
+    for claim in (found for found in data["claims"] if found["cases"]):
         lines.append(f"{claim['verdict']}: {claim['says']}")
         lines += [f"  {case['case']}: {case['verdict']}: {case['sentence']}" for case in claim["cases"]]
     return lines

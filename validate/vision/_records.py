@@ -59,6 +59,15 @@ def store(record: dict[str, Any], folder: Path) -> Path:
     return files.write_text(path, json.dumps(kept, separators=(",", ":"), allow_nan=False) + "\n")
 
 
+def store_longer(record: dict[str, Any], folder: Path) -> bool:
+    """Store the record unless the same run is stored with as many rounds or more; whether it was stored."""
+    path = folder / file_name(record["weighting"], record["repetition"])
+    if path.is_file() and len(files.read_json(path)["alpha"]) >= len(record["alpha"]):
+        return False
+    store(record, folder)
+    return True
+
+
 def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetition: int) -> list[str]:
     """The weightings whose repetition is not stored, or only up to 90% where all rounds are wanted.
 

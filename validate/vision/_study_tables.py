@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedbounds.vision.settings import LOCAL
 from validate.vision._common import PERCENT
 from validate.vision._markdown import Results, rows_of, sentences, shown, table
-from validate.vision.experiments import MNIST
+from validate.vision.experiments import BASELINE, MNIST
+from validate.vision.temperatures import OTHERS
 
 # The pictures of a study, each with its caption. Only those that exist are shown.
 PICTURES: dict[str, dict[str, str]] = {
@@ -55,15 +57,17 @@ def accuracy(results: Results) -> str:
 def temperatures(results: Results) -> str:
     """R_90 against 1/T."""
     data = results["temperatures"]
+    points = [("", point) for point in data["points"]]
+    local = data["local"]["points"] if "local" in data else []
+    points += [(f" {LOCAL}", point) for point in local if point["weighting"] != BASELINE]
     rows = [
         (
-            f"{point['inverse_temperature']:.3g}",
+            f"{point['inverse_temperature']:.3g}{mark}",
             shown(point["R_90"], 1),
             f"{point['R_90']['reached']} of {len(point['R_90']['values'])}",
-            shown(point["minus_fedavg"]["difference"], 1),
-            shown(point["minus_lowest"]["difference"], 1),
+            *(shown(point[key]["difference"], 1) if key in point else "" for key in OTHERS),
         )
-        for point in data["points"]
+        for mark, point in points
     ]
     head = ("1/T (0: FedAvg)", "R_90", "reached 90%", "minus FedAvg's", "minus that of 1/T = 5")
     return f"{table(head, rows)}\n\n{sentences(data)}"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fedbounds.vision.settings import LOCAL
 from validate.vision._common import PERCENT, Data
 from validate.vision._markdown import NOTHING, Results, cell, rows_of, shown, table
 from validate.vision._verdict import RULES
-from validate.vision.experiments import FASHION, MNIST
+from validate.vision.experiments import BASELINE, FASHION, MNIST
 from validate.vision.search import KEYS
 
 STUDIES = ("r90", "accuracy", "temperatures", "alpha", "participation", "stability")
@@ -53,24 +54,19 @@ def reading(results: Results) -> str:
         for case in cases.values()
     )
     words = ", ".join(
-        f"{key} {value}" for key, value in settings.items() if key not in ("data", "partition", "samples")
+        f"{key} {value}" for key, value in settings.items() if key not in ("data", "partition", "samples", "rounds")
     )
-    rows: dict[tuple[str, str, str], tuple[str, int, int, int, str]] = {}
+    rows: dict[tuple[str, str, str], tuple[str, int, int, int, int, str]] = {}
     for name in ("accuracy", "r90", "temperatures"):
         for data, framework, case in _cases(results.get(name)):
             for weighting, runs in case["runs"].items():
                 own = case["settings"]
                 key = (data, framework, weighting)
-                if key not in rows or len(runs["repetitions"]) >= rows[key][2]:
+                if key not in rows or len(runs["repetitions"]) >= rows[key][3]:
                     seeds = ", ".join(map(str, runs["seeds"]))
-                    rows[key] = (
-                        own["partition"],
-                        own["samples"],
-                        len(runs["repetitions"]),
-                        len(runs["whole"]),
-                        seeds,
-                    )
-    head = ("data", "framework", "weighting", "partition", "samples a client", "repetitions", "of them whole", "seed")
+                    counts = (len(runs["repetitions"]), len(runs["whole"]))
+                    rows[key] = (own["partition"], own["samples"], own["rounds"], *counts, seeds)
+    head = ("data", "framework", "weighting", "partition", "samples a client", "rounds", "runs", "whole", "seed")
     return f"Settings: {words}.\n\n" + table(head, [(*key, *row) for key, row in rows.items()])
 
 
@@ -79,6 +75,9 @@ def _cases(result: Data | None) -> Iterable[tuple[str, str, Data]]:
         return
     if "points" in result:
         yield MNIST, result["framework"], result
+        if "local" in result:
+            marked = {f"{name}{LOCAL}": runs for name, runs in result["local"]["runs"].items() if name != BASELINE}
+            yield MNIST, result["framework"], {**result["local"], "runs": marked}
         return
     for data, cases in result["data"].items():
         for framework, case in cases.items():

@@ -111,7 +111,7 @@ def figure(stored: Stored, data: str, weightings: tuple[str, ...] | None) -> Any
     for axes, group in zip(sheet.axes, canvas.by_partition(shown).values(), strict=False):
         for name in canvas.by_weighting(group):
             framework = paper.framework(data, group[0].partition)
-            printed = paper.R_90.get((framework or "", paper.weighting(name) or ""))
+            printed = paper.R_90.get((framework or "", paper.weighting(name) or "")) if name in MAIN else None
             if printed:
                 half = (printed.upper - printed.lower) / 2
                 style = {"color": styles[name]["color"], "ms": 4, "capsize": 3, "zorder": 5}

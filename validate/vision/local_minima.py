@@ -1,6 +1,6 @@
 """How far from 0 is F_i*? It is unknown for a network and taken as 0, the infimum of a cross-entropy.
 
-    python -m validate.vision.local_minima --data-dir DIR        (about a minute on one core)
+    python -m validate.vision.local_minima --data-dir DIR        (two or three minutes on one core)
 
 A few clients are trained alone from w_0 with the step of the experiments, which gives an upper bound: 0 <= F_i* <=
 the smallest loss seen. Taking 0 for an F_i* <= d changes exp((F_i - F_i*)/T) by a factor of at most exp(d/T), and so
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NAMES = ("mnist-iid", "mnist-niid", "mnist-tniid")
 CLIENTS, EPOCHS, EVERY = 3, 100, 10
-SMALL_CLIENTS, SMALL_EPOCHS = 2, 20
+SMALL_CLIENTS, SMALL_EPOCHS = 1, 20
 
 
 def alone(experiment: Experiment, data: Prepared, client: int, epochs: int, where: Machine) -> Data:

@@ -41,6 +41,11 @@ def blocks(found: Results, pictures: Path = PICTURES) -> dict[str, str]:
     return made
 
 
+def pictures_of(study: str) -> tuple[str, ...]:
+    """The stems of the pictures that a study may draw."""
+    return tuple(_study_tables.PICTURES[study])
+
+
 def _pictures(study: str, folder: Path) -> str:
     present = {
         stem: words for stem, words in _study_tables.PICTURES[study].items() if (folder / f"{stem}.png").is_file()

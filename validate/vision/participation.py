@@ -78,7 +78,8 @@ def _group(framework: str, name: str, group: Sequence[Run]) -> Case:
         words += f"; the ten largest losses overlap by {estimates.text(overlap, 2)} from round to round"
         words += f" (by chance {losses.by_chance:.2f})"
     # The paper speaks of data that are not IID here.
-    return Case(f"{framework}, {name}", _verdict.small_group(count, clients), words, extra=framework == "IID")
+    where = f"{framework}, largest losses under {name}" if soft else f"{framework}, {name}"
+    return Case(where, _verdict.small_group(count, clients), words, extra=framework == "IID")
 
 
 def losses_figure(cases: Mapping[str, Mapping[str, list[Run]]]) -> Any:

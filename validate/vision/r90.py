@@ -46,17 +46,21 @@ def measure(stored: Stored) -> Data:
         for name in (MNIST, FASHION)
         if stored.cases(name)
     }
-    mnist = {f: case for f, case in stored.cases(MNIST).items() if _both(case)}
-    faster = [_faster(f, case, MNIST, paper.LEVEL) for f, case in mnist.items() if f != "IID"]
-    faster += [_faster(f, case, MNIST, paper.LEVEL, SOFT_LOCAL) for f, case in _local(stored).items() if f != "IID"]
-    faster += [
-        _faster(f, case, FASHION, level)
-        for f, case in stored.cases(FASHION).items()
-        for level in LEVELS[FASHION]
-        if f != "IID" and _both(case) and _ever(flat(case, MAIN), level)
+    mnist = {f: case for f, case in stored.cases(MNIST).items() if _pair(case, SOFT)}
+    faster = [
+        _faster(f, case, data_set, level, name)
+        for data_set in (MNIST, FASHION)
+        for name in (SOFT, SOFT_LOCAL)
+        for f, case in stored.cases(data_set).items()
+        for level in LEVELS[data_set]
+        if f != "IID" and _pair(case, name) and (data_set == MNIST or _ever(flat(case, (BASELINE, name)), level))
     ]
-    same = [_same(case) for f, case in mnist.items() if f == "IID"]
-    same += [_same(case, SOFT_LOCAL) for f, case in _local(stored).items() if f == "IID"]
+    same = [
+        _same(case, name)
+        for name in (SOFT, SOFT_LOCAL)
+        for f, case in stored.cases(MNIST).items()
+        if f == "IID" and _pair(case, name)
+    ]
     claims = [
         _verdict.claim("faster", ("direction",), faster),
         _verdict.claim("same-iid", ("margin",), same),
@@ -65,13 +69,8 @@ def measure(stored: Stored) -> Data:
     return {"data": data, "margin": _verdict.SAME_ROUNDS, "claims": claims}
 
 
-def _both(case: Mapping[str, list[Run]]) -> bool:
-    return all(name in case for name in MAIN)
-
-
-def _local(stored: Stored) -> Cases:
-    """The cases of MNIST in which weights from local losses were run too."""
-    return {f: case for f, case in stored.cases(MNIST).items() if BASELINE in case and SOFT_LOCAL in case}
+def _pair(case: Mapping[str, list[Run]], name: str) -> bool:
+    return BASELINE in case and name in case
 
 
 def _ever(runs: Sequence[Run], level: float) -> bool:
@@ -108,18 +107,18 @@ def _printed_gain(framework: str) -> float:
     return paper.R_90[framework, "FedAvg"].mean - paper.R_90[framework, "FedSoftMax"].mean
 
 
-def _faster(framework: str, case: Mapping[str, list[Run]], data: str, level: float, name: str = SOFT) -> Case:
+def _faster(framework: str, case: Mapping[str, list[Run]], data: str, level: float, name: str) -> Case:
     found = measures.compare(case[name], case[BASELINE], "R_90", level)
     gain = _printed_gain(framework)
     verdict = _verdict.directional(found.difference, found.test, -1, gain)
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
+    where = framework if name == SOFT else f"{framework}, {name}"
     if data == MNIST:
-        where = framework if name == SOFT else f"{framework}, {name}"
         return Case(where, verdict, f"{words} (paper: {-gain:+z.1f})", extra=name != SOFT)
-    return Case(f"{framework}, {data}, {100 * level:g}%", verdict, words, extra=True)
+    return Case(f"{where}, {data}, {100 * level:g}%", verdict, words, extra=True)
 
 
-def _same(case: Mapping[str, list[Run]], name: str = SOFT) -> Case:
+def _same(case: Mapping[str, list[Run]], name: str) -> Case:
     found = measures.compare(case[name], case[BASELINE], "R_90")
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
     verdict = _verdict.within(found.difference, _verdict.SAME_ROUNDS)
