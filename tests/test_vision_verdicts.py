@@ -208,7 +208,8 @@ class TestSearch:
             math.log(13.342 / 13) + math.log(15.36 / 15), rel=1e-3
         )
         bound = next(one for one in data["candidates"] if one["lr"] == 0.05)
-        assert bound["sum"] == pytest.approx(math.log(26 / 13.342), rel=1e-3) and not bound["exact"]
+        missing = math.log(15.36 / 15)  # never run on very non-IID data, where 15 would be the nearest whole number
+        assert bound["sum"] == pytest.approx(math.log(26 / 13.342) + missing, rel=1e-3) and not bound["exact"]
         (literal,) = data["literal"]
         assert literal["frameworks"]["NIID"]["values"] == [None]
         text = page.blocks({"search": data})["search"]

@@ -1,7 +1,8 @@
 """Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (some minutes on two cores).
 
 Engines side by side on W and L (frameworks that are not installed are left out), exact moments against Monte Carlo,
-semidefinite programmes against PEPit, growth with each dimension, peak memory, and where `check` spends its time.
+semidefinite programmes against PEPit, growth with each dimension, peak memory, where `check` spends its time, and
+one round of the vision path.
 The figures are written to validate/results/, the scaling curves to docs/img/scaling.png. Curves and values are
 checked to agree before any time is printed.
 """
@@ -27,7 +28,7 @@ def machine() -> dict[str, str]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    names = ("numpy", "numba", "jax", "fedjax", "torch")
+    names = ("numpy", "numba", "jax", "fedjax", "flwr", "torch")
     found = {name: importlib.metadata.version(name) for name in names if frameworks.has(name)}
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return {
@@ -78,9 +79,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--replicates", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
-    parts = ("engines", "moments", "pepit", "scaling", "memory", "check")
+    parts = ("engines", "moments", "pepit", "scaling", "memory", "check", "vision")
     parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of engines.json and moments.json")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON files it writes")
     options = parser.parse_args(arguments)
     if "engines" in options.only:
         found = engines(options.rounds, options.replicates, options.repeats)
@@ -100,6 +101,12 @@ def main(arguments: list[str] | None = None) -> None:
         memory.main([])
     if "check" in options.only:
         check_profile.main([])
+    if "vision" in options.only and frameworks.has("torch"):
+        from validate.benchmarks import vision
+
+        round_times = vision.measure()
+        print(vision.table(round_times), flush=True)
+        _store(options.out / "vision_speed.json", {"machine": machine(), **round_times})
 
 
 def _store(path: Path, found: object) -> None:

@@ -6,9 +6,9 @@
 A candidate is an optimiser, a learning rate, a normalisation, a model and a number of samples a client. The rule: the
 smallest |log(R_90 / paper's mean)| summed over non-IID and very non-IID data; then, as the paper states 200 samples
 for its non-IID data only, the samples of IID data in the same way, all else as chosen (more samples in a tie). A
-run that never reached 90% bounds its term from below; a candidate that was not run on a partition counts 0 for it,
-and is only excluded if the rest of its sum is larger than that of the choice. The runs of the search are used for
-nothing else.
+run that never reached 90% bounds its term from below. A candidate that was not run on a partition counts there the
+least that one run can have, as its R_90 is a whole number, and is excluded only if its sum is still larger than that
+of the choice. The runs of the search are used for nothing else.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Candidate:
 
     @property
     def total(self) -> float:
-        """The sum over NIID and TNIID of what is known."""
-        return sum(self.terms[f].distance for f in NON_IID if f in self.terms)
+        """The sum over NIID and TNIID, from below where a run is missing or never reached 90%."""
+        return sum(self.terms[f].distance if f in self.terms else least(f) for f in NON_IID)
 
     @property
     def exact(self) -> bool:
@@ -92,6 +92,12 @@ class Candidate:
         """The candidate as JSON."""
         found = {f: one.to_json() for f, one in self.terms.items()}
         return {**dict(zip(KEYS, self.key, strict=True)), "frameworks": found, "sum": self.total, "exact": self.exact}
+
+
+def least(framework: str) -> float:
+    """The smallest |log(R_90/paper's mean)| of one run, as its R_90 is a whole number."""
+    mean = paper.R_90[framework, "FedAvg"].mean
+    return min(abs(math.log(r / mean)) for r in (math.floor(mean), math.ceil(mean)))
 
 
 def candidates(found: Sequence[Run]) -> list[Candidate]:
