@@ -136,6 +136,10 @@ class TestPage:
         text = page.PAGE.read_text(encoding="utf-8")
         assert page.filled(text, page.blocks(page.results())) == text
 
+    def test_the_page_rests_on_records(self):
+        assert all((RESULTS / f"{name}.json").is_file() for name in (*STUDIES, "search"))
+        assert len(load().runs["mnist-niid"]) >= 2
+
     def test_marks_must_be_those_of_the_blocks(self):
         with pytest.raises(InputError, match="marks"):
             page.filled("no marks", page.blocks({}))

@@ -46,7 +46,7 @@ TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 WARMER = "fedsoftmax:1"
 MAXIMA = ("fedmax", "fedmax:10")
 # Our own extra, shorter for want of time.
-FASHION_ROUNDS = 30
+FASHION_ROUNDS = 15
 MNIST, FASHION = "mnist", "fashion-mnist"
 MNIST_FOLDERS = tuple(f"mnist-{f.lower()}{end}" for f in FRAMEWORKS for end in ("", "-local"))
 MAXIMA_FOLDERS = ("mnist-niid-fedmax", "mnist-tniid-fedmax")
