@@ -281,7 +281,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
 
 def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
     file, out = tmp_path / "study.toml", tmp_path / "out"
-    file.write_text(STUDY.replace("rounds = 6", "rounds = 60"))
+    file.write_text(STUDY.replace("rounds = 6", "rounds = 600"))
     process = subprocess.Popen(
         command(file, out, "--jobs", "2"), cwd=ROOT, start_new_session=True, text=True, stderr=subprocess.PIPE
     )
