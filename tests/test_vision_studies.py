@@ -14,7 +14,7 @@ from validate.vision import _markdown, _records, _verdict, experiments, local_mi
 from validate.vision._common import PICTURES, load, rounded
 from validate.vision.experiments import RESULTS, grid
 
-STUDIES = ("r90", "accuracy", "temperatures", "alpha", "participation", "stability")
+STUDIES = ("r90", "accuracy", "temperatures", "alpha", "participation", "stability", "readings", "precision")
 
 
 def study(name):
@@ -37,7 +37,7 @@ def climbing(reached, rounds=50, last=0.95):
 class TestTraining:
     def test_what_is_stored_is_not_trained_again(self, small):
         records, options, count = small
-        assert count == 23 and experiments.main(options) == 0
+        assert count == 31 and experiments.main(options) == 0
         path = records / "mnist-niid" / "run-fedsoftmax-0.2-000.json"
         before = json.loads(path.read_text())
         path.unlink()
@@ -54,11 +54,16 @@ class TestTraining:
         short["settings"]["stop_after"] = 0
         for key, ends in (("accuracy", 2), ("test_loss", 2), ("client_losses", 2), ("alpha", 1), ("trained", 1)):
             short[key] = short[key][:ends]
+        short["accuracy"][1] = 0.95
         _records.store(short, tmp_path)
         settings = grid(small=True)["mnist-iid"].settings
         assert _records.missing(tmp_path, settings, ["fedavg"], 0) == ["fedavg"]
         early = grid(small=True)["mnist-iid"].settings.__class__(**{**settings.to_json(), "stop_after": 0})
         assert _records.missing(tmp_path, early, ["fedavg"], 0) == []
+        # One that was interrupted below 90% is not finished, whatever was wanted.
+        short["accuracy"][1] = 0.85
+        _records.store(short, tmp_path)
+        assert _records.missing(tmp_path, early, ["fedavg"], 0) == ["fedavg"]
 
     def test_records_of_other_settings_are_refused(self, small):
         with pytest.raises(InputError, match="data digits instead of mnist"):

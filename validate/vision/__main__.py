@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from fedbounds.vision.runs import PATTERN
-from validate.vision import accuracy, alpha, page, participation, r90, search, stability, temperatures
+from validate.vision import (
+    accuracy,
+    alpha,
+    page,
+    participation,
+    precision,
+    r90,
+    readings,
+    search,
+    stability,
+    temperatures,
+)
 from validate.vision._common import PICTURES, load
 from validate.vision.experiments import RESULTS
 
-STUDIES = tuple(module.STUDY for module in (r90, accuracy, temperatures, alpha, participation, stability))
+MODULES = (r90, accuracy, temperatures, alpha, participation, stability, readings, precision)
+STUDIES = tuple(module.STUDY for module in MODULES)
 
 
 def main() -> None:

@@ -13,10 +13,10 @@ from fedbounds.errors import reject
 from fedbounds.vision import estimates
 from fedbounds.vision.canvas import by_weighting
 from fedbounds.vision.estimates import Estimate
-from fedbounds.vision.measures import Comparison
+from fedbounds.vision.measures import Comparison, Speed
 from fedbounds.vision.runs import NOT_A_CHOICE, Run
 from validate.vision import _records
-from validate.vision.experiments import RESULTS, ROOT, SMALL_REPETITIONS, Grid, grid, train
+from validate.vision.experiments import APART, RESULTS, ROOT, SMALL_REPETITIONS, Grid, grid, train
 
 Data = dict[str, Any]
 PICTURES = ROOT / "docs" / "img" / "vision"
@@ -33,10 +33,13 @@ class Stored:
     runs: Mapping[str, list[Run]]
 
     def cases(self, data: str) -> dict[str, dict[str, list[Run]]]:
-        """framework -> weighting -> its repetitions, over all folders of a data set, from IID on."""
+        """framework -> weighting -> its repetitions, over the folders of a data set, from IID on.
+
+        Without the repeats under other settings, which have tables of their own.
+        """
         found: dict[str, list[Run]] = {}
         for name, group in self.runs.items():
-            if group and self.grid[name].data == data:
+            if group and self.grid[name].data == data and name not in APART:
                 found.setdefault(self.grid[name].framework, []).extend(group)
         return {framework: by_weighting(group) for framework, group in found.items()}
 
@@ -89,6 +92,11 @@ def comparison(found: Comparison) -> Data:
     counts = {key: getattr(found, key) for key in ("pairs", "smaller", "larger", "equal", "unknown", "unpaired")}
     names = {"quantity": found.quantity, "first": found.first, "second": found.second}
     return {**names, "difference": found.difference.to_json(), "test": found.test.to_json(), **counts}
+
+
+def speed(found: Speed) -> Data:
+    """R_90 of repetitions as JSON."""
+    return {"values": list(found.values), "reached": found.reached, **found.estimate.to_json()}
 
 
 def rounded(value: Any) -> Any:

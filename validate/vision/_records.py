@@ -14,7 +14,7 @@ from typing import Any
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.vision import runs
+from fedbounds.vision import measures, runs
 from fedbounds.vision.settings import LOCAL, Settings
 
 DIGITS = 5
@@ -69,7 +69,7 @@ def store_longer(record: dict[str, Any], folder: Path) -> bool:
 
 
 def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetition: int) -> list[str]:
-    """The weightings whose repetition is not stored, or only up to 90% where all rounds are wanted.
+    """The weightings whose repetition is not stored, or ended before it was to: also one that was interrupted.
 
     Errors: InputError where a record of other settings is stored.
     """
@@ -81,7 +81,8 @@ def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetit
             continue
         run = runs.from_json(files.read_json(path), path.name)
         require_settings(run, settings, path)
-        if settings.stop_after is None and not run.whole:
+        early = settings.stop_after is not None and measures.rounds_to(run.accuracy, settings.target) is not None
+        if not run.whole and not early:
             lacking.append(weighting)
     return lacking
 

@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 from fedbounds.vision.settings import LOCAL
 from validate.vision._common import PERCENT
-from validate.vision._markdown import Results, rows_of, sentences, shown, table
-from validate.vision.experiments import BASELINE, MNIST
+from validate.vision._markdown import NOTHING, Results, rows_of, sentences, shown, table
+from validate.vision.experiments import BASELINE, MAIN, MNIST
+from validate.vision.readings import said
 from validate.vision.temperatures import OTHERS
 
 # The pictures of a study, each with its caption. Only those that exist are shown.
@@ -26,6 +27,8 @@ PICTURES: dict[str, dict[str, str]] = {
         "participation-fedmax": "Whom FedMax uses",
     },
     "stability": {"stability": "Stability measured and printed"},
+    "readings": {"readings": "Other readings on NIID data"},
+    "precision": {"precision": "The same repetitions in both precisions"},
 }
 
 
@@ -124,6 +127,39 @@ def stability(results: Results) -> str:
     return f"{table(head, rows)}\n\n{sentences(results['stability'])}"
 
 
+def readings(results: Results) -> str:
+    """R_90 under other readings."""
+    data = results["readings"]["data"]
+    rows = []
+    for case in data.values():
+        pair = case["difference"]
+        cells = [f"{shown(row, 1)} ({row['reached']} of {len(row['values'])})" for row in case["weightings"].values()]
+        counts = f"{pair['smaller']} faster, {pair['larger']} slower, {pair['equal'] + pair['unknown']} neither"
+        rows.append((said(case["change"]), *cells, shown(pair["difference"], 1), counts))
+    head = ("reading", *(f"R_90, {name}" for name in MAIN), "difference", "of the pairs")
+    return table(head, rows) if rows else NOTHING
+
+
+def precision(results: Results) -> str:
+    """The same repetitions in two precisions."""
+    data = results["precision"]
+    usual, other = data["precisions"]
+    rows = []
+    for weighting, row in data["weightings"].items():
+        both = [
+            ", ".join("-" if found is None else str(found) for found in column)
+            for column in zip(*row["R_90"], strict=True)
+        ]
+        difference = shown(row["difference"]["difference"], 1)
+        apart = (PERCENT * row["largest_distance"], PERCENT * row["mean_difference"])
+        rows.append((weighting, *both, difference, f"{apart[0]:.1f}", f"{apart[1]:+.2f}"))
+    head = (
+        *("weighting", f"R_90, {usual}", f"R_90, {other}", "difference"),
+        *("largest distance of accuracies, points", "mean difference, points"),
+    )
+    return table(head, rows) if rows else NOTHING
+
+
 OF_STUDY: dict[str, Callable[[Results], str]] = {
     "r90": r90,
     "accuracy": accuracy,
@@ -131,4 +167,6 @@ OF_STUDY: dict[str, Callable[[Results], str]] = {
     "alpha": alpha,
     "participation": participation,
     "stability": stability,
+    "readings": readings,
+    "precision": precision,
 }

@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from fedbounds.errors import reject
 from fedbounds.files import read_json
@@ -46,7 +47,16 @@ TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 WARMER = "fedsoftmax:1"
 MAXIMA = ("fedmax", "fedmax:10")
 # Our own extra, shorter for want of time.
-FASHION_ROUNDS = 15
+FASHION_ROUNDS = 30
+# Repeats of NIID, part of no table but their own: in the other precision, and under readings that were not chosen.
+NIID = "mnist-niid"
+PRECISE = f"{NIID}-precision"
+VARIANTS: Mapping[str, Mapping[str, Any]] = {
+    f"{NIID}-smaller-step": {"lr": 0.05},
+    f"{NIID}-larger-step": {"lr": 0.2},
+    f"{NIID}-hidden": {"model": "hidden"},
+}
+APART = (PRECISE, *VARIANTS)
 MNIST, FASHION = "mnist", "fashion-mnist"
 MNIST_FOLDERS = tuple(f"mnist-{f.lower()}{end}" for f in FRAMEWORKS for end in ("", "-local"))
 MAXIMA_FOLDERS = ("mnist-niid-fedmax", "mnist-tniid-fedmax")
@@ -90,6 +100,9 @@ def grid(small: bool = False) -> Grid:
             if data == MNIST and framework == "NIID":
                 found[f"{name}-temperatures"] = Experiment(data, framework, settings, (WARMER, *TEMPERATURES))
                 found[f"{name}-temperatures-local"] = Experiment(data, framework, local, TEMPERATURES)
+                found[PRECISE] = Experiment(data, framework, _other_precision(settings), MAIN)
+                for folder, change in VARIANTS.items():
+                    found[folder] = Experiment(data, framework, replace(settings, **change), MAIN)
             if data == MNIST and framework != "IID":
                 found[f"{name}-fedmax"] = Experiment(data, framework, settings, _maxima(small))
     return found
@@ -101,6 +114,10 @@ def _settings(data: str, framework: str, small: bool) -> Settings:
     samples = IID_SAMPLES if framework == "IID" else READING.samples
     rounds = READING.rounds if data == MNIST else FASHION_ROUNDS
     return replace(READING, data=data, partition=FRAMEWORKS[framework], samples=samples, rounds=rounds)
+
+
+def _other_precision(settings: Settings) -> Settings:
+    return replace(settings, precision="float32" if settings.precision == "bfloat16" else "bfloat16")
 
 
 def _maxima(small: bool) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ import numpy as np
 from fedbounds.vision import measures, paper
 from fedbounds.vision.runs import Run
 from validate.vision import _verdict
-from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture
+from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture, speed
 from validate.vision._verdict import Case
 from validate.vision.experiments import (
     BASELINE,
@@ -81,7 +81,7 @@ def _case(data: str, framework: str, case: Mapping[str, list[Run]]) -> Data:
     main = {name: group for name, group in case.items() if name in SHOWN}
     rows = {}
     for name, group in main.items():
-        levels = {f"{level:g}": _speed(group, level) for level in LEVELS[data]}
+        levels = {f"{level:g}": speed(measures.speed(group, level)) for level in LEVELS[data]}
         printed = paper.R_90.get((framework, paper.weighting(name) or "")) if data == MNIST else None
         interval = printed and {"mean": printed.mean, "lower": printed.lower, "upper": printed.upper}
         rows[name] = {"levels": levels, "paper": interval}
@@ -95,11 +95,6 @@ def _case(data: str, framework: str, case: Mapping[str, list[Run]]) -> Data:
         if name != BASELINE and BASELINE in main
     }
     return found
-
-
-def _speed(group: Sequence[Run], level: float) -> Data:
-    found = measures.speed(group, level)
-    return {"values": list(found.values), "reached": found.reached, **found.estimate.to_json()}
 
 
 def _printed_gain(framework: str) -> float:

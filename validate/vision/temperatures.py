@@ -15,7 +15,7 @@ from fedbounds.vision import estimates, measures, paper, weights
 from fedbounds.vision.runs import Run
 from fedbounds.vision.settings import LOCAL
 from validate.vision import _verdict
-from validate.vision._common import Data, Stored, Study, comparison, described, picture
+from validate.vision._common import Data, Stored, Study, comparison, described, picture, speed
 from validate.vision._verdict import Case
 from validate.vision.experiments import BASELINE, MNIST, SOFT, TEMPERATURES
 
@@ -57,13 +57,13 @@ def _points(case: dict[str, list[Run]]) -> tuple[list[Data], estimates.Trend | N
     sweep = weights.temperature_sweep([run for group in case.values() for run in group])
     names = {1 / (weights.temperature(name) or 1): name for name in case}
     points = []
-    for inverse, speed in zip(sweep.inverse, sweep.speeds, strict=True):
+    for inverse, found in zip(sweep.inverse, sweep.speeds, strict=True):
         group = case[names[inverse]]
         points.append(
             {
                 "inverse_temperature": inverse,
                 "weighting": names[inverse],
-                "R_90": {"values": list(speed.values), "reached": speed.reached, **speed.estimate.to_json()},
+                "R_90": speed(found),
                 "final_accuracy": measures.final_accuracy(group).to_json(),
                 **{
                     key: comparison(measures.compare(group, case[other]))
