@@ -56,6 +56,11 @@ def is_constant(weighting: Weighting) -> bool:
     return bool(getattr(weighting, "constant", False))
 
 
+def needs_problem(weighting: Weighting) -> bool:
+    """True where the rule is found from a strongly convex problem, and is another one without it."""
+    return bool(getattr(weighting, "needs_problem", False))
+
+
 def check_simplex(alpha: NDArray, shape: tuple[int, ...], name: str) -> Array:
     """``alpha`` if every row is on the simplex, else an input error that names the weighting."""
     alpha = np.asarray(alpha, dtype=float)

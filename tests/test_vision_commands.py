@@ -18,7 +18,7 @@ from fedbounds import cli, console
 from fedbounds.cli import main
 from fedbounds.commands import vision
 from fedbounds.files import write_json
-from fedbounds.vision import checkpoint, images, pictures, runs, training
+from fedbounds.vision import images, pictures, runs, training
 from fedbounds.vision.settings import Settings
 
 SMALL = (
@@ -109,7 +109,7 @@ def results(tmp_path):
     """A folder of made-up records, of two weightings and repetitions."""
     for name in ("fedavg", "fedsoftmax:0.5"):
         for k in (0, 1):
-            path = tmp_path / "results" / checkpoint.file_name(name, k)
+            path = tmp_path / "results" / runs.file_name(name, k)
             write_json(path, plausible(name, k))
     return tmp_path / "results"
 
@@ -224,6 +224,7 @@ def test_an_interrupted_run_keeps_its_rounds_and_says_so(folder, tmp_path, monke
     [
         (("--weighting", "fedmx"), "did you mean 'fedmax'"),
         (("--weighting", "fedsoftmax:0"), "temperature"),
+        (("--weighting", "bound-optimal:1"), "strongly convex problem"),
         (("--weighting", "fedmax:9"), "k = 9"),
         (("--weighting", "fixed:0.5,0.5"), "fixed weights"),
         (("--partition", "shard:60"), "did you mean 'shards"),

@@ -55,7 +55,7 @@ def verdicts(data, key):
 
 class TestRules:
     def difference(self, values):
-        return _verdict.paired(values, values)
+        return estimates.paired(values, values)
 
     @pytest.mark.parametrize(
         ("values", "verdict"),
@@ -73,39 +73,64 @@ class TestRules:
 
     def test_direction_with_runs_that_never_reached(self):
         low, high = [-40.0] * 7, [-1.0] * 6 + [math.inf]
-        assert _verdict.paired(low, high)[0].kind == "median"
-        assert _verdict.directional(*_verdict.paired([-math.inf] * 7, [-1.0] * 7), sign=-1, size=None) == HOLDS
-        assert _verdict.directional(*_verdict.paired([1.0] * 7, [math.inf] * 7), sign=-1, size=None) == CONTRADICTED
+        assert estimates.paired(low, high)[0].kind == "median"
+        assert _verdict.directional(*estimates.paired([-math.inf] * 7, [-1.0] * 7), sign=-1, size=None) == HOLDS
+        assert _verdict.directional(*estimates.paired([1.0] * 7, [math.inf] * 7), sign=-1, size=None) == CONTRADICTED
 
     @pytest.mark.parametrize(
         ("values", "verdict"),
-        [([0.1, -0.2, 0.0, 0.1], HOLDS), ([3.0, 3.1, 2.9], CONTRADICTED), ([0.0, 2.0], UNDECIDED), ([0], UNDECIDED)],
+        [
+            ([0.1, -0.2, 0.0, 0.1] * 2, HOLDS),
+            ([3.0, 3.1, 2.9] * 2, CONTRADICTED),
+            ([0.0, 2.0] * 3, UNDECIDED),
+            ([0] * 6, HOLDS),
+            ([0.1, -0.2, 0.0, 0.1, 0.0], UNDECIDED),
+        ],
     )
     def test_margin(self, values, verdict):
         assert _verdict.within(self.difference(values)[0], 1.0) == verdict
 
-    def test_poorer_by_more_than_the_margin(self):
-        worse = self.difference([-3.0, -3.1, -2.9])[0]
-        assert _verdict.beyond(worse, 1.0) == HOLDS
-        assert _verdict.beyond(self.difference([0.1, -0.1, 0.0])[0], 1.0) == CONTRADICTED
+    @pytest.mark.parametrize(
+        ("values", "verdict"),
+        [
+            ([-3.0, -3.1, -2.9], HOLDS),
+            ([-0.7, -0.8, -0.6], NOT_SUPPORTED),  # poorer, but by less than the margin
+            ([0.1, -0.1, 0.0], NOT_SUPPORTED),
+            ([0.7, 0.8, 0.6], CONTRADICTED),
+            ([-0.9, -1.1, -1.0], UNDECIDED),
+        ],
+    )
+    def test_poorer_by_more_than_the_margin(self, values, verdict):
+        assert _verdict.beyond(self.difference(values * 2)[0], 1.0) == verdict
+        assert _verdict.beyond(self.difference(values)[0], 1.0) == UNDECIDED
 
     @pytest.mark.parametrize(
         ("slopes", "falls", "rate", "fixed"),
         [
             ([-1.0, -1.1, -0.9], HOLDS, HOLDS, CONTRADICTED),
+            ([-1.1, -1.11, -1.09], HOLDS, HOLDS, CONTRADICTED),
+            ([-1.4, -1.6, -1.5], HOLDS, UNDECIDED, CONTRADICTED),
             ([-2.0, -2.1, -1.9], HOLDS, CONTRADICTED, CONTRADICTED),
             ([0.01, -0.02, 0.0], UNDECIDED, CONTRADICTED, HOLDS),
             ([0.5, 0.6, 0.55], CONTRADICTED, CONTRADICTED, CONTRADICTED),
-            ([-3.0, 1.0], UNDECIDED, UNDECIDED, UNDECIDED),
+            ([-3.0, 1.0, -1.0], UNDECIDED, UNDECIDED, UNDECIDED),
         ],
     )
     def test_slopes(self, slopes, falls, rate, fixed):
-        slope, order = estimates.mean(slopes), estimates.mean([0.9, 0.92, 0.91])
+        order = estimates.mean([0.9, 0.92, 0.91] * 2)
+        slope = estimates.mean(slopes * 2)
         assert (_verdict.falls(slope), _verdict.rate(slope), _verdict.fixed(slope, order)) == (falls, rate, fixed)
+        slope = estimates.mean(slopes)
+        assert {_verdict.falls(slope), _verdict.rate(slope), _verdict.fixed(slope, order)} == {UNDECIDED}
 
     def test_distances_that_lose_their_order_are_no_limits(self):
-        flat, noise = estimates.mean([0.01, -0.02, 0.0]), estimates.mean([0.1, -0.1, 0.0])
+        flat, noise = estimates.mean([0.01, -0.02, 0.0] * 2), estimates.mean([0.1, -0.1, 0.0] * 2)
         assert _verdict.fixed(flat, noise) == CONTRADICTED
+        assert _verdict.fixed(flat, estimates.mean([0.1, -0.1, 0.0])) == UNDECIDED
+
+    def test_a_group_needs_its_repetitions(self):
+        assert _verdict.small_group(estimates.mean([17, 18, 17, 18, 17, 18]), 50) == HOLDS
+        assert _verdict.small_group(estimates.mean([17, 18]), 50) == UNDECIDED
 
     def test_a_claim_has_its_worst_verdict_and_extras_do_not_count(self):
         cases = [_verdict.Case("a", HOLDS, ""), _verdict.Case("b", NOT_SUPPORTED, "")]
@@ -122,7 +147,8 @@ class TestStudies:
             mnist_iid=pair("mnist-iid", [20, 21, 20, 19, 20, 22], [20, 21, 21, 19, 20, 22]),
         )
         data = study("r90").measure(fast)
-        assert verdicts(data, "faster") == (CONTRADICTED, {"NIID": HOLDS, "TNIID": CONTRADICTED})
+        cases = {"NIID, fedsoftmax:0.2": HOLDS, "TNIID, fedsoftmax:0.2": CONTRADICTED}
+        assert verdicts(data, "faster") == (CONTRADICTED, cases)
         assert verdicts(data, "same-iid")[0] == HOLDS
         assert verdicts(data, "more-skew")[1] == {"NIID against IID": HOLDS, "TNIID against NIID": CONTRADICTED}
         row = data["data"]["mnist"]["NIID"]["weightings"]["fedavg"]
@@ -149,14 +175,15 @@ class TestStudies:
             "TNIID, fedmax, poorer at the end": HOLDS,
         }
 
-    def test_temperatures(self):
-        base = [made("mnist-niid", "fedavg", k, climbing(16)) for k in range(3)]
+    @pytest.mark.parametrize(("count", "verdict"), [(6, HOLDS), (3, UNDECIDED)])
+    def test_temperatures(self, count, verdict):
+        base = [made("mnist-niid", "fedavg", k, climbing(16)) for k in range(count)]
         names = ("fedsoftmax:0.2", "fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
-        soft = [made("mnist-niid", w, k, climbing(14 - 2 * j + k)) for j, w in enumerate(names) for k in range(3)]
+        soft = [made("mnist-niid", w, k, climbing(14 - 2 * j + k)) for j, w in enumerate(names) for k in range(count)]
         data = study("temperatures").measure(stored(mnist_niid=base, mnist_niid_temperatures=soft))
-        assert verdicts(data, "temperature")[0] == HOLDS and data["trend"]["correlation"] == pytest.approx(-1)
+        assert verdicts(data, "temperature")[0] == verdict and data["trend"]["correlation"] == pytest.approx(-1)
         assert [round(point["inverse_temperature"]) for point in data["points"]] == [0, 5, 10, 20, 30]
-        assert data["points"][-1]["minus_fedavg"]["difference"]["value"] == pytest.approx(-7)
+        assert data["points"][-1]["minus_fedavg"]["difference"]["value"] == pytest.approx(8 + (count - 1) / 2 - 16)
 
     @pytest.mark.parametrize(
         ("power", "to_p", "other"),

@@ -116,3 +116,6 @@ def test_temperature_sweep():
     assert [s.values for s in found.speeds] == list(values.values())
     assert found.trend.repetitions == 2 and found.trend.correlation == pytest.approx((-1 + 0.5) / 2)
     assert weights.temperature_sweep(runs[:6]).trend is None
+    # A run that was cut before another one reached the level could come before or after it: the seed is left out.
+    cut = [reaching(NEVER, rounds=10, weighting="fedsoftmax:0.05", repetition=1)]
+    assert weights.temperature_sweep([*runs[:-1], *cut]).trend.repetitions == 1

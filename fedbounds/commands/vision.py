@@ -43,7 +43,7 @@ CHOICES: dict[str, tuple[Any, str]] = {
     "epochs": (int, "Local epochs a round, E in the experiments."),
     "batch": (int, "Samples of a local step."),
     "rounds": (int, "Communication rounds."),
-    "normalisation": (click.Choice(NORMALISATIONS), "Pixels in [0, 1], or then standardised."),
+    "normalisation": (click.Choice(NORMALISATIONS), "Pixels in [0, 1], standardised, or raw: 0 to 255."),
     "seed": (int, "Seed of partitions, initial models and batches."),
     "target": (float, "With --stop-after: the test accuracy to reach."),
     "stop_after": (int, "End a run this many rounds after it first reached the target."),
@@ -159,11 +159,15 @@ def _experiment(
     from fedbounds.engine.threads import default_threads
     from fedbounds.files import require_writable
     from fedbounds.vision import federated, images, split, training
-    from fedbounds.weighting import name_of
+    from fedbounds.weighting import name_of, needs_problem
 
     settings = dataclasses.replace(settings, partition=split.canonical(settings.partition))
     named = [registry.weighting_named(name) for name in weightings]
     rules = list({name_of(rule): rule for rule in named}.values())  # fedmax is fedmax:1
+    for rule in rules:
+        if needs_problem(rule):
+            why = "a weighting of networks must not need L, mu and w* of a strongly convex problem"
+            raise reject(why, name_of(rule), "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
     where = training.machine(device, client_batch, default_threads() if threads is None else threads, compiled)
     live = not quiet and sys.stderr.isatty()
     with console.progress(live) as download:

@@ -20,12 +20,6 @@ NAMED = 3
 DATA = {"images": "other images", "split": "other samples of the clients"}
 
 
-def file_name(weighting: str, repetition: int) -> str:
-    """``run-fedsoftmax-0.2-003.json``."""
-    slug = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in weighting)
-    return f"run-{slug}-{repetition:03d}.json"
-
-
 def save(path: Path, record: dict[str, Any], params: Params) -> None:
     """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
     arrays = {f"w{k}": piece.cpu().numpy() for k, piece in enumerate(params)}

@@ -165,6 +165,18 @@ def signs(lowest: ArrayLike, highest: ArrayLike) -> PValue:
     return PValue("signs", max(values), min(1.0, 2.0 ** (1 - len(low))))
 
 
+def paired(lowest: ArrayLike, highest: ArrayLike, confidence: float = CONFIDENCE) -> tuple[Estimate, PValue]:
+    """The difference of pairs (n,) and the p-value of "none".
+
+    Mean and sign flips (nan entries left out) where all are known; median and sign test where some are known only
+    to lie between ``lowest`` and ``highest``.
+    """
+    low, high = np.asarray(lowest, dtype=float), np.asarray(highest, dtype=float)
+    if np.array_equal(low, high, equal_nan=True):
+        return mean(low, confidence), sign_flips(low[np.isfinite(low)])
+    return median(low, high, confidence), signs(low, high)
+
+
 @dataclass(frozen=True)
 class Trend:
     """Mean rank correlation over repetitions (-1 ... 1) and the p-value of "no trend" (permutation)."""

@@ -43,8 +43,8 @@ class Prepared:
 
 
 def prepare(images: Images, normalisation: str, where: Machine) -> Prepared:
-    """Pixels to [0, 1] (``unit``), then to mean 0 and deviation 1 over all training pixels (``standard``)."""
-    shift, scale = 0.0, 255.0
+    """Pixels to [0, 1] (``unit``), to mean 0 and deviation 1 over all training pixels (``standard``), or ``raw``."""
+    shift, scale = 0.0, 1.0 if normalisation == "raw" else 255.0
     if normalisation == "standard":
         shift, scale = float(images.train.mean(dtype=float)), float(images.train.std(dtype=float))
 
@@ -87,7 +87,7 @@ def run(
         "images": data.fingerprint,
         "split": hashlib.sha256(repr([part.tolist() for part in parts]).encode()).hexdigest(),
     }
-    path = out / checkpoint.file_name(name, repetition)
+    path = out / runs.file_name(name, repetition)
     if path.is_file():
         known = read_json(path)
         done = runs.from_json(known, path.name).rounds

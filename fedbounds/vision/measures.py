@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,14 +39,17 @@ def final_accuracy(runs: Sequence[Run]) -> Estimate:
 
 
 def _comparable(runs: Sequence[Run], measure: Callable[[Run], float], within: estimates.Limits) -> Estimate:
-    """The mean of a measure over the runs that did all their rounds; nan if these still differ in length.
+    """The mean of a measure over the whole runs; nan without one, or if these differ in length.
 
     A run that ended because it reached the target says nothing about later rounds, and that it ended is decided by
     its own accuracy: averaging it in would be wrong.
     """
     require(runs)
     whole = [run for run in runs if run.whole]
-    if 0 < len(whole) < len(runs):
+    if not whole:
+        note = "no run did every round whatever its accuracy"
+        return Estimate("mean", math.nan, -math.inf, math.inf, math.nan, math.nan, 0, 0.0, note)
+    if len(whole) < len(runs):
         found, note = _comparable(whole, measure, within), f"{len(whole)} of {len(runs)} runs did every round"
         return replace(found, note="; ".join(part for part in (note, found.note) if part))
     lengths = sorted({run.rounds for run in runs})
@@ -81,7 +85,7 @@ def speed(runs: Sequence[Run], level: float = paper.LEVEL, confidence: float = C
     Errors: InputError without runs, or for a confidence outside (0, 1).
     """
     require(runs)
-    low, high = _ends(runs, level)
+    low, high = ends(runs, level)
     values = tuple(int(x) if math.isfinite(x) else None for x in high)
     reached = sum(x is not None for x in values)
     complete = reached == len(values)
@@ -89,7 +93,7 @@ def speed(runs: Sequence[Run], level: float = paper.LEVEL, confidence: float = C
     return Speed(values, reached, level, found)
 
 
-def _ends(runs: Sequence[Run], level: float) -> tuple[np.ndarray, np.ndarray]:
+def ends(runs: Sequence[Run], level: float) -> tuple[np.ndarray, np.ndarray]:
     """The smallest and the largest value that R_90 of each run can have."""
     found = [rounds_to(run.accuracy, level) for run in runs]
     low = [run.rounds + 1 if r is None else r for run, r in zip(runs, found, strict=True)]
@@ -119,10 +123,12 @@ STABILITIES: dict[str, tuple[int, int | None]] = {
     "first-50": (0, PAPER_ROUNDS),
     "trained": (1, None),
 }
+# And one that ends in round R_90, over the runs that reached it.
+UNTIL = "until"
 
 
 def stabilities(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """Mean stability over repetitions with Student's interval: over all rounds, the first 50, and from w_1 on."""
+    """Mean stability over repetitions with Student's interval: all rounds, the first 50, from w_1, up to R_90."""
 
     def over(first: int, last: int | None) -> Estimate:
         # Runs cut to the same rounds are comparable, however long they went on.
@@ -131,7 +137,10 @@ def stabilities(runs: Sequence[Run]) -> dict[str, Estimate]:
             return estimates.mean([stability(run.accuracy, first, last) for run in runs], within=(0.0, math.inf))
         return _comparable(runs, lambda run: stability(run.accuracy, first, last), (0.0, math.inf))
 
-    return {name: over(first, last) for name, (first, last) in STABILITIES.items()}
+    found = {name: over(first, last) for name, (first, last) in STABILITIES.items()}
+    ends = [rounds_to(run.accuracy) for run in runs]
+    early = [math.nan if r is None else stability(run.accuracy, 0, r) for run, r in zip(runs, ends, strict=True)]
+    return {**found, UNTIL: estimates.mean(early, within=(0.0, math.inf))}
 
 
 @dataclass(frozen=True)
@@ -157,6 +166,12 @@ class Comparison:
     def pairs(self) -> int:
         """How many pairs were compared."""
         return self.smaller + self.larger + self.equal + self.unknown
+
+    def to_json(self) -> dict[str, Any]:
+        """The comparison as a JSON object."""
+        counts = {key: getattr(self, key) for key in ("pairs", "smaller", "larger", "equal", "unknown", "unpaired")}
+        names = {"quantity": self.quantity, "first": self.first, "second": self.second}
+        return {**names, "difference": self.difference.to_json(), "test": self.test.to_json(), **counts}
 
 
 def pairs(first: Sequence[Run], second: Sequence[Run]) -> list[tuple[Run, Run]]:
@@ -195,11 +210,7 @@ def compare(
     require(second)
     matched = pairs(first, second)
     low, high = _differences(matched, quantity, level)
-    if np.array_equal(low, high, equal_nan=True):
-        kept = low[np.isfinite(low)]
-        difference, test = estimates.mean(low, confidence), estimates.sign_flips(kept)
-    else:
-        difference, test = estimates.median(low, high, confidence), estimates.signs(low, high)
+    difference, test = estimates.paired(low, high, confidence)
     smaller, larger = int((high < 0).sum()), int((low > 0).sum())
     equal = int(((low == 0) & (high == 0)).sum())
     unpaired = len(first) + len(second) - 2 * len(matched)
@@ -211,7 +222,7 @@ def compare(
 def _differences(matched: Sequence[tuple[Run, Run]], quantity: str, level: float) -> tuple[np.ndarray, np.ndarray]:
     """The smallest and the largest value that each pair's difference can have; nan where undefined."""
     if quantity == "R_90":
-        (low_a, high_a), (low_b, high_b) = (_ends([pair[k] for pair in matched], level) for k in (0, 1))
+        (low_a, high_a), (low_b, high_b) = (ends([pair[k] for pair in matched], level) for k in (0, 1))
         return low_a - high_b, high_a - low_b
     measures: dict[str, Callable[[Run], float]] = {
         "final accuracy": lambda run: float(run.accuracy[-1]),
@@ -221,10 +232,5 @@ def _differences(matched: Sequence[tuple[Run, Run]], quantity: str, level: float
         known = ", ".join(("R_90", *measures))
         raise reject("a comparison is in a quantity that is known", repr(quantity), f"use one of {known}")
     measure = measures[quantity]
-    ended = [a.rounds == b.rounds and a.whole == b.whole for a, b in matched]
-    if any(a.whole and b.whole for a, b in matched):
-        ended = [a.whole and b.whole for a, b in matched]
-    found = np.array(
-        [measure(a) - measure(b) if same else math.nan for (a, b), same in zip(matched, ended, strict=True)]
-    )
+    found = np.array([measure(a) - measure(b) if a.whole and b.whole else math.nan for a, b in matched])
     return found, found

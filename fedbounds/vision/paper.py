@@ -4,7 +4,7 @@ Places are lines of the LaTeX source of "Tackling Computational Heterogeneity in
 The paper does not say how its intervals for R_90 were made, nor from how many runs. Their ends answer both:
 with the divisor n, mean -/+ 1.96 s/sqrt(n) of n whole numbers gives every one of the six rows to all printed
 digits for n = 100 (TNIID), 38 (NIID) and 18 (IID), that is, n mean and n (s^2 + mean^2) are then whole. These
-counts are inferred here, not printed there.
+are the smallest such counts, inferred here and not printed there; for IID some multiples of 18 would do as well.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ STATEMENTS = (
     Statement("other-limit", "with very non-IID data alpha_i tends to fixed limits other than p_i", (442, 442)),
     Statement("small-group", "FedMax(k) uses only a small group of clients throughout", (399, 399)),
     Statement("fedmax-final", "FedMax(k) is fast at first and ends at a poorer accuracy", (399, 399)),
-    Statement("stability", "FedSoftMax is somewhat less stable than FedAvg when the data are not IID", (412, 428)),
+    Statement("stability", "FedSoftMax is less stable than FedAvg when the data are not IID", (412, 428)),
 )
 
 

@@ -12,7 +12,7 @@ from fedbounds import plots
 from fedbounds.palette import BLACK, BLUE, DASHES, ORANGE
 from fedbounds.vision import estimates, paper, weights
 from fedbounds.vision.canvas import TITLE, by_partition, by_weighting, head, legend, panels
-from fedbounds.vision.runs import Run
+from fedbounds.vision.runs import Run, slug
 from fedbounds.vision.weights import NO_DISTANCE, Participation, decline, distance, participation, top_losses
 
 # Clients that are drawn in a colour of their own: those farthest from p over the last half.
@@ -145,8 +145,8 @@ def figures(runs: Sequence[Run]) -> dict[str, Callable[[], plots.Figure]]:
     for weighting in dict.fromkeys(run.weighting for run in runs):
         if not all(_varies(run) for run in runs if run.weighting == weighting):
             continue
-        slug = "".join(c if c.isalnum() or c in ".-" else "-" for c in weighting)
-        found[f"participation-{slug}"] = partial(participation_figure, runs, weighting)
+        name = slug(weighting)
+        found[f"participation-{name}"] = partial(participation_figure, runs, weighting)
         if weights.temperature(weighting) is not None:
-            found[f"alpha-{slug}"] = partial(alpha_figure, runs, weighting)
+            found[f"alpha-{name}"] = partial(alpha_figure, runs, weighting)
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -52,9 +53,18 @@ class Run:
         return len(self.accuracy) - 1
 
     @property
-    def whole(self) -> bool:
+    def complete(self) -> bool:
         """Whether every round of its settings was run."""
-        return self.rounds >= int(self.settings.get("rounds", 0))
+        return self.rounds >= self.settings.get("rounds", 0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every round was run and none would have been left out whatever the accuracy.
+
+        A run that was to end at the target goes on to the last round only if it never reached it: counting it
+        among the whole ones would select runs by their own outcome.
+        """
+        return self.complete and self.settings.get("stop_after") is None
 
     @property
     def data(self) -> str:
@@ -118,6 +128,16 @@ class _Wrong(Exception):
     """What a record must be, and what it is."""
 
 
+def slug(text: str) -> str:
+    """The text with everything but letters, digits, points and dashes as a dash."""
+    return "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in text)
+
+
+def file_name(weighting: str, repetition: int) -> str:
+    """``run-fedsoftmax-0.2-003.json``."""
+    return f"run-{slug(weighting)}-{repetition:03d}.json"
+
+
 KEYS = ("settings", "weighting", "repetition", "seed", "p", "accuracy", "test_loss", "client_losses", "alpha")
 
 
@@ -125,8 +145,11 @@ def _checked(record: dict[str, Any], source: str) -> Run:
     settings = record["settings"]
     if not isinstance(settings, dict) or not all(isinstance(settings.get(k), str) for k in ("data", "partition")):
         raise _Wrong("a record whose settings name data and partition", repr(settings)[:60])
-    if not isinstance(record["weighting"], str):
-        raise _Wrong("a record whose weighting is a text", repr(record["weighting"])[:60])
+    rounds = settings.get("rounds", 1)
+    if type(rounds) is not int or rounds < 1:
+        raise _Wrong("a record whose settings have a whole number of rounds", repr(rounds)[:60])
+    if not isinstance(record["weighting"], str) or not _tempered(record["weighting"]):
+        raise _Wrong("a record whose weighting is a name, with T > 0 if FedSoftMax", repr(record["weighting"])[:60])
     for key in ("repetition", "seed"):
         if type(record[key]) is not int:
             raise _Wrong(f"a record whose {key} is a whole number", repr(record[key])[:60])
@@ -157,6 +180,17 @@ def _checked(record: dict[str, Any], source: str) -> Run:
         trained=_shaped(_numbers({"trained": [N] * R, **record}, "trained", 1), (R,), "trained"),
         seconds=_shaped(_numbers({"seconds": [None] * R, **record}, "seconds", 1), (R,), "seconds"),
     )
+
+
+def _tempered(weighting: str) -> bool:
+    """Whether the T of ``fedsoftmax:T``, if it is that, is a finite number > 0."""
+    kind, _, argument = weighting.partition("@")[0].partition(":")
+    if kind != "fedsoftmax" or not argument:
+        return True
+    try:
+        return 0 < float(argument) < math.inf
+    except ValueError:
+        return False
 
 
 def _numbers(record: Mapping[str, Any], key: str, axes: int) -> Array:

@@ -10,7 +10,7 @@ from fedbounds.errors import reject
 from fedbounds.plugins import nearest
 
 OPTIMISERS = ("sgd", "momentum", "adam")
-NORMALISATIONS = ("unit", "standard")
+NORMALISATIONS = ("unit", "standard", "raw")
 # ``flatten``: the 1600 units are the flattened maps, 64 channels of 5 x 5, which feed the output layer directly.
 # ``hidden``: a fully connected layer of 1600 units with ReLU stands between the flattened maps and the output.
 MODELS = ("flatten", "hidden")
@@ -26,13 +26,14 @@ class Settings:
     """One experiment. What the paper states: N = 50 clients of 200 samples on average, all present, 50 rounds of
     E = 2 local epochs, batches of 64, steps lr 0.99^r. What it leaves open: ``model`` (flatten or hidden),
     ``optimiser`` (sgd, momentum 0.9 or adam, with a fresh state each round) and ``normalisation`` (unit: pixels in
-    [0, 1]; standard: then mean 0, standard deviation 1 over the training images). ``stop_after``: end a run that
-    many rounds after the test accuracy first reached ``target``. ``losses``: weights are made from F_i(w_r), as the
-    paper's formulas say, or (local) from F_i(w_r^i), each client's own model after its local steps, as its words
-    "the client's local model with the worst performance" can be read; then every client trains whatever its weight.
+    [0, 1]; standard: then mean 0, standard deviation 1 over the training images; raw: 0 to 255 as stored).
+    ``stop_after``: end a run that many rounds after the test accuracy first reached ``target``. ``losses``: weights
+    are made from F_i(w_r), as the paper's formulas say, or (local) from F_i(w_r^i), each client's own model after
+    its local steps, as its words "the client's local model with the worst performance" can be read; then every
+    client trains whatever its weight.
 
     The defaults are the reading whose FedAvg comes nearest to the paper's R_90 (validate/vision/search.py). The
-    paper prints lr = 1e-4, with which plain SGD stays at chance.
+    paper prints lr = 1e-4, with which plain SGD stays near chance on pixels in [0, 1].
     """
 
     data: str = "mnist"

@@ -176,7 +176,7 @@ def to_json(runs: Sequence[Run]) -> str:
 def measured(runs: Sequence[Run]) -> dict[str, Any]:
     """Everything that is measured on ``runs`` as a JSON object; what is not finite is null."""
     rows = table(runs)
-    compared = [{"case": row.case, **_comparison_json(found)} for row, found in comparisons(rows)]
+    compared = [{"case": row.case, **found.to_json()} for row, found in comparisons(rows)]
     return {
         "level": paper.LEVEL,
         "confidence": estimates.CONFIDENCE,
@@ -210,12 +210,6 @@ def _row_json(row: Row) -> dict[str, Any]:
             "stability": row.printed_stability and asdict(row.printed_stability),
         },
     }
-
-
-def _comparison_json(found: Comparison) -> dict[str, Any]:
-    counts = {key: getattr(found, key) for key in ("smaller", "larger", "equal", "unknown", "pairs", "unpaired")}
-    names = {"quantity": found.quantity, "first": found.first, "second": found.second}
-    return {**names, "difference": found.difference.to_json(), "test": found.test.to_json(), **counts}
 
 
 def _sweeps_json(runs: Sequence[Run]) -> list[dict[str, Any]]:

@@ -249,9 +249,21 @@ def temperature_sweep(runs: Sequence[Run], level: float = paper.LEVEL) -> Sweep:
 
 
 def _trend(columns: Sequence[Sequence[Run]], level: float) -> estimates.Trend | None:
-    """The trend over the seeds that every column has."""
+    """The trend over the seeds that every column has, and whose order is known."""
     if len(columns) < MIN_TEMPERATURES:
         return None
-    found = [{(run.seed, run.repetition): rounds_to(run.accuracy, level) or math.inf for run in c} for c in columns]
+    found = [{(run.seed, run.repetition): run for run in column} for column in columns]
     shared = sorted(set.intersection(*(set(column) for column in found)))
-    return estimates.trend([[column[key] for column in found] for key in shared]) if shared else None
+    rows = [row for key in shared if (row := _ordered([column[key] for column in found], level)) is not None]
+    return estimates.trend(rows) if rows else None
+
+
+def _ordered(runs: Sequence[Run], level: float) -> list[float] | None:
+    """R_90 of one seed, infinity where not reached; None where a run ended too early for its place to be known.
+
+    Runs that have not reached the level tie if they went on equally long, at least until the last other one had.
+    """
+    found = [rounds_to(run.accuracy, level) or math.inf for run in runs]
+    lasted = {run.rounds for run, r in zip(runs, found, strict=True) if math.isinf(r)}
+    latest = max((r for r in found if math.isfinite(r)), default=0)
+    return None if len(lasted) > 1 or any(rounds < latest for rounds in lasted) else found

@@ -102,6 +102,7 @@ class BoundOptimal:
     price: float
     weights: tuple[float, ...] | None = None
     constant: ClassVar[bool] = True
+    needs_problem: ClassVar[bool] = True
 
     @property
     def name(self) -> str:

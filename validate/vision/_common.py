@@ -12,8 +12,7 @@ from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.vision import estimates
 from fedbounds.vision.canvas import by_weighting
-from fedbounds.vision.estimates import Estimate
-from fedbounds.vision.measures import Comparison, Speed
+from fedbounds.vision.measures import Speed
 from fedbounds.vision.runs import NOT_A_CHOICE, Run
 from validate.vision import _records
 from validate.vision.experiments import APART, RESULTS, ROOT, SMALL_REPETITIONS, Grid, grid, train
@@ -87,13 +86,6 @@ def described(case: Mapping[str, Sequence[Run]]) -> Data:
     }
 
 
-def comparison(found: Comparison) -> Data:
-    """A paired comparison as JSON."""
-    counts = {key: getattr(found, key) for key in ("pairs", "smaller", "larger", "equal", "unknown", "unpaired")}
-    names = {"quantity": found.quantity, "first": found.first, "second": found.second}
-    return {**names, "difference": found.difference.to_json(), "test": found.test.to_json(), **counts}
-
-
 def speed(found: Speed) -> Data:
     """R_90 of repetitions as JSON."""
     return {"values": list(found.values), "reached": found.reached, **found.estimate.to_json()}
@@ -106,11 +98,6 @@ def rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: rounded(inner) for key, inner in value.items()}
     return [rounded(inner) for inner in value] if isinstance(value, list | tuple) else value
-
-
-def percent(found: Estimate, digits: int = 2) -> str:
-    """An estimate of a share in percent."""
-    return estimates.text(found, digits, PERCENT)
 
 
 def picture(build: Callable[[], Any], path: Path) -> Path:

@@ -45,25 +45,21 @@ def recorded(settings: Settings, weighting: str) -> str:
     return weighting + (LOCAL if settings.losses == "local" else "")
 
 
-def file_name(weighting: str, repetition: int) -> str:
-    """The name that ``fedbounds.vision.federated`` gives a record, without importing torch."""
-    slug = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in weighting)
-    return f"run-{slug}-{repetition:03d}.json"
-
-
 def store(record: dict[str, Any], folder: Path) -> Path:
     """Write the compact record; Errors: InputError if it would not be read again."""
-    path = folder / file_name(record["weighting"], record["repetition"])
+    path = folder / runs.file_name(record["weighting"], record["repetition"])
     kept = compact(record)
     runs.from_json(kept, path.name)
     return files.write_text(path, json.dumps(kept, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 def store_longer(record: dict[str, Any], folder: Path) -> bool:
-    """Store the record unless the same run is stored with as many rounds or more; whether it was stored."""
-    path = folder / file_name(record["weighting"], record["repetition"])
-    if path.is_file() and len(files.read_json(path)["alpha"]) >= len(record["alpha"]):
-        return False
+    """Store the record unless the same run is stored whole, or with as many rounds; whether it was stored."""
+    path = folder / runs.file_name(record["weighting"], record["repetition"])
+    if path.is_file():
+        old, new = (runs.from_json(found, path.name) for found in (files.read_json(path), record))
+        if (old.whole, old.rounds) >= (new.whole, new.rounds):
+            return False
     store(record, folder)
     return True
 
@@ -75,14 +71,14 @@ def missing(folder: Path, settings: Settings, weightings: Sequence[str], repetit
     """
     lacking = []
     for weighting in weightings:
-        path = folder / file_name(recorded(settings, weighting), repetition)
+        path = folder / runs.file_name(recorded(settings, weighting), repetition)
         if not path.is_file():
             lacking.append(weighting)
             continue
         run = runs.from_json(files.read_json(path), path.name)
         require_settings(run, settings, path)
-        early = settings.stop_after is not None and measures.rounds_to(run.accuracy, settings.target) is not None
-        if not run.whole and not early:
+        ended = run.complete or measures.rounds_to(run.accuracy, settings.target) is not None
+        if not run.whole and not (settings.stop_after is not None and ended):
             lacking.append(weighting)
     return lacking
 
@@ -105,7 +101,7 @@ def require_settings(run: runs.Run, settings: Settings, path: Path) -> None:
 
 def repetitions(folder: Path, weighting: str) -> list[int]:
     """The repetitions that are stored, in order."""
-    stem = file_name(weighting, 0).removesuffix("000.json")
+    stem = runs.file_name(weighting, 0).removesuffix("000.json")
     ends = [path.name.removeprefix(stem).removesuffix(".json") for path in folder.glob(f"{stem}*.json")]
     return sorted(int(end) for end in ends if end.isdigit())
 

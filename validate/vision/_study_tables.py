@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from fedbounds.vision import measures
 from fedbounds.vision.settings import LOCAL
 from validate.vision._common import PERCENT
 from validate.vision._markdown import NOTHING, Results, rows_of, sentences, shown, table
@@ -120,10 +121,9 @@ def stability(results: Results) -> str:
     rows = []
     for framework, weighting, row in rows_of(results["stability"]["data"]):
         printed = f"{row['paper']:.2f}" if row["paper"] is not None else ""
-        rows.append(
-            (framework, weighting, row["all"]["count"], shown(row["all"], 2), shown(row["trained"], 2), printed)
-        )
-    head = ("framework", "weighting", "runs", "stability", "without the first change", "the paper's")
+        variants = [shown(row[key], 2) for key in ("all", "trained", measures.UNTIL)]
+        rows.append((framework, weighting, row["all"]["count"], *variants, printed))
+    head = ("framework", "weighting", "runs", "all rounds", "without the first", "until 90%", "the paper's")
     return f"{table(head, rows)}\n\n{sentences(results['stability'])}"
 
 
@@ -132,11 +132,14 @@ def readings(results: Results) -> str:
     data = results["readings"]["data"]
     rows = []
     for case in data.values():
-        pair = case["difference"]
-        cells = [f"{shown(row, 1)} ({row['reached']} of {len(row['values'])})" for row in case["weightings"].values()]
-        counts = f"{pair['smaller']} faster, {pair['larger']} slower, {pair['equal'] + pair['unknown']} neither"
-        rows.append((said(case["change"]), *cells, shown(pair["difference"], 1), counts))
-    head = ("reading", *(f"R_90, {name}" for name in MAIN), "difference", "of the pairs")
+        for level, found in case["levels"].items():
+            pair = found["difference"]
+            values = found["weightings"].values()
+            cells = [f"{shown(row, 1)} ({row['reached']} of {len(row['values'])})" for row in values]
+            counts = f"{pair['smaller']} faster, {pair['larger']} slower, {pair['equal'] + pair['unknown']} neither"
+            title = said(case["change"])
+            rows.append((title, f"{PERCENT * float(level):g}%", *cells, shown(pair["difference"], 1), counts))
+    head = ("reading", "rounds to", *MAIN, "difference", "of the pairs")
     return table(head, rows) if rows else NOTHING
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from fedbounds.vision.settings import LOCAL
 from validate.vision._common import PERCENT, Data
 from validate.vision._markdown import NOTHING, Results, cell, rows_of, shown, table
-from validate.vision._verdict import RULES
+from validate.vision._verdict import FEWEST, RULES
 from validate.vision.experiments import BASELINE, FASHION, MNIST
 from validate.vision.search import KEYS
 
@@ -25,7 +25,9 @@ def verdicts(results: Results) -> str:
     used = sorted({rule for claim in claims for rule in claim["rules"]})
     rules = [f"- *{name}*: {RULES[name]}".replace("F_i*", "F_i\\*") for name in used]
     said = (
-        "A claim about several cases has its worst verdict; cases in brackets are not the paper's and do not count."
+        "A claim about several cases has its worst verdict; cases in brackets are not the paper's and do not count. "
+        "FedSoftMax without a number is FedSoftMax(0.2), 1/T = 5: the paper prints no T for its tables. "
+        f"{FEWEST}"
     )
     return "\n".join([head, *body, "", said, "The rules:", "", *rules])
 

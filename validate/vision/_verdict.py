@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
 from fedbounds.vision import estimates, paper
 from fedbounds.vision.estimates import Estimate, PValue
 from fedbounds.vision.measures import Comparison
@@ -34,16 +31,16 @@ GROUP = 0.5  # "a small group": this share of the clients at most
 RULES = {
     "direction": "HOLDS if the 95% interval of the paired difference lies on the claimed side of 0 and "
     f"p <= {LEVEL}; CONTRADICTED if both say the opposite; otherwise NOT SUPPORTED if the interval excludes a "
-    "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED. Fewer than "
-    f"{MIN_PAIRS} pairs are always UNDECIDED.",
+    "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED.",
     "trend": f"HOLDS if the mean rank correlation over repetitions has the claimed sign with p <= {LEVEL} "
-    "(permutations), CONTRADICTED if the other sign; otherwise NOT SUPPORTED if the rule *direction* says so, or "
-    "CONTRADICTED, of the two ends of the range, else UNDECIDED.",
-    "margin": "HOLDS if the 95% interval of the paired difference lies within the stated margin, CONTRADICTED if it "
-    "lies outside of it, else UNDECIDED.",
+    "(permutations) and the rule *direction* has nothing against it for the two ends of the range, CONTRADICTED if "
+    "the other sign; otherwise NOT SUPPORTED if *direction* has something against it, else UNDECIDED.",
+    "margin": "of a difference that is claimed to be small: HOLDS if its 95% interval lies within the stated margin, "
+    "CONTRADICTED if outside of it, else UNDECIDED. Of a loss that is claimed: HOLDS if the interval lies beyond the "
+    "margin, CONTRADICTED if it is a gain, NOT SUPPORTED if it lies on this side of the margin, else UNDECIDED.",
     "slope": "by the 95% interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the rounds. "
-    "Falls: HOLDS if below 0, CONTRADICTED if above. Rate 1/t: HOLDS if it contains -1 and lies within "
-    f"[{-1 - RATE:g}, {-1 + RATE:g}], CONTRADICTED if it does not contain -1. Fixed limits: HOLDS if it lies within "
+    "Falls: HOLDS if below 0, CONTRADICTED if above. Rate 1/t: HOLDS if it lies within "
+    f"[{-1 - RATE:g}, {-1 + RATE:g}], CONTRADICTED if outside of it. Fixed limits: HOLDS if it lies within "
     f"[{-FLAT:g}, {FLAT:g}] and the clients' distances keep their order (rank correlation above {PERSISTENT:g}), "
     f"CONTRADICTED if it lies below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. "
     "Else UNDECIDED. A slope over some rounds is no limit.",
@@ -72,17 +69,13 @@ def ends(found: Estimate) -> tuple[float, float]:
     return found.lower, found.upper
 
 
-def paired(lowest: ArrayLike, highest: ArrayLike) -> tuple[Estimate, PValue]:
-    """Mean and sign-flip test of differences (n,), or the median and sign test where some are only known in part."""
-    low, high = np.asarray(lowest, dtype=float), np.asarray(highest, dtype=float)
-    if np.array_equal(low, high):
-        return estimates.mean(low), estimates.sign_flips(low)
-    return estimates.median(low, high), estimates.signs(low, high)
+# Of every rule.
+FEWEST = f"Fewer than {MIN_PAIRS} repetitions are always UNDECIDED, whatever the rule."
 
 
 def directional(difference: Estimate, test: PValue, sign: int, size: float | None) -> str:
     """The rule "direction": the claim is that the difference has this ``sign``; ``size`` > 0 is how large it says."""
-    if difference.count < MIN_PAIRS:
+    if few(difference):
         return UNDECIDED
     low, high = sorted(sign * end for end in ends(difference))
     if test.p_value <= LEVEL and low > 0:
@@ -94,16 +87,29 @@ def directional(difference: Estimate, test: PValue, sign: int, size: float | Non
 
 def within(difference: Estimate, margin: float) -> str:
     """The rule "margin": the claim is that the difference is at most ``margin`` either way."""
-    return _side(difference, -margin, margin)
+    return _inside(difference, -margin, margin)
 
 
 def beyond(difference: Estimate, margin: float) -> str:
     """The rule "margin" for the claim that the difference is below -``margin``."""
-    return _side(difference, -math.inf, -margin)
-
-
-def _side(difference: Estimate, lowest: float, highest: float) -> str:
     low, high = ends(difference)
+    if few(difference) or low <= -margin < high:
+        return UNDECIDED
+    if high <= -margin:
+        return HOLDS
+    return CONTRADICTED if low > 0 else NOT_SUPPORTED
+
+
+def few(found: Estimate) -> bool:
+    """Whether there are too few repetitions for any verdict."""
+    return found.count < MIN_PAIRS
+
+
+def _inside(found: Estimate, lowest: float, highest: float) -> str:
+    """HOLDS if the interval lies within the ends, CONTRADICTED if outside of them."""
+    low, high = ends(found)
+    if few(found):
+        return UNDECIDED
     if lowest <= low and high <= highest:
         return HOLDS
     return CONTRADICTED if high < lowest or low > highest else UNDECIDED
@@ -112,20 +118,21 @@ def _side(difference: Estimate, lowest: float, highest: float) -> str:
 def falls(slope: Estimate) -> str:
     """The rule "slope": the distance from p falls."""
     low, high = ends(slope)
+    if few(slope):
+        return UNDECIDED
     return HOLDS if high < 0 else CONTRADICTED if low > 0 else UNDECIDED
 
 
 def rate(slope: Estimate) -> str:
     """The rule "slope": the distance from p falls like 1/t."""
-    low, high = ends(slope)
-    if low > -1 or high < -1:
-        return CONTRADICTED
-    return HOLDS if low >= -1 - RATE and high <= -1 + RATE else UNDECIDED
+    return _inside(slope, -1 - RATE, -1 + RATE)
 
 
 def fixed(slope: Estimate, persistence: Estimate) -> str:
     """The rule "slope": alpha_i stays at limits of its own."""
     (low, high), (least, most) = ends(slope), ends(persistence)
+    if few(slope) or few(persistence):
+        return UNDECIDED
     if high < -RATE or low > FLAT or most < PERSISTENT:
         return CONTRADICTED
     return HOLDS if low >= -FLAT and high <= FLAT and least > PERSISTENT else UNDECIDED
@@ -134,6 +141,8 @@ def fixed(slope: Estimate, persistence: Estimate) -> str:
 def small_group(count: Estimate, clients: int) -> str:
     """The rule "group": at most a share of ``clients`` is ever used."""
     low, high = ends(count)
+    if few(count):
+        return UNDECIDED
     return HOLDS if high < GROUP * clients else CONTRADICTED if low > GROUP * clients else UNDECIDED
 
 

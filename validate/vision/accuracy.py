@@ -15,7 +15,7 @@ from typing import Any
 from fedbounds.vision import canvas, estimates, measures, paper
 from fedbounds.vision.runs import Run
 from validate.vision import _verdict
-from validate.vision._common import PERCENT, Data, Stored, Study, comparison, described, flat, picture
+from validate.vision._common import PERCENT, Data, Stored, Study, described, flat, picture
 from validate.vision._verdict import Case
 from validate.vision.experiments import (
     BASELINE,
@@ -66,8 +66,8 @@ def _case(case: Mapping[str, list[Run]]) -> Data:
             "best_accuracy": estimates.mean([float(run.accuracy.max()) for run in group]).to_json(),
         }
         if name != BASELINE and BASELINE in case:
-            rows[name]["minus_fedavg"] = comparison(measures.compare(group, case[BASELINE], "final accuracy"))
-            rows[name]["early"] = comparison(measures.compare(group, case[BASELINE], "R_90", EARLY))
+            rows[name]["minus_fedavg"] = measures.compare(group, case[BASELINE], "final accuracy").to_json()
+            rows[name]["early"] = measures.compare(group, case[BASELINE], "R_90", EARLY).to_json()
     return {**described(case), "weightings": rows}
 
 

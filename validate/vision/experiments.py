@@ -55,10 +55,12 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
     f"{NIID}-smaller-step": {"lr": 0.05},
     f"{NIID}-larger-step": {"lr": 0.2},
     f"{NIID}-hidden": {"model": "hidden"},
+    f"{NIID}-raw": {"lr": 1e-4, "normalisation": "raw"},
 }
 APART = (PRECISE, *VARIANTS)
 MNIST, FASHION = "mnist", "fashion-mnist"
 MNIST_FOLDERS = tuple(f"mnist-{f.lower()}{end}" for f in FRAMEWORKS for end in ("", "-local"))
+WARMER_FOLDERS = ("mnist-niid-temperatures", "mnist-tniid-temperatures")
 MAXIMA_FOLDERS = ("mnist-niid-fedmax", "mnist-tniid-fedmax")
 FASHION_FOLDERS = tuple(f"fashion-{f.lower()}{end}" for f in FRAMEWORKS for end in ("", "-local"))
 # Tiny runs: seconds on one core.
@@ -97,6 +99,8 @@ def grid(small: bool = False) -> Grid:
             found[name] = Experiment(data, framework, settings, MAIN)
             local = replace(settings, losses="local")
             found[f"{name}-local"] = Experiment(data, framework, local, (SOFT,))
+            if data == MNIST and framework == "TNIID":
+                found[f"{name}-temperatures"] = Experiment(data, framework, settings, (WARMER,))
             if data == MNIST and framework == "NIID":
                 found[f"{name}-temperatures"] = Experiment(data, framework, settings, (WARMER, *TEMPERATURES))
                 found[f"{name}-temperatures-local"] = Experiment(data, framework, local, TEMPERATURES)

@@ -16,7 +16,7 @@ import numpy as np
 from fedbounds.vision import measures
 from fedbounds.vision.canvas import by_weighting
 from fedbounds.vision.runs import Run
-from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture
+from validate.vision._common import Data, Stored, Study, described, flat, picture
 from validate.vision.experiments import NIID, PRECISE
 
 Groups = dict[str, list[Run]]
@@ -39,8 +39,9 @@ def precisions(stored: Stored) -> tuple[str, str]:
 def measure(stored: Stored) -> Data:
     """R_90 of each pair, its difference (other minus usual), and how far accuracies are apart; no claim."""
     usual, other = _both(stored)
-    rows = {name: _row(usual[name], other[name]) for name in usual if name in other}
-    about = described(other) if rows else {}
+    shared = [name for name in usual if name in other and measures.pairs(other[name], usual[name])]
+    rows = {name: _row(usual[name], other[name]) for name in shared}
+    about = described(by_weighting(stored.runs[PRECISE])) if rows else {}
     return {"precisions": list(precisions(stored)), **about, "weightings": rows, "claims": []}
 
 
@@ -50,7 +51,7 @@ def _row(usual: list[Run], other: list[Run]) -> Data:
     apart = [_apart(a.accuracy, b.accuracy) for a, b in matched]
     return {
         "R_90": [[measures.rounds_to(run.accuracy) for run in (b, a)] for a, b in matched],
-        "difference": comparison(found),
+        "difference": found.to_json(),
         "largest_distance": max(largest for largest, _ in apart),
         "mean_difference": float(np.mean([mean for _, mean in apart])),
     }

@@ -8,17 +8,16 @@ where this model and 10^4 samples end below 90%, other levels are counted too; t
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from fedbounds.vision import measures, paper
+from fedbounds.vision import estimates, measures, paper
 from fedbounds.vision.runs import Run
 from validate.vision import _verdict
-from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture, speed
+from validate.vision._common import Data, Stored, Study, described, flat, picture, speed
 from validate.vision._verdict import Case
 from validate.vision.experiments import (
     BASELINE,
@@ -30,12 +29,14 @@ from validate.vision.experiments import (
     MNIST_FOLDERS,
     SOFT,
     SOFT_LOCAL,
+    WARMER,
+    WARMER_FOLDERS,
 )
 
 # Levels on Fashion-MNIST, ours.
 LEVELS = {MNIST: (paper.LEVEL,), FASHION: (paper.LEVEL, 0.8, 0.75)}
 UNIT = "rounds"
-SHOWN = (*MAIN, SOFT_LOCAL)
+SHOWN = (*MAIN, SOFT_LOCAL, WARMER)
 Cases = Mapping[str, Mapping[str, list[Run]]]
 
 
@@ -50,7 +51,7 @@ def measure(stored: Stored) -> Data:
     faster = [
         _faster(f, case, data_set, level, name)
         for data_set in (MNIST, FASHION)
-        for name in (SOFT, SOFT_LOCAL)
+        for name in (SOFT, SOFT_LOCAL, WARMER)
         for f, case in stored.cases(data_set).items()
         for level in LEVELS[data_set]
         if f != "IID" and _pair(case, name) and (data_set == MNIST or _ever(flat(case, (BASELINE, name)), level))
@@ -88,7 +89,7 @@ def _case(data: str, framework: str, case: Mapping[str, list[Run]]) -> Data:
     found = {**described(main), "weightings": rows}
     found["differences"] = {
         name: {
-            f"{level:g}": comparison(measures.compare(main[name], main[BASELINE], "R_90", level))
+            f"{level:g}": measures.compare(main[name], main[BASELINE], "R_90", level).to_json()
             for level in LEVELS[data]
         }
         for name in main
@@ -105,9 +106,9 @@ def _printed_gain(framework: str) -> float:
 def _faster(framework: str, case: Mapping[str, list[Run]], data: str, level: float, name: str) -> Case:
     found = measures.compare(case[name], case[BASELINE], "R_90", level)
     gain = _printed_gain(framework)
-    verdict = _verdict.directional(found.difference, found.test, -1, gain)
+    verdict = _verdict.directional(found.difference, found.test, -1, gain if data == MNIST else None)
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
-    where = framework if name == SOFT else f"{framework}, {name}"
+    where = f"{framework}, {name}"
     if data == MNIST:
         return Case(where, verdict, f"{words} (paper: {-gain:+z.1f})", extra=name != SOFT)
     return Case(f"{where}, {data}, {100 * level:g}%", verdict, words, extra=True)
@@ -118,7 +119,7 @@ def _same(case: Mapping[str, list[Run]], name: str) -> Case:
     words = _verdict.said(found, ("faster", "slower"), UNIT, 1)
     verdict = _verdict.within(found.difference, _verdict.SAME_ROUNDS)
     margin = f"margin {_verdict.SAME_ROUNDS:g} round"
-    where = "IID" if name == SOFT else f"IID, {name}"
+    where = f"IID, {name}"
     said = f"{words} (paper: {-_printed_gain('IID'):+z.1f}; {margin})"
     return Case(where, verdict, said, extra=name != SOFT)
 
@@ -128,7 +129,7 @@ def _more(cases: Cases) -> list[Case]:
     found = []
     for less, more in pairwise(f for f in FRAMEWORKS if f in cases):
         (low_a, high_a), (low_b, high_b) = _gains(cases[more], cases[less])
-        difference, test = _verdict.paired(low_a - high_b, high_a - low_b)
+        difference, test = estimates.paired(low_a - high_b, high_a - low_b)
         size = _printed_gain(more) - _printed_gain(less)
         verdict = _verdict.directional(difference, test, 1, size)
         words = f"{len(low_a)} repetitions; {_verdict.difference(difference, test, 'rounds gained', 1)}"
@@ -148,13 +149,8 @@ def _gains(first: Mapping[str, list[Run]], second: Mapping[str, list[Run]]) -> l
 
 
 def _gain(soft: Run, base: Run) -> tuple[float, float]:
-    (low_s, high_s), (low_b, high_b) = _ends(soft), _ends(base)
-    return low_b - high_s, high_b - low_s
-
-
-def _ends(run: Run) -> tuple[float, float]:
-    reached = measures.rounds_to(run.accuracy)
-    return (float(reached),) * 2 if reached else (run.rounds + 1.0, math.inf)
+    low, high = measures.ends((soft, base), paper.LEVEL)
+    return float(low[1] - high[0]), float(high[1] - low[0])
 
 
 def draw(stored: Stored, out: Path) -> None:
@@ -179,7 +175,7 @@ def lines(data: Data) -> list[str]:
 
 STUDY = Study(
     "r90",
-    (*MNIST_FOLDERS, *FASHION_FOLDERS),
+    (*MNIST_FOLDERS, *WARMER_FOLDERS, *FASHION_FOLDERS),
     measure,
     draw,
     lines,

@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from fedbounds.vision import measures
+from fedbounds.vision import measures, paper
 from fedbounds.vision.canvas import by_weighting
 from fedbounds.vision.runs import Run
-from validate.vision._common import Data, Stored, Study, comparison, described, flat, picture, speed
+from validate.vision._common import Data, Stored, Study, described, flat, picture, speed
 from validate.vision.experiments import BASELINE, MAIN, NIID, SOFT, VARIANTS
 
+LEVELS = (paper.LEVEL, 0.8)
 Case = Mapping[str, list[Run]]
 
 
@@ -35,9 +36,15 @@ def measure(stored: Stored) -> Data:
 
 
 def _case(name: str, case: Case) -> Data:
-    rows = {weighting: speed(measures.speed(case[weighting])) for weighting in MAIN}
-    difference = comparison(measures.compare(case[SOFT], case[BASELINE]))
-    return {"change": dict(VARIANTS.get(name, {})), **described(case), "weightings": rows, "difference": difference}
+    """Levels below 90% too: some readings are far from it."""
+    levels = {
+        f"{level:g}": {
+            "weightings": {weighting: speed(measures.speed(case[weighting], level)) for weighting in MAIN},
+            "difference": measures.compare(case[SOFT], case[BASELINE], "R_90", level).to_json(),
+        }
+        for level in LEVELS
+    }
+    return {"change": dict(VARIANTS.get(name, {})), **described(case), "levels": levels}
 
 
 def draw(stored: Stored, out: Path) -> None:
@@ -62,9 +69,10 @@ def said(change: Mapping[str, object]) -> str:
 def lines(data: Data) -> list[str]:
     """A line a reading."""
     return [
-        f"{said(case['change'])}: R_90 "
-        + ", ".join(f"{name} {row['values']}" for name, row in case["weightings"].items())
+        f"{said(case['change'])}: rounds to {level}: "
+        + ", ".join(f"{name} {row['values']}" for name, row in found["weightings"].items())
         for case in data["data"].values()
+        for level, found in case["levels"].items()
     ]
 
 

@@ -171,7 +171,7 @@ def collect(folders: Sequence[Path], results: Path) -> int:
         run = runs.from_json(record, path.name)
         if run.weighting != BASELINE or (run.seed != SEED and run.repetition < SEED):
             continue
-        target = results / _slug(run) / _records.file_name(run.weighting, run.repetition)
+        target = results / _slug(run) / runs.file_name(run.weighting, run.repetition)
         if target not in longest or run.rounds > len(longest[target]["alpha"]):
             longest[target] = record
     for target, record in longest.items():
@@ -181,8 +181,7 @@ def collect(folders: Sequence[Path], results: Path) -> int:
 
 def _slug(run: Run) -> str:
     """``mnist-shards-60-unbalanced-sgd-0.1-unit-flatten-200``."""
-    words = "-".join(str(run.settings[name]) for name in ("data", "partition", *KEYS))
-    return "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in words)
+    return runs.slug("-".join(str(run.settings[name]) for name in ("data", "partition", *KEYS)))
 
 
 def main(arguments: list[str] | None = None) -> Data:

@@ -15,7 +15,7 @@ from fedbounds.vision import estimates, measures, paper, weights
 from fedbounds.vision.runs import Run
 from fedbounds.vision.settings import LOCAL
 from validate.vision import _verdict
-from validate.vision._common import Data, Stored, Study, comparison, described, picture, speed
+from validate.vision._common import Data, Stored, Study, described, picture, speed
 from validate.vision._verdict import Case
 from validate.vision.experiments import BASELINE, MNIST, SOFT, TEMPERATURES
 
@@ -66,7 +66,7 @@ def _points(case: dict[str, list[Run]]) -> tuple[list[Data], estimates.Trend | N
                 "R_90": speed(found),
                 "final_accuracy": measures.final_accuracy(group).to_json(),
                 **{
-                    key: comparison(measures.compare(group, case[other]))
+                    key: measures.compare(group, case[other]).to_json()
                     for key, other in OTHERS.items()
                     if other in case
                 },
@@ -89,9 +89,12 @@ def _claim(where: str, case: dict[str, list[Run]], trend: estimates.Trend | None
 
 
 def _decided(trend: estimates.Trend, ends: str) -> str:
-    if trend.p_value <= _verdict.LEVEL:
+    if trend.repetitions < _verdict.MIN_PAIRS:
+        return _verdict.UNDECIDED
+    against = ends in (_verdict.NOT_SUPPORTED, _verdict.CONTRADICTED)
+    if trend.p_value <= _verdict.LEVEL and (trend.correlation > 0 or not against):
         return _verdict.HOLDS if trend.correlation < 0 else _verdict.CONTRADICTED
-    return _verdict.NOT_SUPPORTED if ends in (_verdict.NOT_SUPPORTED, _verdict.CONTRADICTED) else _verdict.UNDECIDED
+    return _verdict.NOT_SUPPORTED if against else _verdict.UNDECIDED
 
 
 def draw(stored: Stored, out: Path) -> None:
