@@ -192,7 +192,9 @@ def top_losses(run: Run, count: int = paper.MARKED) -> Participation | None:
 def participation_summary(runs: Sequence[Run], count: int = paper.MARKED) -> dict[str, Estimate | None]:
     """Over repetitions, with Student's interval: clients ever marked, overlap, effective number, clients ever used.
 
-    The same for the largest losses where they were evaluated (``losses-ever``, ``losses-overlap``).
+    ``effective`` is 1/sum_i alpha_i^2, averaged over rounds; ``effective-all`` is that of alpha averaged over rounds:
+    how many clients share the work of the whole run. ``losses-ever`` and ``losses-overlap`` are the same for the
+    largest losses, where they were evaluated.
     """
     require(runs)
     weights = [participation(run.alpha, count) for run in runs]
@@ -203,6 +205,7 @@ def participation_summary(runs: Sequence[Run], count: int = paper.MARKED) -> dic
         "ever": estimates.mean([found.ever for found in weights], within=clients),
         "overlap": estimates.mean([found.overlap for found in weights], within=estimates.SHARE),
         "effective": estimates.mean([found.effective.mean() for found in weights], within=clients),
+        "effective-all": estimates.mean([1 / (run.alpha.mean(axis=0) ** 2).sum() for run in runs], within=clients),
         "ever-used": estimates.mean([(found.used > 0).sum() for found in weights], within=clients),
         "losses-ever": estimates.mean([found.ever for found in known], within=clients) if known else None,
         "losses-overlap": estimates.mean([o.overlap for o in known], within=estimates.SHARE) if known else None,

@@ -97,10 +97,10 @@ def alpha(results: Results) -> str:
 def participation(results: Results) -> str:
     """Who is marked and who is used."""
     data = results["participation"]
-    keys = ("ever-used", "ever", "overlap", "largest_data_sets", "losses-ever", "losses-overlap")
+    keys = ("ever-used", "effective-all", "ever", "overlap", "largest_data_sets", "losses-ever", "losses-overlap")
     rows = []
     for framework, weighting, row in rows_of(data["data"]):
-        cells = [shown(row[key], 1 if "ever" in key else 2) if row[key] else "" for key in keys]
+        cells = [shown(row[key], 1 if key.endswith(COUNTS) else 2) if row[key] else "" for key in keys]
         rows.append((framework, weighting, row["clients"], *cells))
     head = (
         *(
@@ -108,6 +108,7 @@ def participation(results: Results) -> str:
             "weighting",
             "clients",
             "ever used",
+            "effectively",
             "ever among the ten highest weights",
             "overlap of rounds",
         ),
@@ -162,6 +163,9 @@ def precision(results: Results) -> str:
     )
     return table(head, rows) if rows else NOTHING
 
+
+# Rows of numbers of clients; the others are shares.
+COUNTS = ("ever", "ever-used", "effective-all")
 
 OF_STUDY: dict[str, Callable[[Results], str]] = {
     "r90": r90,

@@ -10,6 +10,7 @@ sizes with losses, so the ten largest losses are counted too.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -56,11 +57,15 @@ def _row(group: Sequence[Run]) -> Data:
 
 
 def _sizes(group: Sequence[Run]) -> Estimate:
-    """Share of the marks of the weights that fall on the clients with the largest p (ties at the edge left out)."""
+    """Share of the marks of the weights that fall on the clients with the largest p (ties at the edge left out).
+
+    nan where no p is larger than the others, or no weight.
+    """
     shares = []
     for run in group:
         marks, largest = series.largest(run.alpha, paper.MARKED), series.largest(run.p[None], paper.MARKED)
-        shares.append(float((marks & largest).sum() / max(marks.sum(), 1)))
+        known = marks.any() and largest.any()
+        shares.append(float((marks & largest).sum() / marks.sum()) if known else math.nan)
     return estimates.mean(shares, within=estimates.SHARE)
 
 
