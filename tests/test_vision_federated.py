@@ -129,6 +129,8 @@ def test_low_precision_and_standardised_pixels_are_other_runs_that_learn_too(tmp
         assert record["test_loss"][-1] < record["test_loss"][0]
         losses.append(record["test_loss"][-1])
     assert len(set(losses)) == 3
+    raw = federated.prepare(few(), "raw", HERE)
+    assert np.array_equal(raw.train.x.numpy(), few().train.astype(np.float32)) and raw.train.x.max() > 1
     standard = federated.prepare(few(), "standard", HERE)
     assert float(standard.train.x.mean()) == pytest.approx(0, abs=1e-4)
     assert float(standard.train.x.std()) == pytest.approx(1, abs=1e-4)

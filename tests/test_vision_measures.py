@@ -68,6 +68,26 @@ def test_runs_that_ended_at_the_target_count_for_its_round_and_for_nothing_else(
     assert measures.compare(fast, slow, "final accuracy").difference.count == 2
 
 
+def test_a_run_that_was_to_end_at_the_target_is_not_whole_when_it_never_reached_it():
+    """That it went on to the last round is its own outcome: averaging it in would select the worst."""
+    settings = {"rounds": 20, "stop_after": 0}
+    stuck = from_json(record([0.1] + [0.5] * 20, settings=settings), "made")
+    ended = from_json(record([0.1] + [0.5] * 15 + [0.91], repetition=1, settings=settings), "made")
+    assert stuck.complete and not stuck.whole and not ended.complete
+    for runs in ([stuck], [stuck, ended], [ended]):
+        assert math.isnan(measures.final_accuracy(runs).value)
+        assert math.isnan(measures.stabilities(runs)["all"].value)
+    assert measures.compare([stuck], [stuck], "final accuracy").difference.count == 0
+    assert measures.speed([stuck, ended]).values == (None, 16)
+
+
+def test_stability_until_the_level_is_over_the_runs_that_reached_it():
+    rising = [0.1, 0.4, 0.6, 0.92]
+    runs = [from_json(record([*rising, 0.5, 0.9], repetition=0), "made"), reaching(NEVER, rounds=5, repetition=1)]
+    found = measures.stabilities(runs)[measures.UNTIL]
+    assert found.value == pytest.approx(measures.stability(rising)) and "undefined in 1 of 2" in found.note
+
+
 def test_stability_by_hand():
     assert measures.stability([0.0, 0.1, 0.3, 0.3]) == pytest.approx(1.0)
     assert measures.stability([0.5, 0.0, 0.1, 0.3, 0.3], first=1) == pytest.approx(1.0)

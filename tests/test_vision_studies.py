@@ -65,6 +65,15 @@ class TestTraining:
         _records.store(short, tmp_path)
         assert _records.missing(tmp_path, early, ["fedavg"], 0) == ["fedavg"]
 
+    def test_a_run_planned_whole_replaces_one_that_went_on_by_its_outcome(self, tmp_path):
+        settings = grid()["mnist-tniid"].settings.to_json()
+        by_chance = record([0.1] + [0.5] * 50, settings={**settings, "stop_after": 0})
+        planned = record([0.1] + [0.6] * 50, settings=settings)
+        assert _records.store_longer(by_chance, tmp_path) and not _records.store_longer(by_chance, tmp_path)
+        assert _records.missing(tmp_path, grid()["mnist-tniid"].settings, ["fedavg"], 0) == ["fedavg"]
+        assert _records.store_longer(planned, tmp_path) and not _records.store_longer(by_chance, tmp_path)
+        assert _records.missing(tmp_path, grid()["mnist-tniid"].settings, ["fedavg"], 0) == []
+
     def test_records_of_other_settings_are_refused(self, small):
         with pytest.raises(InputError, match="data digits instead of mnist"):
             load(small[0])

@@ -95,6 +95,7 @@ def test_top_losses_and_summary():
     losses = weights.top_losses(run)
     assert losses.top.shape == (50, 20) and losses.top.sum(axis=1).max() == 10
     found = weights.participation_summary([run])
+    assert found["effective-all"].value == pytest.approx(1 / np.square(run.alpha.mean(axis=0)).sum())
     assert found["ever-used"].value == (single.used > 0).sum() and found["losses-ever"].value == losses.ever
     plain = from_json(plausible("fedavg", 0), "made")
     assert weights.top_losses(plain) is None
