@@ -107,12 +107,12 @@ class TestRules:
     @pytest.mark.parametrize(
         ("slopes", "falls", "rate", "fixed"),
         [
-            ([-1.0, -1.1, -0.9], HOLDS, HOLDS, CONTRADICTED),
-            ([-1.1, -1.11, -1.09], HOLDS, HOLDS, CONTRADICTED),
-            ([-1.4, -1.6, -1.5], HOLDS, UNDECIDED, CONTRADICTED),
-            ([-2.0, -2.1, -1.9], HOLDS, CONTRADICTED, CONTRADICTED),
-            ([0.01, -0.02, 0.0], UNDECIDED, CONTRADICTED, HOLDS),
-            ([0.5, 0.6, 0.55], CONTRADICTED, CONTRADICTED, CONTRADICTED),
+            ([-1.0, -1.1, -0.9], HOLDS, HOLDS, NOT_SUPPORTED),
+            ([-1.1, -1.11, -1.09], HOLDS, HOLDS, NOT_SUPPORTED),
+            ([-1.4, -1.6, -1.5], HOLDS, UNDECIDED, NOT_SUPPORTED),
+            ([-2.0, -2.1, -1.9], HOLDS, NOT_SUPPORTED, NOT_SUPPORTED),
+            ([0.01, -0.02, 0.0], UNDECIDED, NOT_SUPPORTED, HOLDS),
+            ([0.5, 0.6, 0.55], NOT_SUPPORTED, NOT_SUPPORTED, NOT_SUPPORTED),
             ([-3.0, 1.0, -1.0], UNDECIDED, UNDECIDED, UNDECIDED),
         ],
     )
@@ -125,7 +125,7 @@ class TestRules:
 
     def test_distances_that_lose_their_order_are_no_limits(self):
         flat, noise = estimates.mean([0.01, -0.02, 0.0] * 2), estimates.mean([0.1, -0.1, 0.0] * 2)
-        assert _verdict.fixed(flat, noise) == CONTRADICTED
+        assert _verdict.fixed(flat, noise) == NOT_SUPPORTED
         assert _verdict.fixed(flat, estimates.mean([0.1, -0.1, 0.0])) == UNDECIDED
 
     def test_a_group_needs_its_repetitions(self):
@@ -187,7 +187,7 @@ class TestStudies:
 
     @pytest.mark.parametrize(
         ("power", "to_p", "other"),
-        [(1.0, HOLDS, CONTRADICTED), (0.0, CONTRADICTED, HOLDS), (2.0, CONTRADICTED, CONTRADICTED)],
+        [(1.0, HOLDS, NOT_SUPPORTED), (0.0, NOT_SUPPORTED, HOLDS), (2.0, NOT_SUPPORTED, NOT_SUPPORTED)],
     )
     def test_alpha(self, power, to_p, other):
         rng = np.random.default_rng(0)

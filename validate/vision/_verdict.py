@@ -39,11 +39,11 @@ RULES = {
     "CONTRADICTED if outside of it, else UNDECIDED. Of a loss that is claimed: HOLDS if the interval lies beyond the "
     "margin, CONTRADICTED if it is a gain, NOT SUPPORTED if it lies on this side of the margin, else UNDECIDED.",
     "slope": "by the 95% interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the rounds. "
-    "Falls: HOLDS if below 0, CONTRADICTED if above. Rate 1/t: HOLDS if it lies within "
-    f"[{-1 - RATE:g}, {-1 + RATE:g}], CONTRADICTED if outside of it. Fixed limits: HOLDS if it lies within "
+    "Falls: HOLDS if below 0, NOT SUPPORTED if above. Rate 1/t: HOLDS if it lies within "
+    f"[{-1 - RATE:g}, {-1 + RATE:g}], NOT SUPPORTED if outside of it. Fixed limits: HOLDS if it lies within "
     f"[{-FLAT:g}, {FLAT:g}] and the clients' distances keep their order (rank correlation above {PERSISTENT:g}), "
-    f"CONTRADICTED if it lies below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. "
-    "Else UNDECIDED. A slope over some rounds is no limit.",
+    f"NOT SUPPORTED if it lies below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. "
+    "Else UNDECIDED. A slope over some rounds is no limit: it neither proves nor contradicts one.",
     "group": f"HOLDS if the 95% interval of the number of clients lies below {GROUP:.0%} of all clients, "
     "CONTRADICTED if it lies above, else UNDECIDED.",
 }
@@ -87,7 +87,7 @@ def directional(difference: Estimate, test: PValue, sign: int, size: float | Non
 
 def within(difference: Estimate, margin: float) -> str:
     """The rule "margin": the claim is that the difference is at most ``margin`` either way."""
-    return _inside(difference, -margin, margin)
+    return _inside(difference, -margin, margin, CONTRADICTED)
 
 
 def beyond(difference: Estimate, margin: float) -> str:
@@ -105,14 +105,14 @@ def few(found: Estimate) -> bool:
     return found.count < MIN_PAIRS
 
 
-def _inside(found: Estimate, lowest: float, highest: float) -> str:
-    """HOLDS if the interval lies within the ends, CONTRADICTED if outside of them."""
+def _inside(found: Estimate, lowest: float, highest: float, otherwise: str) -> str:
+    """HOLDS if the interval lies within the ends, ``otherwise`` if outside of them."""
     low, high = ends(found)
     if few(found):
         return UNDECIDED
     if lowest <= low and high <= highest:
         return HOLDS
-    return CONTRADICTED if high < lowest or low > highest else UNDECIDED
+    return otherwise if high < lowest or low > highest else UNDECIDED
 
 
 def falls(slope: Estimate) -> str:
@@ -120,12 +120,12 @@ def falls(slope: Estimate) -> str:
     low, high = ends(slope)
     if few(slope):
         return UNDECIDED
-    return HOLDS if high < 0 else CONTRADICTED if low > 0 else UNDECIDED
+    return HOLDS if high < 0 else NOT_SUPPORTED if low > 0 else UNDECIDED
 
 
 def rate(slope: Estimate) -> str:
     """The rule "slope": the distance from p falls like 1/t."""
-    return _inside(slope, -1 - RATE, -1 + RATE)
+    return _inside(slope, -1 - RATE, -1 + RATE, NOT_SUPPORTED)
 
 
 def fixed(slope: Estimate, persistence: Estimate) -> str:
@@ -134,7 +134,7 @@ def fixed(slope: Estimate, persistence: Estimate) -> str:
     if few(slope) or few(persistence):
         return UNDECIDED
     if high < -RATE or low > FLAT or most < PERSISTENT:
-        return CONTRADICTED
+        return NOT_SUPPORTED
     return HOLDS if low >= -FLAT and high <= FLAT and least > PERSISTENT else UNDECIDED
 
 

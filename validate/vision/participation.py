@@ -78,6 +78,9 @@ def _group(framework: str, name: str, group: Sequence[Run]) -> Case:
     what = "ever among the ten largest losses" if soft else "ever used"
     rounds = sorted({run.rounds for run in group})[-1]
     words = f"{estimates.text(count, 1)} of {clients} clients {what} in {rounds} rounds"
+    shared = summary["effective-all"]
+    if not soft and shared is not None:
+        words += f", effectively {estimates.text(shared, 1)}"
     overlap, losses = summary["losses-overlap"], weights.top_losses(group[0])
     if overlap is not None and losses is not None:
         words += f"; the ten largest losses overlap by {estimates.text(overlap, 2)} from round to round"
