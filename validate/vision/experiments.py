@@ -47,7 +47,7 @@ TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 WARMER = "fedsoftmax:1"
 MAXIMA = ("fedmax", "fedmax:10")
 # Our own extra, shorter for want of time.
-FASHION_ROUNDS = 30
+FASHION_ROUNDS = 15
 # Repeats of NIID, part of no table but their own: in the other precision, and under readings that were not chosen.
 NIID = "mnist-niid"
 PRECISE = f"{NIID}-precision"
