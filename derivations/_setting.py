@@ -4,11 +4,23 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds import symbols as sy
-from fedbounds.algebra import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
-from fedbounds.claim import Claim
-from fedbounds.derivation import Condition, Convex, Earlier, Fact, Given, Jet, Premise, Smooth, Step, averaged, step
-from fedbounds.registry import claim_named
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Earlier,
+    Fact,
+    Given,
+    Jet,
+    Premise,
+    Smooth,
+    Step,
+    averaged,
+    step,
+)
+from fedbounds.plugins import claim_named
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim
 
 I = sp.Symbol("i")
 ALPHA = Weights(sp.Symbol("alpha_i"), I)

@@ -31,8 +31,8 @@ from derivations._setting import (
     client_gap,
     optimal,
 )
-from fedbounds.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
     Cited,
     Condition,
     Convex,
@@ -43,7 +43,20 @@ from fedbounds.derivation import (
     averaged,
     step,
 )
-from fedbounds.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    drift,
+    eta,
+    mu,
+    rho_bar,
+    rho_tilde,
+    sigma_sq,
+    tau,
+)
 
 CLAIM = claim("theorem-1")
 quarter = sp.Symbol("quarter", nonnegative=True)

@@ -23,8 +23,17 @@ from derivations._recursion import (
 )
 from derivations._setting import MODEL, ONE, SKEWS, claim, right_side
 from derivations.theorem_1 import HOMOGENEOUS
-from fedbounds.derivation import Cited, Condition, Derivation, Earlier, Extreme, Hypothesis, Induction, step
-from fedbounds.symbols import (
+from fedbounds.evidence.symbolic.derivation import (
+    Cited,
+    Condition,
+    Derivation,
+    Earlier,
+    Extreme,
+    Hypothesis,
+    Induction,
+    step,
+)
+from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,

@@ -5,11 +5,21 @@ import sympy as sp
 from derivations._recursion import FOUR, MEANING, R, above_four, r
 from derivations._setting import MODEL, ONE, SKEWS, P, claim, right_side
 from derivations.pi_chain import ABOVE_PI, KAPPA, LEAST, MEETS, MOST, NAMES, PI, RATIOS, WIDER, at_most, pi
-from fedbounds.algebra import Mean
 from fedbounds.claims.corollary import CAPPED
 from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
-from fedbounds.derivation import Cited, Condition, Derivation, Earlier, Every, Extreme, Premise, averaged, step
-from fedbounds.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
+from fedbounds.evidence.symbolic.algebra import Mean
+from fedbounds.evidence.symbolic.derivation import (
+    Cited,
+    Condition,
+    Derivation,
+    Earlier,
+    Every,
+    Extreme,
+    Premise,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
 
 CLAIM = claim("final-bound")
 CAP = next(argument for argument in CAPPED.args if argument != rho_bar)

@@ -27,10 +27,20 @@ from derivations._setting import (
     client_gap,
     skewed,
 )
-from fedbounds.algebra import Centre, Inner, Mean, norm_sq
 from fedbounds.claims.growth import SHARE
-from fedbounds.derivation import Condition, Convex, Derivation, Earlier, Premise, Smooth, Square, averaged, step
-from fedbounds.symbols import Delta, Delta_next, L, drift, eta, growth, mu, sigma_0_sq
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Derivation,
+    Earlier,
+    Premise,
+    Smooth,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, growth, mu, sigma_0_sq
 
 CLAIM = claim("growth-step")
 SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))

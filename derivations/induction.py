@@ -3,7 +3,7 @@
 import sympy as sp
 
 from derivations._setting import ONE
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.derivation import (
     Cases,
     Condition,
     Derivation,
@@ -14,7 +14,7 @@ from fedbounds.derivation import (
     case,
     step,
 )
-from fedbounds.symbols import Delta, Delta_0, Delta_next, T, gamma, t
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, T, gamma, t
 
 b = sp.Symbol("b", positive=True)
 C, D, beta = (sp.Symbol(name, nonnegative=True) for name in ("C", "D", "beta"))

@@ -17,8 +17,8 @@ from derivations._setting import (
     value,
     vec,
 )
-from fedbounds.algebra import Centre, Mean, Noise, Positive, Slack, Vec, Weights, norm_sq
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.algebra import Centre, Mean, Noise, Positive, Slack, Vec, Weights, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
     Cases,
     Condition,
     Convex,
@@ -32,7 +32,7 @@ from fedbounds.derivation import (
     case,
     step,
 )
-from fedbounds.symbols import G_sq, drift, eta, gamma, mu, t, tau
+from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
 
 CLAIM = claim("lemma-2")
 S = sp.Symbol("s")

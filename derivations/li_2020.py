@@ -26,8 +26,8 @@ from derivations._setting import (
     optimal,
 )
 from derivations.lemma_2 import ETA_S, G_S, MOMENT, ROUND, START, WORDS, U, left, n
-from fedbounds.algebra import Centre, Inner, Mean, Slack, norm_sq
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, Slack, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
     Condition,
     Convex,
     Derivation,
@@ -37,7 +37,7 @@ from fedbounds.derivation import (
     averaged,
     step,
 )
-from fedbounds.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, mu, sigma_p_sq, tau
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, mu, sigma_p_sq, tau
 
 S = U.args[1]
 quarter, kept = sp.Symbol("quarter", nonnegative=True), Slack(sp.Symbol("kept"), S)

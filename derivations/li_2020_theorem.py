@@ -5,8 +5,8 @@ import sympy as sp
 from derivations._recursion import SMOOTHNESS, Delta_T
 from derivations._setting import CURVATURES, F_STAR, F_W, ONE, SKEWS, W_STAR, P, W, claim, ell, right_side
 from derivations.li_2020 import ETA_S, SETTING, WORDS, S
-from fedbounds.algebra import Mean, Positive, Slack, norm_sq
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
     Cited,
     Condition,
     Derivation,
@@ -17,7 +17,22 @@ from fedbounds.derivation import (
     Square,
     step,
 )
-from fedbounds.symbols import Delta, Delta_0, Delta_next, G_sq, Gamma, L, T, eta, gamma, gap, mu, sigma_p_sq, t, tau
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    T,
+    eta,
+    gamma,
+    gap,
+    mu,
+    sigma_p_sq,
+    t,
+    tau,
+)
 
 CLAIM = claim("li-2020")
 k = t + gamma

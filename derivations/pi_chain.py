@@ -3,11 +3,21 @@
 import sympy as sp
 
 from derivations._setting import ONE, P, claim, right_side
-from fedbounds.algebra import Mean, Positive, Slack, Weights
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
-from fedbounds.derivation import Cited, Condition, Derivation, Display, Earlier, Premise, Step, averaged, step
-from fedbounds.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
+from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack, Weights
+from fedbounds.evidence.symbolic.derivation import (
+    Cited,
+    Condition,
+    Derivation,
+    Display,
+    Earlier,
+    Premise,
+    Step,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
 I = P.args[1]
 KAPPA, EXCESS = Positive(sp.Symbol("kappa"), I), Slack(sp.Symbol("e"), I)

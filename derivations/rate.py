@@ -3,7 +3,7 @@
 import sympy as sp
 
 from derivations._setting import ONE, claim
-from fedbounds.derivation import (
+from fedbounds.evidence.symbolic.derivation import (
     Condition,
     Derivation,
     Earlier,
@@ -14,7 +14,7 @@ from fedbounds.derivation import (
     Premise,
     step,
 )
-from fedbounds.symbols import T, eta, gamma, gap, t
+from fedbounds.theory.symbols import T, eta, gamma, gap, t
 
 CLAIM = claim("rate")
 # F_1 = (w - 1)^2/2 and F_2 = (w + 1)^2/2 with p_1 - p_2 = c in (0, 1): w* = c, F_i* = 0.

@@ -19,8 +19,8 @@ from derivations._recursion import (
     under,
 )
 from derivations._setting import CURVATURES, MODEL, ONE, SKEWS, claim, ell, right_side
-from fedbounds.derivation import Cited, Derivation, Earlier, Extreme, Hypothesis, Induction, step
-from fedbounds.symbols import (
+from fedbounds.evidence.symbolic.derivation import Cited, Derivation, Earlier, Extreme, Hypothesis, Induction, step
+from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,

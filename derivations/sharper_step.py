@@ -20,9 +20,9 @@ from derivations._setting import (
     claim,
     skewed,
 )
-from fedbounds.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.derivation import Convex, Derivation, Earlier, Smooth, Square, averaged, step
-from fedbounds.symbols import Delta, Delta_next, G_sq, L, drift, eta, mu
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import Convex, Derivation, Earlier, Smooth, Square, averaged, step
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, drift, eta, mu
 
 CLAIM = claim("sharper-step")
 SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))

@@ -3,10 +3,19 @@
 import sympy as sp
 
 from derivations._setting import ONE, P, claim
-from fedbounds.algebra import Mean, Positive, Slack
 from fedbounds.claims.corollary import SPEED, V_MIN
-from fedbounds.derivation import Condition, Derivation, Display, Earlier, Instance, Premise, averaged, step
-from fedbounds.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
+from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Derivation,
+    Display,
+    Earlier,
+    Instance,
+    Premise,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
 
 FLOOR, FEDAVG = claim("speed-floor"), claim("fedavg-speed")
 I = P.args[1]

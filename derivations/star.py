@@ -30,9 +30,20 @@ from derivations._setting import (
     skewed,
     value,
 )
-from fedbounds.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.derivation import Condition, Convex, Derivation, Earlier, Jet, Premise, Smooth, Square, averaged, step
-from fedbounds.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, pi_min, rho_tilde, sigma_sq
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Derivation,
+    Earlier,
+    Jet,
+    Premise,
+    Smooth,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, pi_min, rho_tilde, sigma_sq
 
 FEDAVG, STAR = claim("fedavg-step"), claim("star-step")
 K = sp.Symbol("K", positive=True)

@@ -23,10 +23,19 @@ from derivations._recursion import (
 from derivations._setting import ALPHA, E_STAR, MODEL, ONE, RHO_TILDE, SKEWS, P, X, claim, right_side
 from derivations.lemma_2 import ETA_S, G_S, MOVES, ROUND, SETTING, SLOW, SLOW_STEPS, START, U, left, n
 from derivations.star import DISTINCT, SKEWED, K, beyond, rest
-from fedbounds.algebra import Centre, Mean
-from fedbounds.claim import Claim
-from fedbounds.derivation import Cited, Derivation, Earlier, Extreme, Hypothesis, Induction, averaged, step
-from fedbounds.symbols import (
+from fedbounds.evidence.symbolic.algebra import Centre, Mean
+from fedbounds.evidence.symbolic.derivation import (
+    Cited,
+    Derivation,
+    Earlier,
+    Extreme,
+    Hypothesis,
+    Induction,
+    averaged,
+    step,
+)
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,

@@ -3,8 +3,17 @@
 import sympy as sp
 
 from derivations._setting import ALPHA, ONE, I, P
-from fedbounds.algebra import Mean, Slack, Value, Weights
-from fedbounds.derivation import Condition, Derivation, Earlier, Limit, Premise, Square, averaged, step
+from fedbounds.evidence.symbolic.algebra import Mean, Slack, Value, Weights
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Derivation,
+    Earlier,
+    Limit,
+    Premise,
+    Square,
+    averaged,
+    step,
+)
 
 EXCESS, BELOW = Slack(sp.Symbol("e"), I), Slack(sp.Symbol("below"), I)
 top, total = sp.Symbol("top", nonnegative=True), sp.Symbol("total", positive=True)

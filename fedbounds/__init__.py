@@ -6,34 +6,36 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fedbounds.claim import Assumption, Claim, Kind, Repair, statement
+    from fedbounds.engine.simulate import simulate
     from fedbounds.errors import DivergedError, InputError
-    from fedbounds.problem import Optimum, Problem
-    from fedbounds.simulate import Experiment, Trajectory, simulate
-    from fedbounds.store import save
-    from fedbounds.study import Result, check
-    from fedbounds.verdict import Evidence, Status, Verdict
+    from fedbounds.model.experiment import Experiment
+    from fedbounds.model.problem import Optimum, Problem
+    from fedbounds.model.trajectory import Trajectory
+    from fedbounds.study.check import Result, check
+    from fedbounds.study.store import save
+    from fedbounds.theory.claim import Assumption, Claim, Kind, Repair, statement
+    from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Loaded on first use, so that importing the package (and asking for help) stays quick.
 _HOME = {
-    "Assumption": "claim",
-    "Claim": "claim",
-    "Kind": "claim",
-    "Repair": "claim",
-    "statement": "claim",
+    "Assumption": "theory.claim",
+    "Claim": "theory.claim",
+    "Kind": "theory.claim",
+    "Repair": "theory.claim",
+    "statement": "theory.claim",
     "DivergedError": "errors",
     "InputError": "errors",
-    "Optimum": "problem",
-    "Problem": "problem",
-    "Experiment": "simulate",
-    "Trajectory": "simulate",
-    "simulate": "simulate",
-    "save": "store",
-    "Result": "study",
-    "check": "study",
-    "Evidence": "verdict",
-    "Status": "verdict",
-    "Verdict": "verdict",
+    "Optimum": "model.problem",
+    "Problem": "model.problem",
+    "Experiment": "model.experiment",
+    "Trajectory": "model.trajectory",
+    "simulate": "engine.simulate",
+    "save": "study.store",
+    "Result": "study.check",
+    "check": "study.check",
+    "Evidence": "theory.verdict",
+    "Status": "theory.verdict",
+    "Verdict": "theory.verdict",
 }
 
 __all__ = [

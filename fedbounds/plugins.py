@@ -12,8 +12,13 @@ import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
 
 from fedbounds.errors import reject
+
+if TYPE_CHECKING:
+    from fedbounds.model.weighting import Weighting, WeightingPlugin
+    from fedbounds.theory.claim import Claim
 
 
 def modules(package: str, group: str) -> Iterator[ModuleType]:
@@ -54,3 +59,39 @@ def shipped(pattern: str) -> Iterator[Path]:
     """Files matching ``pattern`` in every installed package of derivations, in order of name."""
     for entry in importlib.metadata.entry_points(group="fedbounds.derivations"):
         yield from sorted(Path(str(importlib.resources.files(entry.load()))).glob(pattern))
+
+
+def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
+    """Key -> claim: this package's, those of installed plug-ins, and those of ``extra`` modules."""
+    found: dict[str, Claim] = {}
+    for module in (*modules("fedbounds.claims", "fedbounds.claims"), *extra):
+        for claim in getattr(module, "CLAIMS", ()):
+            found[claim.key] = claim
+    return found
+
+
+def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:
+    """Key -> weighting plug-in."""
+    found: dict[str, WeightingPlugin] = {}
+    for module in (*modules("fedbounds.weightings", "fedbounds.weightings"), *extra):
+        plugin = getattr(module, "WEIGHTING", None)
+        if plugin is not None:
+            found[plugin.key] = plugin
+    return found
+
+
+def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
+    """The claim of that key, or an input error with the nearest known one."""
+    known = claims(extra)
+    if key not in known:
+        raise nearest("claim", key, known)
+    return known[key]
+
+
+def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:
+    """Build a weighting from the command line's ``key`` or ``key:argument``."""
+    key, _, argument = text.partition(":")
+    known = weightings(extra)
+    if key not in known:
+        raise nearest("weighting", key, known)
+    return known[key].build(argument or None)

@@ -20,17 +20,19 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-from fedbounds.claim import Claim
-from fedbounds.constants import Policy, examine_run
+from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence import empirical
-from fedbounds.problem import Array, Problem
+from fedbounds.evidence.constants import Policy, examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.schedule import ConstantStep, InverseTime, StepSize
-from fedbounds.simulate import Experiment, Trajectory, simulate
-from fedbounds.skew import READINGS
-from fedbounds.verdict import Status, Verdict
-from fedbounds.weighting import Weighting
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status, Verdict
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from fedbounds.settings import Settings
+from fedbounds.study.settings import Settings
 
 
 def constant(value):
@@ -103,8 +103,9 @@ def sides(j, key, t, lhs, rhs):
 
 
 def save(folder, result, arrays):
-    """Write the study as `fedbounds.store` does."""
-    from fedbounds import files, store
+    """Write the study as `fedbounds.study.store` does."""
+    from fedbounds import files
+    from fedbounds.study import store
 
     files.write(folder / store.TRAJECTORIES, lambda file: np.savez_compressed(file, **arrays))
     files.write_json(folder / store.RESULT, result)

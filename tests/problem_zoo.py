@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fedbounds.problem import Array, Problem
+from fedbounds.model.problem import Array, Problem
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic

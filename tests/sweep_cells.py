@@ -5,8 +5,8 @@ import signal
 import time
 from pathlib import Path
 
-from fedbounds.sweep import Outcome
-from fedbounds.sweep_table import MEASURED
+from fedbounds.study.sweep.run import Outcome
+from fedbounds.study.sweep.table import MEASURED
 
 
 def rows(cell):

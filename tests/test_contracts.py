@@ -9,20 +9,21 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds import symbols
-from fedbounds.claim import Kind, statement
-from fedbounds.constants import examine_run
+from fedbounds.engine.simulate import simulate
 from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError
-from fedbounds.evidence import empirical
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import InverseTime
+from fedbounds.model.weighting import check_simplex, name_of
+from fedbounds.plugins import claims, weightings
 from fedbounds.problems.registry import problem_plugins
-from fedbounds.registry import claims, weightings
-from fedbounds.schedule import InverseTime
-from fedbounds.settings import Settings, build_problem, build_weighting
-from fedbounds.simulate import Experiment, simulate
-from fedbounds.skew import READINGS
-from fedbounds.verdict import Status
-from fedbounds.weighting import check_simplex, name_of
+from fedbounds.study.settings import Settings, build_problem, build_weighting
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Kind, statement
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
 
 CLAIMS = claims()
 WEIGHTINGS = weightings()

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 import pytest
 
-from fedbounds.cli import main
+from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from validate.ledger_page import MARKED, PAGE, filled
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from fedbounds import registry
-from fedbounds.cli import main
+from fedbounds import plugins
+from fedbounds.cli.app import main
 from fedbounds.problems.registry import problem_plugins
 
 TUTORIAL = Path(__file__).parent.parent / "docs" / "tutorial.md"
@@ -79,15 +79,15 @@ def test_the_entry_points_it_names_are_found(folder, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mytheorem\nVersion: 1.0\n", encoding="utf-8")
     lines = [f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in named.items()) for group, named in groups.items()]
     (info / "entry_points.txt").write_text("\n".join(lines), encoding="utf-8")
-    assert "my-fedavg" not in registry.claims()
+    assert "my-fedavg" not in plugins.claims()
     monkeypatch.syspath_prepend(str(folder / "site"))
-    assert "my-fedavg" in registry.claims()
-    assert "qfair" in registry.weightings()
+    assert "my-fedavg" in plugins.claims()
+    assert "qfair" in plugins.weightings()
     assert "log-cosh" in problem_plugins()
 
 
 def test_the_restated_theorem_is_the_package_s(folder):
     from mytheorem import MINE
 
-    own = registry.claims()["li-2020"]
+    own = plugins.claims()["li-2020"]
     assert MINE.terms == own.terms and MINE.definitions == own.definitions and MINE.eta == own.eta

@@ -3,7 +3,7 @@
 import dataclasses
 import functools
 
-from fedbounds import registry
+from fedbounds import plugins
 from fedbounds.vision import federated, images, training
 from fedbounds.vision.settings import Settings
 
@@ -39,7 +39,7 @@ def prepared():
 
 def go(out, weighting="fedavg", repetition=0, where=HERE, data=None, report=None, **changes):
     """The record of one run in the folder ``out``; ``changes`` are of TINY."""
-    rule = registry.weighting_named(weighting) if isinstance(weighting, str) else weighting
+    rule = plugins.weighting_named(weighting) if isinstance(weighting, str) else weighting
     settings = dataclasses.replace(TINY, **changes)
     return federated.run(settings, data or prepared(), rule, repetition, out, where, report)
 

@@ -5,7 +5,7 @@
 Every process yields d (trials, R, m) with mean exactly 0 at every time. A band misses *above* its upper
 limit where upper < 0 (it would support HOLDS with a margin that is not there) and *below* its lower limit
 where lower > 0 (it would REFUTE a true claim). Plain Student bands with the same Bonferroni correction
-are compared with fedbounds.bands on the same samples.
+are compared with fedbounds.evidence.empirical.bands on the same samples.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.bands import clopper_pearson, critical_value
+from fedbounds.evidence.empirical.bands import clopper_pearson, critical_value
 from fedbounds.files import write_text
 
 Array = NDArray[np.float64]

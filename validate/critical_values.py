@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import optimize, special
 
-from fedbounds.bands import LEVELS, TABLE
+from fedbounds.evidence.empirical.bands import LEVELS, TABLE
 
 Array = NDArray[np.float64]
 

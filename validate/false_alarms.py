@@ -23,17 +23,19 @@ from pathlib import Path
 import numpy as np
 import sympy as sp
 
-from fedbounds.bands import clopper_pearson
-from fedbounds.claim import Claim
-from fedbounds.constants import examine_run
-from fedbounds.evidence import empirical
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.bands import clopper_pearson
 from fedbounds.files import write_text
-from fedbounds.regime import experiment, line
-from fedbounds.schedule import ConstantStep
-from fedbounds.simulate import Experiment, Trajectory, VirtualPath, simulate
-from fedbounds.skew import READINGS
-from fedbounds.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap, sigma_p_sq
-from fedbounds.verdict import Status
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.model.trajectory import Trajectory, VirtualPath
+from fedbounds.referee.regime import experiment, line
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap, sigma_p_sq
+from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 
 ERROR_RATES = (5e-2, 1e-2, 1e-3)

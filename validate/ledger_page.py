@@ -11,7 +11,7 @@ from pathlib import Path
 
 from click.testing import CliRunner
 
-from fedbounds.cli import main
+from fedbounds.cli.app import main
 from fedbounds.errors import reject
 from fedbounds.files import write_text
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.files import write_text
-from fedbounds.pareto import SCHEMES, Picture, picture
-from fedbounds.settings import Settings
+from fedbounds.study.pareto import SCHEMES, Picture, picture
+from fedbounds.study.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
 ROUNDS = 200

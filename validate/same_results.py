@@ -40,7 +40,7 @@ WORDS = {"detail", "versions", "settings", "note"}
 
 def fedbounds(*arguments: str) -> str:
     """Standard output of one command of the package that stands in this folder."""
-    code = "import sys; from fedbounds.cli import main; main()"
+    code = "import sys; from fedbounds.cli.app import main; main()"
     done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False)
     if done.returncode not in (0, 1):
         raise SystemExit(f"fedbounds {' '.join(arguments)} ended with {done.returncode}: {done.stderr[-400:]}")

@@ -18,15 +18,17 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.constants import evaluate, examine_run
-from fedbounds.evidence.sdp import worst_ratio
-from fedbounds.evidence.sdp_setting import round_setting
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import evaluate, examine_run
+from fedbounds.evidence.sdp.decide import worst_ratio
+from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.files import write_text
-from fedbounds.problem import Array
-from fedbounds.registry import claim_named
-from fedbounds.settings import Settings, build_problem, build_weighting, theory_step
-from fedbounds.simulate import Experiment, Trajectory, simulate
-from fedbounds.skew import READINGS
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.plugins import claim_named
+from fedbounds.study.settings import Settings, build_problem, build_weighting, theory_step
+from fedbounds.theory.reading import READINGS
 
 ROOT = Path(__file__).resolve().parent.parent
 REPAIRED = READINGS["repaired"]

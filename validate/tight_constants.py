@@ -16,16 +16,16 @@ from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-from fedbounds.certificate import Certificate, check
-from fedbounds.claim import Claim
-from fedbounds.evidence.sdp import certify, certify_form, worst_ratio
-from fedbounds.evidence.sdp_appendix import certify_appendix
-from fedbounds.evidence.sdp_model import build
-from fedbounds.evidence.sdp_setting import Setting, round_setting
-from fedbounds.evidence.sdp_solve import worst_case
-from fedbounds.evidence.sdp_tight import tight, tight_curve, tight_value
+from fedbounds.evidence.sdp.appendix import certify_appendix
+from fedbounds.evidence.sdp.certificate import Certificate, check
+from fedbounds.evidence.sdp.decide import certify, certify_form, worst_ratio
+from fedbounds.evidence.sdp.model import build
+from fedbounds.evidence.sdp.setting import Setting, round_setting
+from fedbounds.evidence.sdp.solve import worst_case
+from fedbounds.evidence.sdp.tight import tight, tight_curve, tight_value
 from fedbounds.files import write_text
-from fedbounds.registry import claim_named
+from fedbounds.plugins import claim_named
+from fedbounds.theory.claim import Claim
 
 ROOT = Path(__file__).resolve().parent.parent
 CERTIFICATES = ROOT / "derivations" / "certificates"

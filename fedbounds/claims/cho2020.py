@@ -1,9 +1,9 @@
 """Biased client selection: Cho, Wang and Joshi, 2020, the bound the paper extends."""
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim
 from fedbounds.claims.corollary import ETA, GAMMA, SPEED, per_step
-from fedbounds.symbols import G_sq, Gamma, L, gap, m, mu, rho_pairs, rho_tilde, sigma_sq, tau
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import G_sq, Gamma, L, gap, m, mu, rho_pairs, rho_tilde, sigma_sq, tau
 
 CHO_2020 = Claim(
     key="cho-2020",

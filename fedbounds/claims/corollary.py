@@ -2,9 +2,9 @@
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim, Kind, Repair
-from fedbounds.symbols import (
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Kind, Repair
+from fedbounds.theory.symbols import (
     Delta_0,
     G_sq,
     Gamma,

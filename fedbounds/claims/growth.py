@@ -10,10 +10,22 @@ least e_i(w_t^i)/2 - e_i(w*) - L ||w_t - w_t^i||^2 + (mu/2) ||w_t^i - w*||^2. Th
 sharper step. With tau = 1 there is no drift, and nothing but L, mu, c and sigma_0^2 enters.
 """
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Assumption, Claim
-from fedbounds.constants import Run, with_growth
-from fedbounds.symbols import Delta, Delta_next, Gamma, L, drift, eta, growth, mu, rho_bar, rho_tilde, sigma_0_sq
+from fedbounds.evidence.constants import Run, with_growth
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_next,
+    Gamma,
+    L,
+    drift,
+    eta,
+    growth,
+    mu,
+    rho_bar,
+    rho_tilde,
+    sigma_0_sq,
+)
 
 SHARE = 2 * eta * L * (1 + growth)
 

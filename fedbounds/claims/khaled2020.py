@@ -27,9 +27,9 @@ times that of X_t. As 3 L_xi^2 A <= 3/56, it is at most (56/53) A times that of 
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim
-from fedbounds.symbols import (
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import (
     Delta_0,
     Delta_T,
     L,

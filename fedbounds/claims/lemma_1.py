@@ -1,8 +1,8 @@
 """Lemma 1: the squared gradient norm of an L-smooth function is at most 2L times its gap."""
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim
-from fedbounds.symbols import L, excess, grad_sq
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import L, excess, grad_sq
 
 LEMMA_1 = Claim(
     key="lemma-1",

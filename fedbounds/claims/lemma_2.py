@@ -1,8 +1,8 @@
 """Lemma 2: how far the local models of a round drift from the virtual iterate."""
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim, Repair
-from fedbounds.symbols import G_sq, drift, eta, tau
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.symbols import G_sq, drift, eta, tau
 
 LEMMA_2 = Claim(
     key="lemma-2",

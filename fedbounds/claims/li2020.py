@@ -2,9 +2,9 @@
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim
-from fedbounds.symbols import Delta_0, G_sq, Gamma, L, T, gamma, gap, mu, sigma_p_sq, t, tau
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import Delta_0, G_sq, Gamma, L, T, gamma, gap, mu, sigma_p_sq, t, tau
 
 SCALE = L / mu / (gamma + T)
 

@@ -2,10 +2,10 @@
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim
 from fedbounds.claims.corollary import ERROR, ETA, GAMMA, NOISE, SPEED, per_step
-from fedbounds.symbols import Gamma, L, N, gap, mu, p_min, pi_max, pi_min, rho_bar, rho_tilde
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import Gamma, L, N, gap, mu, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
 LAMBDA_1 = NOISE * rho_bar
 LAMBDA_2 = 8 * L * Gamma / (3 * mu)

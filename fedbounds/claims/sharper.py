@@ -6,10 +6,10 @@ neither a bound on eta nor the term 6 rho_bar L Gamma is needed.
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim, Repair
 from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.symbols import (
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,

@@ -21,11 +21,11 @@ and eta^2 ||k||^2 is paid for while eta (L + mu) <= 2: half the drift, and no va
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Assumption, Claim, Repair
 from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.constants import Run
-from fedbounds.symbols import (
+from fedbounds.evidence.constants import Run
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Assumption, Claim, Repair
+from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,

@@ -14,10 +14,10 @@ a sum of fewer than tau steps of length 2 eta_t ||g_i|| at the most: below tau^2
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Assumption, Claim
-from fedbounds.constants import Run
-from fedbounds.symbols import Delta, Delta_next, G_sq, L, N, drift, eta, gap_t, mu, sigma_sq, tau
+from fedbounds.evidence.constants import Run
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, N, drift, eta, gap_t, mu, sigma_sq, tau
 
 PAPER = "Stich, Local SGD converges fast and communicates little, ICLR 2019"
 REMARK = "The constants were re-derived (see the module's docstring), not compared with the printed lemma."

@@ -2,9 +2,9 @@
 
 import sympy as sp
 
-from fedbounds import assumptions as a
-from fedbounds.claim import Claim, Repair
-from fedbounds.symbols import Delta, Delta_next, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
 
 CONTRACTION = sp.Rational(3, 8)
 

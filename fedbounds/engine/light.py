@@ -12,8 +12,8 @@ from fedbounds.engine import streams
 from fedbounds.engine.loop import divergence_error, divergence_limit, round_weights, run, weights_are_p
 from fedbounds.engine.plan import Plan, make_plan
 from fedbounds.engine.threads import default_threads, in_threads
-from fedbounds.problem import Array
-from fedbounds.simulate import Experiment
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
 
 # Replicates that run together: their models and batches lie in the first cache at ordinary dimensions.
 TOGETHER = 32
@@ -67,7 +67,7 @@ class _Rounds:
     """Runs all rounds of a block of replicates on the compiled fast path."""
 
     def __init__(self, experiment: Experiment, plan: Plan, kept: NDArray[np.int64]) -> None:
-        from fedbounds.engine.kernels import LeastSquares, Logistic, compiled_engine
+        from fedbounds.engine.kernels.session import LeastSquares, Logistic, compiled_engine
 
         self.experiment, self.plan, self.kept = experiment, plan, kept
         engine = compiled_engine(experiment)
@@ -99,7 +99,7 @@ class _Rounds:
 
     def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
-        from fedbounds.engine.kernel_light import rounds
+        from fedbounds.engine.kernels.light import rounds
 
         experiment, problem = self.experiment, self.experiment.problem
         if self.fixed:

@@ -20,9 +20,10 @@ from fedbounds.engine.record import BlockRecorder, allocate
 from fedbounds.engine.streamed import StreamedRecord, allocate_streamed, wants_streaming
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
-from fedbounds.problem import Array
-from fedbounds.simulate import Experiment, Statistics, Trajectory
-from fedbounds.weighting import check_simplex, is_constant, name_of
+from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import check_simplex, is_constant, name_of
 
 # A squared distance this many times the run's natural scale comes from an unstable step, never from noise.
 DIVERGENCE_FACTOR = 1e12
@@ -80,7 +81,7 @@ def choose_engine(experiment: Experiment) -> Primitives:
         raise reject("engine kernels needs a problem with kernel_data()", kind, "use engine auto or reference")
     if experiment.engine == "reference" or not has_kernel:
         return Reference(experiment)
-    from fedbounds.engine.kernels import compiled_engine
+    from fedbounds.engine.kernels.session import compiled_engine
 
     return compiled_engine(experiment)
 

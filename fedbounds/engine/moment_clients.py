@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.problem import Array, Indices, Problem
-from fedbounds.simulate import Experiment
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Indices, Problem
 
 # A client's table of fourth moments may have so many entries (1 MB, a processor's second cache) and columns for
 # each sample: beyond either, a pass over the samples is cheaper.
@@ -83,7 +83,7 @@ def _batch_scale(n: Indices, b: int, replacement: bool) -> Array:
 
 def _additive(variance: Array, d: int) -> tuple:
     """Kernel arguments for clients whose gradient noise has covariance ``variance``_i I."""
-    from fedbounds.engine.kernel_moments import ADDITIVE
+    from fedbounds.engine.kernels.moments import ADDITIVE
 
     N = len(variance)
     forms = np.full(N, ADDITIVE)
@@ -93,7 +93,7 @@ def _additive(variance: Array, d: int) -> tuple:
 
 def _sampled(data: tuple, lam: Array, U: Array, scale: Array) -> tuple:
     """Kernel arguments for minibatches: residuals r_j at w_i*, samples and their moments in the eigenbases."""
-    from fedbounds.engine.kernel_moments import SAMPLES, TABLE
+    from fedbounds.engine.kernels.moments import SAMPLES, TABLE
 
     features, y, offsets, (reg,), _, w_i_star = data[:6]
     N, d = lam.shape

@@ -23,9 +23,10 @@ from fedbounds.engine.primitives import Moments
 from fedbounds.engine.record import BlockRecorder, allocate
 from fedbounds.engine.threads import Progress
 from fedbounds.errors import reject
-from fedbounds.problem import Array
-from fedbounds.simulate import Experiment, Trajectory
-from fedbounds.weighting import is_constant, name_of
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import is_constant, name_of
 
 ENGINE = "moments"
 
@@ -131,7 +132,7 @@ class Round:
 
 def run_round(clients: Clients, start: State, etas: Array, alpha: Array, virtuals: tuple[str, ...]) -> Round:
     """The expectations over one round of local steps ``etas`` (n,) under the weights ``alpha`` (N,)."""
-    from fedbounds.engine.kernel_moments import local_steps
+    from fedbounds.engine.kernels.moments import local_steps
 
     S, U, Ut = start.covariance, clients.U, clients.U.swapaxes(1, 2)
     shift, gone, V, local = local_steps(Ut @ S @ U, Ut @ start.mean, etas, *clients.arrays)

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.problem import Array
-from fedbounds.schedule import steps
-from fedbounds.simulate import Experiment
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.model.schedule import steps
 
 
 @dataclass(frozen=True)

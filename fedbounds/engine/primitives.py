@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
 
 
 class Moments(NamedTuple):

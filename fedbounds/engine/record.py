@@ -9,8 +9,9 @@ import numpy as np
 
 from fedbounds.engine.plan import Plan
 from fedbounds.engine.primitives import Moments
-from fedbounds.problem import Array
-from fedbounds.simulate import PATH_FIELDS, Experiment, Extremes, Streamed, Trajectory, VirtualPath
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Streamed, Trajectory, VirtualPath
 
 
 @dataclass(frozen=True)

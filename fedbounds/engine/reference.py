@@ -15,8 +15,8 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.primitives import Moments
-from fedbounds.problem import Array
-from fedbounds.simulate import Experiment
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
 
 BLOCK = 16
 

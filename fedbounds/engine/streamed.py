@@ -13,8 +13,9 @@ import numpy as np
 from fedbounds.engine.plan import Plan
 from fedbounds.engine.record import BlockRecorder, Record, allocate, neutral_extremes
 from fedbounds.errors import reject
-from fedbounds.problem import Array
-from fedbounds.simulate import PATH_FIELDS, Experiment, PathMoments, Statistics, Streamed, Trajectory
+from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import PATH_FIELDS, PathMoments, Streamed, Trajectory
 
 # ``auto`` streams a record beyond this many bytes: it would crowd out the rest on a small machine.
 STORED_LIMIT = 2**30

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbounds.problem import Array, Indices
+from fedbounds.model.problem import Array, Indices
 
 Words = NDArray[np.uint64]
 

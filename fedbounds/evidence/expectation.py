@@ -16,18 +16,21 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from fedbounds import symbols
-from fedbounds.claim import Claim, Kind
-from fedbounds.constants import Policy, Run, Value, examine_run
 from fedbounds.engine.moment_clients import hessians
 from fedbounds.engine.moments import ENGINE, applies, work
+from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
-from fedbounds.evidence import empirical
-from fedbounds.problem import Array, Problem
-from fedbounds.quantity import Constant, Provenance
-from fedbounds.simulate import Experiment, Trajectory, simulate
-from fedbounds.skew import READINGS, Reading, rho_bar
-from fedbounds.verdict import Evidence, Status, Verdict
+from fedbounds.evidence.constants import Policy, Run, Value, examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.skews import rho_bar
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # The interval of rho_bar is cut into so many cells: interval arithmetic overestimates a range by a multiple of
 # the cell's width, and only a margin thinner than that stays undecided.

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices, Optimum, check_finite
+from fedbounds.model.problem import Array, Indices, Optimum, check_finite
 from fedbounds.problems.linear import LinearModel, check_clients, check_regularisation, client_shares
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.quantity import Constant, Provenance
+from fedbounds.theory.quantity import Constant, Provenance
 
 # The kernel holds two (N, d, d) arrays; beyond 5e7 entries (400 MB) each, the numpy engine runs instead.
 KERNEL_ENTRIES = 5 * 10**7

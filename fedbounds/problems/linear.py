@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
-from fedbounds.quantity import Constant
+from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.theory.quantity import Constant
 
 # Scores of one block of points on one client: 2^22 doubles are 32 MB, so memory stays bounded for many points.
 BLOCK_ENTRIES = 2**22

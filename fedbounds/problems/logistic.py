@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices, Optimum
+from fedbounds.model.problem import Array, Indices, Optimum
 from fedbounds.problems.linear import (
     LinearModel,
     check_clients,
@@ -19,10 +19,10 @@ from fedbounds.problems.linear import (
     client_shares,
     largest_curvatures,
 )
+from fedbounds.problems.logsumexp import cross_entropy, divergence, probabilities, slopes
 from fedbounds.problems.newton import certificate, minimise
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.problems.softmax import cross_entropy, divergence, probabilities, slopes
-from fedbounds.quantity import Constant, Provenance
+from fedbounds.theory.quantity import Constant, Provenance
 
 # Rows a block of the extended-precision gradient: its long-double copy of the features stays small.
 EXTENDED_ROWS = 4096

@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
 
 # The certificate asked of every numerical minimum, relative to the minimum itself.
 RELATIVE_ACCURACY = 1e-12

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.problems.data.synthetic import QuadraticIngredients
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.problems.synthetic import QuadraticIngredients
-from fedbounds.quantity import Constant, Provenance
+from fedbounds.theory.quantity import Constant, Provenance
 
 # Strength of the bend where none is given: strong enough that minima a few units apart make F_i non-convex.
 BEND = 2.0

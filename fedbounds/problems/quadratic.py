@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.quantity import Constant, Provenance
+from fedbounds.theory.quantity import Constant, Provenance
 
 # A matrix product Q diag(s) Q^T is symmetric up to a few roundings per entry; more is another matrix.
 SYMMETRY_TOLERANCE = 1e-10

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from numpy.typing import NDArray
 
+from fedbounds.model.problem import Array, Problem
 from fedbounds.plugins import modules, nearest
-from fedbounds.problem import Array, Problem
 
 if TYPE_CHECKING:
-    from fedbounds.problems.synthetic import QuadraticIngredients
+    from fedbounds.problems.data.synthetic import QuadraticIngredients
 
 FromClients = Callable[[Sequence[NDArray], Sequence[NDArray], float, Array | None], Problem]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import palette, plots
-from fedbounds.palette import BLACK, CLIENTS, DASHES
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
+from fedbounds.show import palette, plots
+from fedbounds.show.palette import BLACK, CLIENTS, DASHES
 from fedbounds.vision import paper
 from fedbounds.vision.runs import Run, experiments
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
 
 CONFIDENCE = 0.95
 # Below this many repetitions even the interval from the smallest to the largest covers a median less often than 95%.

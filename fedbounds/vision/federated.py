@@ -16,13 +16,13 @@ import torch
 from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import DivergedError, reject
 from fedbounds.files import read_json, write_json
-from fedbounds.problem import Array, Indices
+from fedbounds.model.problem import Array, Indices
+from fedbounds.model.weighting import Weighting, check_simplex, is_constant, name_of
 from fedbounds.vision import checkpoint, network, runs, split, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.network import Params
 from fedbounds.vision.settings import LOCAL, Settings
 from fedbounds.vision.training import Machine, Plan, Samples
-from fedbounds.weighting import Weighting, check_simplex, is_constant, name_of
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1

@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from fedbounds import files
 from fedbounds.errors import InputError, reject
+from fedbounds.model.problem import Array, Indices
 from fedbounds.plugins import nearest
-from fedbounds.problem import Array, Indices
-from fedbounds.problems import data, idx
+from fedbounds.problems.data import idx
+from fedbounds.problems.data import sources as data
 
 Pixels = NDArray[np.uint8]
-# (file, bytes received, bytes in all), as ``fedbounds.console.progress`` makes it.
+# (file, bytes received, bytes in all), as ``fedbounds.show.terminal.progress`` makes it.
 Progress = Callable[[str, int, int], None]
 
 DOWNLOADS = ("mnist", "fashion-mnist")

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedbounds import palette, plots
 from fedbounds.files import require_writable
-from fedbounds.palette import BLACK, BLUE, DASHES, ORANGE
+from fedbounds.show import palette, plots
+from fedbounds.show.palette import BLACK, BLUE, DASHES, ORANGE
 from fedbounds.vision import canvas, paper, pictures_weights, weights
 from fedbounds.vision.canvas import TITLE, by_partition, by_weighting, curve, head, legend, panels
 from fedbounds.vision.estimates import Estimate

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import plots
-from fedbounds.palette import BLACK, BLUE, DASHES, ORANGE
+from fedbounds.show import plots
+from fedbounds.show.palette import BLACK, BLUE, DASHES, ORANGE
 from fedbounds.vision import estimates, paper, weights
 from fedbounds.vision.canvas import TITLE, by_partition, by_weighting, head, legend, panels
 from fedbounds.vision.runs import Run, slug

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
 from fedbounds.vision.network import CHANNELS, CLASSES, FLAT, HIDDEN, KERNEL, POOL, Params
 from fedbounds.vision.training import ADAM_BETAS, ADAM_EPSILON, MOMENTUM, Plan, Samples
 

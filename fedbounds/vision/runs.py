@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
 
 PATTERN = "run-*.json"
 REMEDY = "name the records that fedbounds vision run wrote"

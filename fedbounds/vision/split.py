@@ -1,7 +1,7 @@
 """Which training images the clients hold: a subsample with the labels' shares, then a partition of it.
 
-The partitions are those of ``fedbounds.problems.partition``, under the same names. ``stratified`` is the paper's IID
-framework (an identical label distribution over the clients) and ``iid`` a random split, whose label shares only
+The partitions are those of ``fedbounds.problems.data.partition``, under the same names. ``stratified`` is the paper's
+IID framework (an identical label distribution over the clients) and ``iid`` a random split, whose label shares only
 agree on average. ``shards:60`` is the paper's non-IID framework and ``shards:100`` its very non-IID one: here the
 dealing is unbalanced unless the text says ``shards:60,even``, because the paper's is.
 """
@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.problem import Indices
-from fedbounds.problems import partition
-from fedbounds.problems.shares import proportional
+from fedbounds.model.problem import Indices
+from fedbounds.problems.data import partition
+from fedbounds.problems.data.shares import proportional
 
 PAPER_DEALING = "unbalanced"
 

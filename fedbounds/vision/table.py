@@ -25,7 +25,7 @@ WIDTH = 100
 
 def text(runs: Sequence[Run], width: int = WIDTH) -> str:
     """The tables and what they mean, as plain text of at most ``width`` columns. Errors: InputError without runs."""
-    from fedbounds.console import plain_table
+    from fedbounds.show.terminal import plain_table
 
     rows = table(runs)
     compared = comparisons(rows)

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from fedbounds.engine.streams import absorb, client_keys, draw
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Indices
+from fedbounds.model.problem import Array, Indices
 from fedbounds.vision import network
 from fedbounds.vision.network import Params
 

@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fedbounds import series
-from fedbounds.problem import Array
+from fedbounds.model.problem import Array
+from fedbounds.show import series
 from fedbounds.vision import estimates, paper
 from fedbounds.vision.estimates import Estimate
 from fedbounds.vision.measures import Speed, rounds_to, speed

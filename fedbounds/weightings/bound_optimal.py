@@ -15,8 +15,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, Problem
-from fedbounds.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.weighting import RoundStream, WeightingPlugin
 
 # Points whose p-mean gap is below this part of the largest are w* itself up to rounding: rho is 0/0 there.
 AT_OPTIMUM = 1e-9

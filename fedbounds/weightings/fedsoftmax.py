@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array
-from fedbounds.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.problem import Array
+from fedbounds.model.weighting import RoundStream, WeightingPlugin
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import ClassVar
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.problem import Array, check_distribution
-from fedbounds.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.problem import Array, check_distribution
+from fedbounds.model.weighting import RoundStream, WeightingPlugin
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import made_study
 
 from fedbounds import files
-from fedbounds.report.page import page
+from fedbounds.show.report.page import page
 
 LAPTOP, PHONE = (1280, 900), (375, 812)
 # WCAG 2.1 AA: contrast of ordinary text, and of large or bold text.

@@ -23,9 +23,9 @@ SIZES = ((2, 1), (2, 2), (2, 4), (3, 3), (5, 2))
 
 def ours(N: int, tau: int) -> tuple[float, list[float]]:
     """(seconds a solve, values) along the curve, compilation included."""
-    from fedbounds.evidence.sdp_model import build
-    from fedbounds.evidence.sdp_setting import round_setting
-    from fedbounds.evidence.sdp_solve import Family
+    from fedbounds.evidence.sdp.model import build
+    from fedbounds.evidence.sdp.setting import round_setting
+    from fedbounds.evidence.sdp.solve import Family
 
     begun, family, values = time.perf_counter(), None, []
     for kappa in KAPPAS:

@@ -35,8 +35,8 @@ STAGES = {
 SMALL_RUN = """
 from fedbounds.engine.light import run_light
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.schedule import ConstantStep
-from fedbounds.simulate import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.model.experiment import Experiment
 from fedbounds.weightings.fedavg import FedAvg
 import numpy as np
 data = np.random.default_rng(0).standard_normal((2, 20, 4))
@@ -45,8 +45,8 @@ run_light(Experiment(problem, FedAvg(), ConstantStep(0.01), 2, 2, 2, 4))
 """
 COMMANDS = {
     "import fedbounds": [sys.executable, "-c", "import fedbounds"],
-    "fedbounds --help": [sys.executable, "-c", "from fedbounds.cli import main; main()", "--help"],
-    "import fedbounds.study": [sys.executable, "-c", "import fedbounds.study"],
+    "fedbounds --help": [sys.executable, "-c", "from fedbounds.cli.app import main; main()", "--help"],
+    "import fedbounds.study.check": [sys.executable, "-c", "import fedbounds.study.check"],
     "a small run, kernels cached": [sys.executable, "-c", SMALL_RUN],
     "an empty Python": [sys.executable, "-c", "pass"],
 }
@@ -54,7 +54,7 @@ COMMANDS = {
 
 def profile(**settings: Any) -> dict[str, float]:
     """Seconds of a whole study without profiler (``whole``) and with it (``profiled``), and of each stage in it."""
-    from fedbounds.study import check
+    from fedbounds.study.check import check
 
     check(**settings)
     begin = time.perf_counter()

@@ -24,14 +24,15 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from fedbounds.engine import kernel_streams, streams
+from fedbounds.engine import streams
+from fedbounds.engine.kernels import streams as kernel_streams
 from fedbounds.engine.light import _padded, run_light
 from fedbounds.files import write_text
-from fedbounds.problem import Problem
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Problem
+from fedbounds.model.schedule import InverseTime, steps
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.schedule import InverseTime, steps
-from fedbounds.simulate import Experiment
 from fedbounds.weightings.fedavg import FedAvg
 
 FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
@@ -192,7 +193,7 @@ def c_limit(folder: Path) -> Engine:
     limit.argtypes = [pointer, pointer, pointer, whole, real, pointer, whole, whole, pointer, whole] + [pointer] * 3
 
     def engine(experiment: Experiment) -> np.ndarray:
-        from fedbounds.engine.kernels import compiled_engine
+        from fedbounds.engine.kernels.session import compiled_engine
 
         problem = experiment.problem
         _, (X, y, offsets, reg, *_) = problem.kernel_data()  # type: ignore[misc]

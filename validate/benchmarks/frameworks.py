@@ -18,9 +18,9 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.light import run_light
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, steps
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.schedule import ConstantStep, steps
-from fedbounds.simulate import Experiment
 
 # Standard errors within which two engines' mean gaps must agree, over a few rounds.
 SIGMAS = 5.0

@@ -28,9 +28,10 @@ GOAL = (10_000, 10_000)
 
 def run_one(replicates: int, total: int, d: int = 5, clients: int = CLIENTS) -> dict[str, float]:
     """Run one size here; its seconds, and this process's peak in MiB."""
+    from fedbounds.engine.simulate import simulate
+    from fedbounds.model.experiment import Experiment
+    from fedbounds.model.schedule import InverseTime
     from fedbounds.problems.least_squares import LeastSquaresProblem
-    from fedbounds.schedule import InverseTime
-    from fedbounds.simulate import Experiment, simulate
     from fedbounds.weightings.fedsoftmax import FedSoftMax
 
     rng = np.random.default_rng(0)

@@ -15,9 +15,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fedbounds.bands import band
 from fedbounds.engine.light import run_light
-from fedbounds.simulate import simulate
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.empirical.bands import band
 from validate.benchmarks.engine import workload
 
 # Relative standard errors to reach; the exact curve's own error is rounding.

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from fedbounds.problem import Array, Indices
+from fedbounds.model.problem import Array, Indices
 from fedbounds.vision import network, reference, training
 from fedbounds.vision.network import Params
 from fedbounds.vision.training import Plan, Samples

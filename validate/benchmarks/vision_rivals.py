@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedbounds.problem import Indices
+from fedbounds.model.problem import Indices
 from fedbounds.vision import network, reference
 from fedbounds.vision.network import CHANNELS, Params
 from fedbounds.vision.training import Samples

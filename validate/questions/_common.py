@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedbounds.files import write, write_json
-from fedbounds.palette import DPI, PANEL, RC
+from fedbounds.show.palette import DPI, PANEL, RC
 
 Array = NDArray[np.float64]
 Data = dict[str, Any]

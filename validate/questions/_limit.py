@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.problem import Array, Problem
+from fedbounds.model.problem import Array, Problem
 
 # Newton's method stops when a step lowers neither Phi_T nor, at its rounding, the gradient.
 NEWTON_STEPS, HALVINGS = 200, 40

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 import sympy as sp
 
-from fedbounds.bands import clopper_pearson
-from fedbounds.constants import Value, evaluate
-from fedbounds.registry import claim_named
-from fedbounds.skew import READINGS
+from fedbounds.evidence.constants import Value, evaluate
+from fedbounds.evidence.empirical.bands import clopper_pearson
+from fedbounds.plugins import claim_named
+from fedbounds.theory.reading import READINGS
 from validate.questions._common import Array, Data
 
 REPAIRED = READINGS["repaired"]

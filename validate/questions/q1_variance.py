@@ -15,15 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.constants import Run, examine_run
-from fedbounds.evidence.empirical import compare, examine
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import Run, examine_run
+from fedbounds.evidence.empirical.comparison import compare, examine
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import InverseTime
+from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.quantity import Constant, Provenance
-from fedbounds.registry import claim_named
-from fedbounds.schedule import InverseTime
-from fedbounds.settings import Settings, build_problem
-from fedbounds.simulate import Experiment, simulate
-from fedbounds.skew import READINGS
+from fedbounds.study.settings import Settings, build_problem
+from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax

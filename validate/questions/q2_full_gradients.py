@@ -13,16 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.constants import examine_run
-from fedbounds.evidence.empirical import compare, failed_assumptions
-from fedbounds.floor import floor_fit
-from fedbounds.problem import Array, Problem
-from fedbounds.registry import claim_named
-from fedbounds.schedule import ConstantStep, StepSize
-from fedbounds.settings import Settings, build_problem, theory_step
-from fedbounds.simulate import Experiment, Trajectory, simulate
-from fedbounds.skew import READINGS
-from fedbounds.weighting import Weighting
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical.comparison import compare, failed_assumptions
+from fedbounds.evidence.empirical.floor import floor_fit
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.schedule import ConstantStep, StepSize
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import claim_named
+from fedbounds.study.settings import Settings, build_problem, theory_step
+from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax

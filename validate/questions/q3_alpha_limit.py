@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bands import band
-from fedbounds.problem import Problem
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.empirical.bands import band
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Problem
+from fedbounds.model.trajectory import Trajectory
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.settings import theory_step
-from fedbounds.simulate import Experiment, Trajectory, simulate
+from fedbounds.study.settings import theory_step
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.questions._common import (
     BLACK,

@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.settings import theory_step
-from fedbounds.simulate import Experiment, simulate
-from fedbounds.weighting import Weighting
+from fedbounds.engine.simulate import simulate
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.weighting import Weighting
+from fedbounds.study.settings import theory_step
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.questions._common import (

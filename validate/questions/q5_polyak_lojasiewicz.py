@@ -16,17 +16,19 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.bands import clopper_pearson
-from fedbounds.claim import Claim
-from fedbounds.constants import examine_run
-from fedbounds.evidence.empirical import examine
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical.bands import clopper_pearson
+from fedbounds.evidence.empirical.comparison import examine
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.plugins import claim_named, claims
 from fedbounds.problems.pl import BentProblem
-from fedbounds.registry import claim_named, claims
-from fedbounds.schedule import ConstantStep
-from fedbounds.settings import theory_step
-from fedbounds.simulate import Experiment, Trajectory, simulate
-from fedbounds.skew import READINGS
-from fedbounds.verdict import Status
+from fedbounds.study.settings import theory_step
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax

@@ -105,7 +105,7 @@ def picture(build: Callable[[], Any], path: Path) -> Path:
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    from fedbounds.palette import RC
+    from fedbounds.show.palette import RC
 
     with mpl.rc_context(RC):
         return files.write(path, FigureCanvasAgg(build()).print_png)

@@ -147,7 +147,7 @@ def train(
 
     Repetition by repetition over all names, so that whatever is stopped early has whole pairs.
     """
-    from fedbounds import registry
+    from fedbounds import plugins
     from fedbounds.vision import federated, images, training
 
     chosen, done = grid(small), 0
@@ -164,7 +164,7 @@ def train(
             if data not in loaded:
                 found = images.load(data, data_dir)
                 loaded[data] = _cut(found) if small else found
-            rules = [registry.weighting_named(weighting) for weighting in missing]
+            rules = [plugins.weighting_named(weighting) for weighting in missing]
             report = None if quiet else _line(name)
             # Runs that end early have checkpoints of their own.
             place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import series
-from fedbounds.palette import BLACK, DASHES
+from fedbounds.show import series
+from fedbounds.show.palette import BLACK, DASHES
 from fedbounds.vision import canvas, estimates, paper, weights
 from fedbounds.vision.estimates import Estimate
 from fedbounds.vision.runs import Run

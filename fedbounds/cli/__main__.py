@@ -1,0 +1,5 @@
+"""``python -m fedbounds.cli``."""
+
+from fedbounds.cli.app import main
+
+main()

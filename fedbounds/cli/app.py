@@ -1,0 +1,250 @@
+"""The command line: parse, call, print. Results go to standard output, everything else to standard error.
+
+Exit codes: 0 done; 1 a verdict that ``--fail-on`` names; 2 bad input or a diverged run; 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fedbounds.cli.options import SectionedCommand, given, settings_options
+from fedbounds.errors import DivergedError, InputError, reject
+
+BAD_INPUT, INTERRUPTED = 2, 130
+WIDTH = 100
+
+
+class LazyGroup(click.Group):
+    """A group whose further commands are found in ``fedbounds.cli.commands``, imported only when asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """The commands of this module and of every module there."""
+        return sorted({*super().list_commands(ctx), *_discovered()})
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        """A command by name; an unknown one is an input error with the nearest name."""
+        command = super().get_command(ctx, name) or _discovered().get(name)
+        if command is None:
+            from fedbounds.plugins import nearest
+
+            raise nearest("command", name, self.list_commands(ctx))
+        return command
+
+    def main(self, args: Any = None, *, standalone_mode: bool = True, **extra: Any) -> Any:  # type: ignore[override]
+        """Run, and turn every expected failure into one sentence and an exit code."""
+        if not standalone_mode:
+            return super().main(args, standalone_mode=False, **extra)
+        try:
+            sys.exit(super().main(args, standalone_mode=False, **extra) or 0)
+        except (InputError, DivergedError) as wrong:
+            _stop(str(wrong), BAD_INPUT)
+        except click.exceptions.NoArgsIsHelpError as wrong:
+            _stop(wrong.format_message(), BAD_INPUT)
+        except click.ClickException as wrong:
+            _stop(f"Error: {wrong.format_message()}", wrong.exit_code)
+        except (click.Abort, KeyboardInterrupt):
+            _stop("Interrupted: nothing further was written.", INTERRUPTED)
+
+
+def _stop(sentence: str, code: int) -> None:
+    click.echo(sentence, err=True)
+    sys.exit(code)
+
+
+def _discovered() -> dict[str, click.Command]:
+    """Name -> command of every module of ``fedbounds.cli.commands``, each of which has a list COMMANDS."""
+    import fedbounds.cli.commands as package
+
+    found: dict[str, click.Command] = {}
+    for info in sorted(pkgutil.iter_modules(package.__path__), key=lambda item: item.name):
+        module = importlib.import_module(f"{package.__name__}.{info.name}")
+        found |= {str(command.name): command for command in getattr(module, "COMMANDS", ())}
+    return found
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    click.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def _colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH})
+@click.version_option(package_name="fedbounds")
+def main() -> None:
+    """Is this federated-learning convergence theorem true, under which assumptions, and how loose is it?"""
+
+
+FORMAT = click.option("--format", "form", type=click.Choice(("table", "json")), default="table", help="How to print.")
+
+
+@main.command(cls=SectionedCommand)
+@settings_options
+@FORMAT
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for result.json, trajectories and pictures.")
+@click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
+@click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
+def check(form: str, out: Path | None, fail_on: str | None, quiet: bool, **flags: Any) -> int:
+    """Run every weighting on a problem and say which claims hold there. Without flags: the default study."""
+    if out is not None:
+        from fedbounds.files import require_writable
+
+        require_writable(out)
+    chosen = given(flags)
+    weightings, claims = chosen.pop("weightings", None), chosen.pop("claims", None)
+    return _run_check(weightings, claims, chosen, form, out, fail_on, quiet)
+
+
+def _run_check(
+    weightings: Any,
+    claims: Any,
+    chosen: dict[str, Any],
+    form: str,
+    out: Path | None,
+    fail_on: str | None,
+    quiet: bool,
+) -> int:
+    """Check, save, draw and print; the exit code."""
+    import fedbounds
+    from fedbounds.show import ledger
+    from fedbounds.show import terminal as console
+
+    with console.progress(not quiet and sys.stderr.isatty()) as bar:
+        result = fedbounds.check(weightings=weightings, claims=claims, progress=bar, **chosen)
+    value = result.to_json()
+    if form == "json":
+        _print_json(value)
+    else:
+        click.echo(ledger.to_text(value, WIDTH, _colour()), nl=False)
+    if out is not None:
+        from fedbounds.show import plots
+        from fedbounds.study import store
+
+        store.save(result, out)
+        pictures = plots.draw(out)
+        if not quiet:
+            _say(f"Saved {store.RESULT}, {store.TRAJECTORIES} and {len(pictures)} pictures in {out}:")
+            _say("  " + ", ".join(path.name for path in pictures if path.suffix == ".png") + " (and .svg)")
+    elif not quiet and form == "table":
+        _say("Nothing was saved: add --out DIR for the pictures and the numbers.")
+    return 1 if fail_on == "refuted" and result.refuted else 0
+
+
+@main.command()
+@click.argument("key", required=False)
+@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
+@FORMAT
+def claims(key: str | None, plugin: tuple[str, ...], form: str) -> None:
+    """List the claims, or show one: statement, assumptions, source, readings and repair."""
+    from fedbounds import plugins
+    from fedbounds.plugins import load_file
+    from fedbounds.show import explain
+
+    extra = [load_file(path) for path in plugin]
+    if key is not None:
+        told = explain.explain(plugins.claim_named(key, extra))
+        _print_json(told) if form == "json" else click.echo(explain.to_text(told), nl=False)
+        return
+    known = plugins.claims(extra).values()
+    if form == "json":
+        _print_json([explain.explain(claim) for claim in known])
+        return
+    from fedbounds.show.terminal import plain_table
+
+    body = [[claim.key, claim.title, claim.source] for claim in known]
+    click.echo(plain_table(["claim", "says", "source"], body, WIDTH, _colour()), nl=False)
+    _say("fedbounds claims CLAIM shows one in full.")
+
+
+@main.command()
+@click.argument("out", type=click.Path(path_type=Path))
+@click.option("--x", metavar="COLUMN", help="Of a sweep: the setting along the axis (default: each that varies).")
+@click.option("--y", metavar="COLUMN", help="Of a sweep: what is drawn (default: tightness and floor).")
+@click.option("--by", metavar="COLUMN", default="weighting", show_default=True, help="Of a sweep: one line a value.")
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only such rows; * and ? allowed.")
+def plot(out: Path, x: str | None, y: str | None, by: str, where: tuple[str, ...]) -> None:
+    """Redraw the pictures of a study saved in OUT, or draw those of a sweep."""
+    from fedbounds.files import require_writable
+
+    if not out.is_dir():
+        raise reject("plot needs the folder of a saved study", str(out), "run fedbounds check --out first")
+    require_writable(out)
+    if (out / "sweep.sqlite").is_file():
+        from fedbounds.show import sweep_plot
+
+        pairs = [item.partition("=") for item in where]
+        paths = sweep_plot.draw(out, x, y, by, {name: value for name, _, value in pairs})
+    elif x or y or where:
+        raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
+    else:
+        from fedbounds.show import plots
+
+        paths = plots.draw(out)
+    for path in paths:
+        click.echo(str(path))
+
+
+@main.command()
+@click.option("--L", "L", type=float, required=True, help="Smoothness constant of every F_i.")
+@click.option("--mu", type=float, required=True, help="Strong-convexity constant of every F_i.")
+@click.option("--Gamma", "Gamma", type=float, required=True, help="Heterogeneity F* - sum_i p_i F_i*.")
+@click.option("--rho-bar", type=float, required=True, help="Smallest skew rho(t, w_t).")
+@click.option("--rho-tilde", type=float, required=True, help="Largest skew rho(t, w*).")
+@click.option("--tau", type=int, required=True, help="Local steps a round.")
+@click.option("--G-sq", "G_sq", type=float, required=True, help="Bound on the second moment of gradients.")
+@click.option("--sigma-sq", type=float, required=True, help="Bound on the variance of gradients.")
+@click.option("--rounds", type=int, default=200, show_default=True, help="Rounds; T = rounds * tau.")
+@click.option("--delta0", "Delta_0", type=float, help="||w_0 - w*||^2 (default: its bound G^2/mu^2).")
+@click.option("--epsilon", type=float, help="Say how many rounds bring the bound to EPSILON.")
+@click.option("--pi", "pi_min", type=float, help="Smallest alpha_i/p_i, for the final bound.")
+@click.option("--p-min", type=float, help="Smallest p_i, for the final bound.")
+@click.option("--clients", "N", type=int, help="Number of clients N, for the final bound.")
+@FORMAT
+def bound(form: str, **constants: Any) -> None:
+    """The bounds without a run: speed, error, value at T, and the rounds to reach epsilon."""
+    from fedbounds.study.bound import bounds
+
+    found = bounds(**constants)
+    if form == "json":
+        _print_json(found.to_json())
+    else:
+        _print_bounds(found)
+    for warning in found.warnings:
+        _say(f"Warning: {warning}.")
+
+
+def _print_bounds(found: Any) -> None:
+    from fedbounds.show.ledger import number
+    from fedbounds.show.terminal import plain_table
+
+    head = ["bound", "reading", "speed", "gamma", "error", f"at T = {found.T}"]
+    head += [] if found.epsilon is None else [f"rounds to {found.epsilon:g}"]
+    body = []
+    for value in found.values:
+        row = [value.claim, value.reading, *(number(x) for x in (value.speed, value.gamma, value.error, value.bound))]
+        if found.epsilon is not None:
+            never = f"never: the error term alone is {number(value.error)}"
+            row.append(never if value.rounds_to_epsilon is None else str(value.rounds_to_epsilon))
+        body.append(row)
+    click.echo("E[F(w_T)] - F* <= speed/(T + gamma) + error")
+    click.echo(plain_table(head, body, WIDTH, _colour()), nl=False)
+    for note in found.notes:
+        click.echo(f"Note: {note}.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,187 @@
+"""``fedbounds certify``, ``tight``, ``verify-certificate`` and ``pareto``: whole classes of problems at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fedbounds.errors import reject
+
+CURVES: dict[str, tuple[int, ...]] = {
+    "kappa": (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000),
+    "tau": (1, 2, 3, 4, 5, 6),
+    "start": (0, 10, 100, 1000, 10000),
+    "clients": (2, 3, 4, 5, 6),
+}
+FAILED = 1
+
+
+class Rational(click.ParamType):
+    """A rational number: 3/8, 0.375 or 2."""
+
+    name = "RATIONAL"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A Fraction, exactly as written."""
+        return value if isinstance(value, Fraction) else rational(value)
+
+
+class Rationals(click.ParamType):
+    """Rational numbers separated by commas."""
+
+    name = "LIST"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A tuple of Fractions."""
+        return value if isinstance(value, tuple) else tuple(rational(part) for part in value.split(","))
+
+
+def rational(text: str) -> Fraction:
+    """The number as written, without rounding; InputError where it is none."""
+    try:
+        return Fraction(text.strip())
+    except (ValueError, ZeroDivisionError):
+        raise reject("a rational number was expected", repr(text), "write 3/8 or 0.375") from None
+
+
+OPTIONS = (
+    click.option("--clients", type=int, default=2, show_default=True, help="N, where no weights are given."),
+    click.option("--tau", type=int, default=4, show_default=True, help="Local steps a round."),
+    click.option("--kappa", type=Rational(), default="10", show_default=True, help="L/mu."),
+    click.option("--t", "time", type=int, help="Which step t; every step of the first round unless given."),
+    click.option("--start", type=int, default=0, show_default=True, help="t0, the first step of the round."),
+    click.option("--eta", type=Rational(), help="A constant step size in units of 1/L, not 1/(mu (t + 4 kappa))."),
+    click.option("--weights", "alpha", type=Rationals(), help="alpha, uniform unless given."),
+    click.option("--p", type=Rationals(), help="p, uniform unless given."),
+    click.option("--rho-bar", type=Rational(), help="rho_bar; min alpha_i/p_i unless given."),
+    click.option("--rho-tilde", type=Rational(), help="rho_tilde; every value at once unless given."),
+    click.option("--reading", default="repaired", show_default=True, help="literal, sync, all-steps or repaired."),
+    click.option("--local", type=click.Choice(("steps", "any")), default="steps", help="What local models may be."),
+)
+
+
+def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that make a `Setting`."""
+    for option in reversed(OPTIONS):
+        command = option(command)
+    return command
+
+
+def settings(time: int | None, start: int, tau: int, **rest: Any) -> Iterator[Any]:
+    """The settings asked for: the step t, or every step of the round."""
+    from fedbounds.evidence.sdp.setting import round_setting
+
+    if tau < 1 or start < 0 or (time is not None and time < 0):
+        raise reject("tau must be at least 1 and times non-negative", f"tau = {tau}, t = {time}", "mend them")
+    if time is not None:
+        start = time - time % tau
+    for step in range(tau) if time is None else (time % tau,):
+        yield round_setting(tau=tau, step=step, start=start, **rest)
+
+
+@click.command()
+@click.argument("claim", required=False)
+@click.option("--all", "every", is_flag=True, help="Every one-round claim, in every reading it has.")
+@setting_options
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the certificates (JSON).")
+def certify(claim: str | None, every: bool, out: Path | None, **flags: Any) -> None:
+    """Decide a one-round CLAIM for every L-smooth mu-strongly convex problem at given parameters.
+
+    HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator.
+    """
+    from fedbounds.evidence.sdp.decide import examination
+    from fedbounds.show.terminal import plain_table
+
+    rows = []
+    for chosen, reading in _claims(claim, every, flags["reading"]):
+        for setting in settings(**{**flags, "reading": reading}):
+            verdict, certificate = examination(chosen, setting)
+            ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
+            rows.append((chosen.key, reading, str(setting.step), str(verdict.status), ratio, verdict.detail))
+            if certificate is not None and out is not None:
+                certificate.write(out / f"{chosen.key}-{reading}-{setting.step}.json")
+            if str(chosen.lhs) == "grad_sq":
+                break  # a statement about one point, not about a step
+    click.echo(plain_table(("claim", "reading", "step", "verdict", "bound/worst", "because"), rows), nl=False)
+
+
+def _claims(claim: str | None, every: bool, reading: str) -> Iterator[tuple[Any, str]]:
+    from fedbounds.evidence.sdp.setting import applies
+    from fedbounds.plugins import claim_named, claims
+    from fedbounds.theory.reading import READINGS
+
+    if (claim is None) is not every:
+        raise reject("certify needs a claim or --all", claim, "name one claim, or give --all alone")
+    if reading not in READINGS:
+        raise reject("reading must be a known name", repr(reading), f"use one of {', '.join(READINGS)}")
+    if claim is not None:
+        yield claim_named(claim), reading
+        return
+    for found in claims().values():
+        if applies(found):
+            yield from ((found, name) for name in found.readings)
+
+
+@click.command()
+@click.argument("claim")
+@click.option("--over", type=click.Choice(tuple(CURVES)), help="Draw the constants along a parameter.")
+@click.option("--term", help="One term only; every term unless given.")
+@setting_options
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the certificates (JSON).")
+def tight(claim: str, over: str | None, term: str | None, out: Path | None, **flags: Any) -> None:
+    """The smallest constants that make a one-round CLAIM true, term by term, the others as stated.
+
+    "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
+    """
+    from fedbounds.evidence.sdp.tight import tight as tight_constant
+    from fedbounds.plugins import claim_named
+    from fedbounds.show.terminal import plain_table
+
+    found = claim_named(claim)
+    names = [name for name in found.terms if term in (None, name)]
+    if not names:
+        raise reject(f"{claim} has no term {term}", term, f"its terms are {', '.join(found.terms)}")
+    rows = []
+    for value in CURVES[over] if over else (None,):
+        chosen = {**flags, **({over: value} if over else {})}
+        setting = list(settings(**chosen))[-1]
+        for name in names:
+            constant = tight_constant(found, setting, name)
+            proved = "-" if constant.certified is None else f"{float(constant.certified):.6g}"
+            rows.append(("-" if value is None else str(value), name, *_shown(constant), proved))
+            if out is not None and constant.certificate is not None:
+                constant.certificate.write(out / f"tight-{claim}-{name}-{over or 'at'}-{value or 0}.json")
+    head = (over or "", "term", "stated", "tight (solver)", "certified")
+    click.echo(plain_table(head, rows), nl=False)
+
+
+def _shown(constant: Any) -> tuple[str, str]:
+    if constant.term == "contraction":
+        return f"{constant.stated:.6g}", f"{constant.solver:.6g}"
+    if constant.solver != constant.solver:
+        return f"{constant.stated:.6g}", "undecided or zero term"
+    needed = f"{constant.solver:.6g}" if constant.needed else f"not needed ({min(constant.solver, 0.0):.3g})"
+    return f"{constant.stated:.6g}", needed
+
+
+@click.command("verify-certificate")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+def verify_certificate(files: tuple[Path, ...]) -> int:
+    """Verify certificate FILES in exact arithmetic, with no solver and no floating point."""
+    from fedbounds.evidence.sdp.certificate import Certificate, check
+
+    code = 0
+    for path in files:
+        certificate = Certificate.read(path)
+        valid, reason = check(certificate)
+        what = f"{certificate.lhs} <= " + " + ".join(f"({v}) {k}" for k, v in certificate.rhs.items())
+        click.echo(f"{path}: {'verified' if valid else f'REJECTED ({reason})'}: {what}")
+        code = code if valid else FAILED
+    return code
+
+
+COMMANDS = [certify, tight, verify_certificate]

@@ -1,0 +1,125 @@
+"""``fedbounds power``: the table of mutants by claim, and what the checker makes of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fedbounds.referee.power import Row
+
+LETTERS = {
+    "refuted": "R",
+    "survives": "s",
+    "still true": "T",
+    "weaker": "w",
+    "not exercised": ".",
+}
+LEGEND = """\
+R refuted by some regime; s survives every regime; T survives and is proved still true; w weaker than the
+claim, so not a mutant; . nothing exercises it. 'below' ('above'): the factor on the part nearest to 1 that is
+refuted, by the regime named: 0.98 means that losing 2% is noticed, -20 that the claim could lose the part 21
+times over. 'proved': the factor down to (for ^: up to) which the claim is proved still true."""
+CHANGES = {
+    "deleted": "0",
+    "sign flipped": "-1",
+    "divided by 10": "/10",
+    "divided by 100": "/100",
+    "divided by 1000": "/1000",
+    "times 10": "x10",
+    "times 100": "x100",
+    "times 1000": "x1000",
+}
+PART = 34
+NAME = 30
+SHORTEST_REGIMES = 2
+
+
+@click.command()
+@click.option("--claim", "keys", multiple=True, metavar="KEY", help="A claim to mutate (default: every one).")
+@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="How to print.")
+def power(keys: tuple[str, ...], form: str) -> None:
+    """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
+
+    Takes about a minute for all claims.
+    """
+    from fedbounds import plugins
+    from fedbounds.referee import power as table
+    from fedbounds.show import terminal as console
+
+    chosen = [plugins.claim_named(key) for key in keys] or list(plugins.claims().values())
+    with console.progress(sys.stderr.isatty()) as bar:
+        rows = table.power(chosen, progress=(lambda _, k, n: bar("mutants", k, n)) if bar else None)
+    if form == "json":
+        value = {"rows": [row.to_json() for row in rows], "tally": table.tally(rows)}
+        click.echo(json.dumps(value, indent=1))
+    else:
+        click.echo("\n".join(lines(rows)))
+
+
+def lines(rows: Sequence[Row]) -> Iterator[str]:
+    """The table as text: a block a claim, then the proofs and the tally."""
+    from fedbounds.referee.power import tally
+
+    yield from LEGEND.splitlines()
+    for claim in dict.fromkeys(row.claim for row in rows):
+        yield ""
+        yield from _block([row for row in rows if row.claim == claim])
+    arguments = list(dict.fromkeys(row.proof for row in rows if row.proof))
+    for argument in arguments:
+        used = ", ".join(dict.fromkeys(row.claim for row in rows if row.proof == argument))
+        yield ""
+        yield from textwrap.wrap(f"T ({used}): {argument}", 112, subsequent_indent="  ")
+    yield ""
+    yield "Mutants: " + ", ".join(f"{count} {outcome}" for outcome, count in tally(rows).items()) + "."
+
+
+def _block(rows: Sequence[Row]) -> Iterator[str]:
+    for row in rows:
+        if not row.change:
+            by = f" (by {_names(row.regimes)})" if row.regimes else ""
+            yield f"{row.claim} [{row.reading}]: {row.outcome}{by}"
+    parts = [row for row in rows if row.change in CHANGES or row.change == "any"]
+    if parts:
+        heads = [f"{symbol:>5}" for symbol in CHANGES.values()]
+        yield f"  {'part':{PART}} {' '.join(heads)}  {'below':>9} {'above':>9}  {'proved':>7}  sharpest regime"
+    for part in dict.fromkeys(row.part for row in parts):
+        yield from _part_lines(part, [row for row in parts if row.part == part])
+    for row in rows:
+        if row.change and row not in parts:
+            by = f" (by {_names(row.regimes)})" if row.regimes else ""
+            yield f"  {LETTERS[str(row.outcome)]} {row.part}: {row.change}{by}"
+
+
+def _part_lines(part: str, rows: Sequence[Row]) -> Iterator[str]:
+    found = {row.change: row for row in rows}
+    letters = [LETTERS[str(found[change].outcome)] if change in found else "." for change in CHANGES]
+    down = next((row for row in rows if row.caught is not None and row.caught < 1), None)
+    up = next((row for row in rows if row.caught is not None and row.caught > 1), None)
+    proved = next((f"{row.proved:.3g}{'^' if row.proved > 1 else ''}" for row in rows if row.proved is not None), "")
+    regime = " / ".join(dict.fromkeys(row.sharpest for row in (down, up) if row is not None))
+    first, *rest = textwrap.wrap(part, PART, subsequent_indent="  ") or [""]
+    cells = " ".join(f"{letter:>5}" for letter in letters)
+    yield f"  {first:{PART}} {cells}  {_factor(down):>9} {_factor(up):>9}  {proved:>7}  {regime}".rstrip()
+    yield from (f"  {line}" for line in rest)
+
+
+def _factor(row: Row | None) -> str:
+    """A caught factor: near 1 its distance from 1 is what matters."""
+    if row is None or row.caught is None:
+        return ""
+    change = row.caught - 1
+    return f"1{change:+.1g}" if abs(change) < 1e-2 else f"{row.caught:.3g}"
+
+
+def _names(regimes: Sequence[str]) -> str:
+    shown = "; ".join(regimes[:SHORTEST_REGIMES])
+    return shown + (f"; {len(regimes) - SHORTEST_REGIMES} more" if len(regimes) > SHORTEST_REGIMES else "")
+
+
+COMMANDS = [power]

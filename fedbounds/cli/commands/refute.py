@@ -1,0 +1,117 @@
+"""``fedbounds refute``: search for a counterexample, or verify those that are known."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+WIDTH = 100
+HEAD = ["claim", "reading", "refuted by", "budget"]
+
+
+@click.command()
+@click.argument("claim", required=False)
+@click.option("--all", "everything", is_flag=True, help="Search every claim in every reading.")
+@click.option("--reading", help="literal, sync, all-steps or repaired (default: each that the claim states).")
+@click.option("--budget", type=click.Choice(("small", "medium", "large")), default="small", show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
+@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, for --all.")
+@click.option("--out", type=click.Path(path_type=Path), help="JSON file for the result; also how to continue.")
+@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
+@click.option("--verify", is_flag=True, help="Verify the shipped counterexamples exactly; search nothing.")
+@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+def refute(verify: bool, quiet: bool, **options: Any) -> None:
+    """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
+
+    What is not refuted is said so, with the closest approach and the budget spent, which proves nothing.
+    """
+    from fedbounds.show.terminal import plain_table
+
+    if verify:
+        click.echo(
+            plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH), nl=False
+        )
+        return
+    found = _search(quiet=quiet, **options)
+    click.echo(plain_table(HEAD, [summary(v) for v in found], WIDTH), nl=False)
+    if len(found) <= len(DETAILED):
+        for verdict in found:
+            click.echo("\n" + instance_text(verdict))
+
+
+# A single claim is shown with its instances; a table of all of them is long enough.
+DETAILED = range(4)
+
+
+def _search(
+    claim: str | None,
+    everything: bool,
+    reading: str | None,
+    budget: str,
+    seed: int,
+    jobs: int,
+    out: Path | None,
+    plugin: tuple[str, ...],
+    quiet: bool,
+) -> list[dict[str, Any]]:
+    """The verdicts (as JSON objects) of every claim and reading asked for."""
+    from fedbounds import files
+    from fedbounds.errors import reject
+    from fedbounds.plugins import claim_named, claims, load_file
+    from fedbounds.referee.search.campaign import run_all, searches
+    from fedbounds.show import terminal as console
+
+    if everything == (claim is not None):
+        raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
+    if out is not None:
+        files.require_writable(out.parent)
+    extra = [load_file(path) for path in plugin]
+    chosen = claims(extra) if claim is None else {claim: claim_named(claim, extra)}
+    todo = [(c.key, name) for c, name in searches(chosen, reading)]
+    with console.progress(not quiet and sys.stderr.isatty()) as bar:
+        return run_all(todo, budget, seed, jobs=min(jobs, os.cpu_count() or 1), out=out, plugins=plugin, progress=bar)
+
+
+def summary(verdict: dict[str, Any]) -> list[str]:
+    """One row of the table: claim, reading, both sides or the closest approach, evaluations."""
+    data = verdict.get("data", {})
+    spent = f"{data.get('budget', '')} {data.get('evaluations', 0)}".strip()
+    if verdict["status"] != "REFUTED":
+        return [verdict["claim"], verdict["reading"], verdict["detail"].partition(";")[0], spent]
+    sides = verdict["detail"].partition(", exactly")[0]
+    return [verdict["claim"], verdict["reading"], sides, spent]
+
+
+def instance_text(verdict: dict[str, Any]) -> str:
+    """The counterexample of a verdict in full: its numbers and both sides as fractions."""
+    data = verdict.get("data", {})
+    name = f"{verdict['claim']} [{verdict['reading']}]"
+    if verdict["status"] != "REFUTED":
+        return f"{name}: {verdict['detail']}."
+    lines = [f"{name} is false" + (f" at t = {data['t']}:" if data["t"] is not None else ":")]
+    lines += [f"  {key:<11}{_flat(value)}" for key, value in data["instance"].items()]
+    return "\n".join([*lines, f"  left       {data['lhs']}", f"  right      {data['rhs']}"])
+
+
+def _flat(value: Any) -> str:
+    return "(" + ", ".join(_flat(item) for item in value) + ")" if isinstance(value, list) else str(value)
+
+
+def verified() -> list[list[str]]:
+    """One row a shipped counterexample, each verified exactly; the first that fails is an input error."""
+    from fedbounds.evidence.exact.counterexamples import all_files, read
+    from fedbounds.evidence.exact.decide import short
+
+    rows = []
+    for path in all_files():
+        example = read(path)
+        sides = example.verify()
+        rows.append([example.name, example.subject, example.reading, short(sides.lhs), short(sides.rhs)])
+    return rows
+
+
+COMMANDS = [refute]

@@ -1,0 +1,61 @@
+"""``fedbounds sweep``: a grid of studies from a TOML file, on all cores or a cluster, continued where it stopped."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+WIDTH = 100
+
+
+@click.command()
+@click.argument("study", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="Folder of the table; also how to continue."
+)
+@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 is one a core.")
+@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to use instead, as tcp://host:8786.")
+@click.option("--retry-failed", is_flag=True, help="Compute the cells that failed once more.")
+@click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error.")
+def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed: bool, quiet: bool) -> None:
+    """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
+
+    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv.
+    """
+    from fedbounds.show import terminal as console
+    from fedbounds.study.sweep import run as engine
+
+    described = engine.read(study)
+    try:
+        with console.counter("cells", not quiet) as progress:
+            done = engine.run(
+                described, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress
+            )
+    except KeyboardInterrupt:
+        click.echo("Every finished cell is kept: the same command goes on from there.", err=True)
+        raise
+    keys = [cell.key for cell in described.cells]
+    path = engine.export(out, out / "sweep.csv", keys)
+    click.echo(console.plain_table(HEAD, _counts(engine.verdicts(out, keys)), WIDTH), nl=False)
+    click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {path}")
+    if done.failed and not quiet:
+        click.echo("Failed, the commonest reason first (--retry-failed computes them again):", err=True)
+        for message, count in engine.failures(out, keys)[:SHOWN]:
+            click.echo(f"  {count} x {message}", err=True)
+
+
+# Reasons of failure that are printed; the table holds every one.
+SHOWN = 5
+STATUSES = ("HOLDS", "REFUTED", "UNDECIDED", "NOT_APPLICABLE")
+HEAD = ("claim", "reading", "evidence", "holds", "refuted", "undecided", "not applicable")
+
+
+def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
+    """One row a claim, reading and evidence: how many verdicts of each status."""
+    kinds = sorted({key[:-1] for key in found})
+    return [[*kind, *(found.get((*kind, status), 0) for status in STATUSES)] for kind in kinds]
+
+
+COMMANDS = [sweep]

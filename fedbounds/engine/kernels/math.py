@@ -1,0 +1,117 @@
+"""Exponentials and logarithms written so that the compiler turns loops over them into vector instructions.
+
+No calls, no tables, no branches: polynomials and bit arithmetic, with relative accuracy of a few units in
+the last place. Arguments are clamped to [-700, 700], far from overflow.
+"""
+
+from __future__ import annotations
+
+from fedbounds.engine.kernels.compiled import bits_of, float_of, strict
+
+LIMIT = 700.0
+LOG2E = 1.4426950408889634
+# ln 2 in two parts: n * LN2_HIGH is exact for |n| < 2^11.
+LN2_HIGH = 6.93147180369123816490e-01
+LN2_LOW = 1.90821492927058770002e-10
+# Adding 1.5 * 2^52 rounds to the nearest whole number, which is then in the low bits; taking it away restores it.
+ROUNDER = 6755399441055744.0
+ROUNDER_BITS = 0x4338000000000000
+ONE_BITS = 1023
+SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+
+
+@strict
+def clamp(x):
+    """x limited to [-LIMIT, LIMIT]; nan stays nan."""
+    x = LIMIT if x > LIMIT else x
+    return -LIMIT if x < -LIMIT else x
+
+
+@strict
+def exp_parts(x):
+    """(2^n, r, exp(r) - 1 - r) with x = n ln 2 + r and |r| <= ln(2)/2, for clamped x."""
+    shifted = x * LOG2E + ROUNDER
+    n = shifted - ROUNDER
+    r = (x - n * LN2_HIGH) - n * LN2_LOW
+    # Taylor to r^14: the first term left out is below 2^-60 of the value.
+    s = 1.0 + r * (1.0 / 14)
+    s = 1.0 + r * (1.0 / 13) * s
+    s = 1.0 + r * (1.0 / 12) * s
+    s = 1.0 + r * (1.0 / 11) * s
+    s = 1.0 + r * (1.0 / 10) * s
+    s = 1.0 + r * (1.0 / 9) * s
+    s = 1.0 + r * (1.0 / 8) * s
+    s = 1.0 + r * (1.0 / 7) * s
+    s = 1.0 + r * (1.0 / 6) * s
+    s = 1.0 + r * (1.0 / 5) * s
+    s = 1.0 + r * (1.0 / 4) * s
+    s = 1.0 + r * (1.0 / 3) * s
+    return float_of((bits_of(shifted) + ONE_BITS) << 52), r, 0.5 * r * r * s
+
+
+@strict
+def exp(x):
+    """exp(x) for x in [-LIMIT, LIMIT]."""
+    scale, r, rest = exp_parts(x)
+    return scale + scale * (r + rest)
+
+
+@strict
+def exp_remainder(x):
+    """exp(x) - 1 - x >= 0 for x <= LIMIT, without cancellation near 0 (where 2^n = 1 and r = x)."""
+    scale, r, rest = exp_parts(clamp(x))
+    return scale * rest + ((scale * r - x) + (scale - 1.0))
+
+
+@strict
+def _log_series(q):
+    """(atanh(t) / t - 1) / t^2 at q = t^2 <= 0.0295 (where f lies in [sqrt(1/2), sqrt(2)])."""
+    # The first term left out is below 2^-56 of the logarithm.
+    s = 1.0 / 21
+    s = s * q + 1.0 / 19
+    s = s * q + 1.0 / 17
+    s = s * q + 1.0 / 15
+    s = s * q + 1.0 / 13
+    s = s * q + 1.0 / 11
+    s = s * q + 1.0 / 9
+    s = s * q + 1.0 / 7
+    s = s * q + 1.0 / 5
+    return s * q + 1.0 / 3
+
+
+@strict
+def log1p(y):
+    """log(1 + y) for y >= 0, with full relative accuracy near 0 (from y itself while 1 + y < sqrt(2))."""
+    bits = bits_of(1.0 + y)
+    k = (bits - SQRT_HALF_BITS) >> 52
+    above = y if k == 0 else float_of(bits - (k << 52)) - 1.0
+    t = above / (2.0 + above)
+    n = float_of(k + ROUNDER_BITS) - ROUNDER
+    return n * LN2_HIGH + ((2.0 * t + 2.0 * t * t * t * _log_series(t * t)) + n * LN2_LOW)
+
+
+@strict
+def divergence(delta, s, q):
+    """Bregman divergence log(s e^delta + q) - s delta >= 0 of log(1 + e^z) at s = sigmoid(z), q = 1 - s.
+
+    With s <= 1/2 (else swap s and q and the sign of delta), y = s (e^delta - 1) and 1 + y = 2^k f, f in
+    [sqrt(1/2), sqrt(2)), log f = 2 atanh(t), t = (f - 1) / (f + 1): the value is log(1 + y) - s delta. Near the
+    minimum, where k = 0 and this cancels, it is s R - t (y - 2 t^2 S) with R = e^delta - 1 - delta and
+    2 atanh(t) = 2 t + 2 t^3 S, whose second term is at most half of the first.
+    """
+    small = s if s < q else q
+    delta = delta if s < q else -delta
+    near = LIMIT if delta > LIMIT else delta
+    scale, r, rest = exp_parts(clamp(delta))
+    remainder = scale * rest + ((scale * r - near) + (scale - 1.0))
+    y = small * (near + remainder)
+    bits = bits_of(1.0 + y)
+    k = (bits - SQRT_HALF_BITS) >> 52
+    above = y if k == 0 else float_of(bits - (k << 52)) - 1.0
+    t = above / (2.0 + above)
+    square = t * t
+    series = _log_series(square)
+    n = float_of(k + ROUNDER_BITS) - ROUNDER
+    # Beyond the clamp the exponential alone counts, and its logarithm is linear.
+    far = n * LN2_HIGH + ((2.0 * t + 2.0 * t * square * series) + n * LN2_LOW) + ((delta - near) - small * delta)
+    return small * remainder - t * (y - 2.0 * square * series) if k == 0 else far

@@ -1,0 +1,65 @@
+"""The random stream of ``streams`` on scalars, for the compiled kernels: equal bit for bit."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from fedbounds.engine import streams
+from fedbounds.engine.kernels.compiled import jit
+
+GOLDEN = np.uint64(streams.GOLDEN)
+MIX_1, MIX_2 = np.uint64(streams.MIX_1), np.uint64(streams.MIX_2)
+S11, S27, S30, S31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+UNIT = streams.UNIT
+
+
+@jit
+def mix64(z):
+    """The splitmix64 finaliser."""
+    z = (z ^ (z >> S30)) * MIX_1
+    z = (z ^ (z >> S27)) * MIX_2
+    return z ^ (z >> S31)
+
+
+@jit
+def absorb(key, word):
+    """The key after one more word (a non-negative integer)."""
+    return mix64(key + (np.uint64(word) + np.uint64(1)) * GOLDEN)
+
+
+@jit
+def uniform(key, j):
+    """Draw j of U[0, 1)."""
+    return np.float64(mix64(key + np.uint64(j + 1) * GOLDEN) >> S11) * UNIT
+
+
+@jit
+def draw_indices(key, n, replacement, out):
+    """Fill ``out`` with indices in [0, n): independent, or distinct by Floyd's algorithm."""
+    count = len(out)
+    if replacement:
+        for j in range(count):
+            out[j] = np.int64(uniform(key, j) * np.float64(n))
+        return
+    for j in range(count):
+        last = n - count + j
+        candidate = np.int64(uniform(key, j) * np.float64(last + 1))
+        for k in range(j):
+            if out[k] == candidate:
+                candidate = last
+                break
+        out[j] = candidate
+
+
+@jit
+def draw_normals(key, out):
+    """Fill ``out`` with standard normals by Box-Muller."""
+    count = len(out)
+    for j in range(0, count, 2):
+        radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, j)))
+        angle = 2.0 * math.pi * uniform(key, j + 1)
+        out[j] = radius * math.cos(angle)
+        if j + 1 < count:
+            out[j + 1] = radius * math.sin(angle)

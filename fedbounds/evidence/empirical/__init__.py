@@ -1,0 +1,23 @@
+"""Empirical evidence: a claim against a simulated run, with control of the error."""
+
+from fedbounds.evidence.empirical.comparison import (
+    Comparison,
+    compare,
+    decide,
+    examine,
+    examine_rate,
+    failed_assumptions,
+    known_columns,
+    measured,
+)
+
+__all__ = [
+    "Comparison",
+    "compare",
+    "decide",
+    "examine",
+    "examine_rate",
+    "failed_assumptions",
+    "known_columns",
+    "measured",
+]

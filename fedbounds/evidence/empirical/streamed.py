@@ -1,0 +1,85 @@
+"""Both sides of a claim from the streamed moments of a run.
+
+Claims are linear in what is random (tests/test_contracts.py checks every claim), so that each side is c + a.x with
+x the random symbols at one time, its mean c + a.E[x], and the variance of lhs - rhs a'Cov(x)a.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.evidence.constants import Run, Value, evaluate
+from fedbounds.model.problem import Array
+from fedbounds.model.trajectory import PATH_FIELDS
+from fedbounds.theory.claim import Claim
+
+# Which recorded field stands behind a random symbol.
+FIELD = {
+    "gap": "gap",
+    "gap_t": "gap",
+    "Delta": "distance_sq",
+    "Delta_T": "distance_sq",
+    "Delta_next": "next_mean",
+    "drift": "drift",
+}
+# A covariance entry is off by so much of the product of its standard deviations; what is left of the variance of
+# a difference after cancellation must not be read as smaller than that.
+COVARIANCE_ROUNDING = 64 * float(np.finfo(float).eps)
+# The step by which a derivative in a symbol's relative size is taken; the side is linear or nearly so in it.
+NUDGE = 2.0**-20
+
+
+@dataclass(frozen=True)
+class Means:
+    """``lhs`` and ``rhs`` (m,) are means over replicates and ``std`` that of lhs - rhs, divisor R - 1.
+
+    ``rounding`` (m,): the sum over symbols of how far lhs - rhs moves, on any replicate, by a relative unit of it.
+    """
+
+    lhs: Array
+    rhs: Array
+    std: Array
+    rounding: Array
+
+
+def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Mapping[str, Value]) -> Means:
+    """The means of both sides over all replicates of a streamed run. Errors: InputError if not linear."""
+    assert run.trajectory.streamed is not None
+    path = run.trajectory.streamed.paths[run.reading.virtual]
+    names = [name for name in FIELD if name in values]
+    m = np.shape(values[names[0]])[-1]
+    at = [PATH_FIELDS.index(FIELD[name]) for name in names]
+    mean, high = path.mean[:m, at].T, path.high[:m, at].T
+    covariance = path.covariance[:m][:, at][:, :, at]
+    others = {name: value for name, value in values.items() if name not in names}
+    (c_left, a_left), (c_right, a_right) = (_affine(side, names, others, m, claim) for side in (left, right))
+    a = a_left - a_right
+    variance = np.einsum("jm,mjk,km->m", a, covariance, a)
+    scale = (np.abs(a) * np.sqrt(np.einsum("mjj->jm", covariance))).sum(axis=0)
+    std = np.sqrt(np.maximum(variance, 0.0) + COVARIANCE_ROUNDING * scale**2)
+    rounding = (np.abs(a) * high).sum(axis=0)
+    for name in sorted({s.name for s in (left - right).free_symbols} - set(names)):
+        nudged = others | {name: np.asarray(others[name]) * (1 + NUDGE)}
+        c, b = _affine(left - right, names, nudged, m, claim)
+        with np.errstate(invalid="ignore"):
+            moved = np.abs(c - (c_left - c_right)) + (np.abs(b - a) * high).sum(axis=0)
+        rounding = rounding + np.nan_to_num(moved / NUDGE, nan=0.0, posinf=0.0)
+    return Means(c_left + (a_left * mean).sum(0), c_right + (a_right * mean).sum(0), std, rounding)
+
+
+def _affine(
+    side: sp.Expr, names: Sequence[str], others: Mapping[str, Value], m: int, claim: Claim
+) -> tuple[Array, Array]:
+    """c (m,) and a (len(names), m) of c + a.x."""
+    random = {s.name: s for s in side.free_symbols if s.name in names}
+    slopes = {name: sp.diff(side, symbol) for name, symbol in random.items()}
+    if any(slope.free_symbols & set(random.values()) for slope in slopes.values()):
+        raise reject(f"claim {claim.key} must be linear in what is random", side, 'use statistics="stored"')
+    at_zero = side.subs(dict.fromkeys(random.values(), 0))
+    rows = [evaluate(slopes.get(name, sp.Integer(0)), others) for name in names]
+    return np.broadcast_to(evaluate(at_zero, others), (m,)), np.stack([np.broadcast_to(row, (m,)) for row in rows])

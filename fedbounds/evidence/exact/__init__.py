@@ -1,0 +1,1 @@
+"""Claims on small instances in fractions."""

@@ -1,0 +1,189 @@
+"""Exact checks of remarks that no `Claim` states: each computes both sides of what the paper says, from data alone.
+
+A check returns (lhs, rhs, relation): the remark says ``lhs relation rhs`` and is refuted where that fails.
+Where exp enters, interval arithmetic proves lhs >= a and rhs <= b for two fractions a, b given in the data,
+and those bounds are returned in place of the sides: a > b refutes lhs <= rhs with no rounding.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any, Literal
+
+from fedbounds.errors import reject
+from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector
+from fedbounds.evidence.exact.run import ExactRun, run
+
+Relation = Literal["<=", "="]
+Outcome = tuple[Fraction, Fraction, Relation]
+Data = Mapping[str, Any]
+
+
+def induction(data: Data) -> Outcome:
+    """The appendix's induction: Delta_t <= psi_t/(t + gamma) for beta > 1/(mu B) and gamma > 0 alone.
+
+    Delta_{t+1} = (1 - eta_t mu B) Delta_t + eta_t^2 C + eta_t D with eta_t = beta/(t + gamma), every Delta_t
+    non-negative, and psi_t = max(gamma Delta_0, (beta^2 C + D beta (t + gamma))/(beta mu B - 1)).
+    """
+    beta, mu, B, C, D, gamma, Delta_0 = (fraction(data[k]) for k in ("beta", "mu", "B", "C", "D", "gamma", "Delta_0"))
+    _require(beta * mu * B > 1 and gamma > 0 and C >= 0 and Delta_0 >= 0, "the paper's conditions on the induction")
+    Delta = Delta_0
+    for t in range(int(data["t"])):
+        eta = beta / (t + gamma)
+        Delta = (1 - eta * mu * B) * Delta + eta**2 * C + eta * D
+        _require(Delta >= 0, "every Delta_t, a squared distance, to be non-negative")
+    s = int(data["t"]) + gamma
+    psi = max(gamma * Delta_0, (beta**2 * C + D * beta * s) / (beta * mu * B - 1))
+    return Delta, psi / s, "<="
+
+
+def fedmax_skew(data: Data) -> Outcome:
+    """At Gamma = 0 FedMax has the largest rho_bar: that of other weights (lhs) never exceeds FedMax's (rhs)."""
+    other, greedy = _rivals(data)
+    return other.rho_all, greedy.rho_all, "<="
+
+
+def fedmax_gap(data: Data) -> Outcome:
+    """At Gamma = 0 FedMax is truly optimal: its final gap (lhs) never exceeds that of other weights (rhs)."""
+    other, greedy = _rivals(data)
+    return greedy.paths["alpha"]["gap"][-1], other.paths["alpha"]["gap"][-1], "<="
+
+
+def _rivals(data: Data) -> tuple[ExactRun, ExactRun]:
+    """The run of the data's weights and FedMax's, on the same homogeneous instance."""
+    instance = from_json({**data["instance"], "weighting": "fedmax"})
+    greedy = run(instance)
+    _require(greedy.values["Gamma"] == 0, "Gamma = 0")
+    return run(instance.with_(weighting="fixed", weights=rows(data["weights"]))), greedy
+
+
+def error_free_iid(data: Data) -> Outcome:
+    """Gamma = 0 corresponds to IID data: then every client has the same loss, F_1(w) = F_2(w)."""
+    instance = from_json(data["instance"])
+    _require(run(instance).values["Gamma"] == 0, "Gamma = 0")
+    losses = _losses(instance, vector(data["w"]))
+    return losses[0], losses[1], "="
+
+
+def power_of_choice(data: Data) -> Outcome:
+    """FedMax(k) boils down to Power-of-Choice: a client's weight under both, all N clients being candidates.
+
+    Power-of-Choice ranks by F_i(w) (Cho, Wang and Joshi, 2020), FedMax(k) by F_i(w) - F_i*.
+    """
+    instance, w, k, i = from_json(data["instance"]), vector(data["w"]), int(data["k"]), int(data["client"])
+    return largest(instance.excess(w), k)[i], largest(_losses(instance, w), k)[i], "="
+
+
+def _losses(instance: Instance, w: Vector) -> Vector:
+    return tuple(e + low for e, low in zip(instance.excess(w), instance.floor, strict=True))
+
+
+def pi_alone(data: Data) -> Outcome:
+    """The final bound's error depends exclusively on pi: it agrees on two problems with equal L, mu, Gamma, pi."""
+    from fedbounds.claims.pi_chain import FINAL_BOUND
+    from fedbounds.evidence.exact.decide import rational
+
+    first, second = (run(from_json(data[name])).values for name in ("first", "second"))
+    same = ("L", "mu", "Gamma", "pi_min")
+    _require(all(first[name] == second[name] for name in same), f"equal {', '.join(same)}")
+    sides = [rational(FINAL_BOUND.terms["error"], values) for values in (first, second)]
+    _require(None not in sides, "a finite bound")
+    return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "="
+
+
+def softmax_path(data: Data) -> Outcome:
+    """FedSoftMax interpolates to FedMax(k): its weights come within distance 0 of 1/k on the k largest gaps.
+
+    With x = exp(1/T) and decreasing gaps e, alpha_i is proportional to p_i x^(e_i). The last weight falls
+    and the first rises with x, so for any x_0 > 1 the largest deviation from FedMax(k) is, at every
+    temperature, at least min(alpha_N(x_0), alpha_1(x_0) - 1/k). That bound is the left side.
+    """
+    e, p, k, x = vector(data["e"]), vector(data["p"]), int(data["k"]), fraction(data["x"])
+    decreasing = all(a > b for a, b in itertools.pairwise(e))
+    _require(decreasing and x > 1 and 1 <= k < len(e), "decreasing gaps, x > 1 and k < N")
+    _require(all(g.denominator == 1 for g in e), "whole gaps, so that powers of x are exact")
+    raw = [q * x ** int(g) for q, g in zip(p, e, strict=True)]
+    alpha = [a / sum(raw) for a in raw]
+    return min(alpha[-1], alpha[0] - Fraction(1, k)), Fraction(0), "<="
+
+
+def softmax_rate(data: Data) -> Outcome:
+    """E[F(w_T)] - F* = O(1/T) under FedSoftMax: a start in ``bracket`` that never moves has gap <= 0.
+
+    The direction sum_i p_i exp(e_i/T) grad F_i changes sign over the bracket (intervals prove it), so one of its
+    points is fixed for tau = 1 and every step size; w* lies outside, so the gap there is at least the
+    left side.
+    """
+    instance, low, high = _bracket(data)
+    w_star = instance.argmin(instance.p)[0]
+    _require(not low <= w_star <= high, "w* to lie outside the bracket")
+    gaps = []
+    for w in (low, high):
+        e, base = instance.excess((w,)), instance.excess((w_star,))
+        gaps.append(sum((q * (a - b) for q, a, b in zip(instance.p, e, base, strict=True)), Fraction(0)))
+    return min(gaps), Fraction(0), "<="
+
+
+def alpha_limit(data: Data) -> Outcome:
+    """alpha_i -> p_i under FedSoftMax: at the fixed point in the bracket |alpha_1 - p_1| <= 0."""
+    from fedbounds.evidence.exact.intervals import softmax, union
+
+    instance, low, high = _bracket(data)
+    alpha = softmax(instance, (union(low, high),), fraction(data["temperature"]))
+    return _certified(abs(alpha[0] - _ball(instance.p[0])), data, "lhs_above"), Fraction(0), "<="
+
+
+def temperature(data: Data) -> Outcome:
+    """A temperature said to be ``faster`` reaches a final gap (lhs) no larger than that of the ``slower`` (rhs)."""
+    from fedbounds.evidence.exact.intervals import final_gap
+
+    instance = from_json(data["instance"])
+    left = final_gap(instance, fraction(data["faster"]))
+    right = final_gap(instance, fraction(data["slower"]))
+    return _certified(left, data, "lhs_above"), _certified(right, data, "rhs_below"), "<="
+
+
+def _bracket(data: Data) -> tuple[Instance, Fraction, Fraction]:
+    """A one-dimensional instance and a bracket whose ends see FedSoftMax's direction with opposite signs."""
+    from fedbounds.evidence.exact.intervals import direction
+
+    instance, heat = from_json(data["instance"]), fraction(data["temperature"])
+    low, high = vector(data["bracket"])
+    signs = [direction(instance, (w,), heat)[0] for w in (low, high)]
+    _require(instance.d == 1 and bool(signs[0] < 0) and bool(signs[1] > 0), "a certain change of sign")
+    return instance, low, high
+
+
+def _ball(x: Fraction) -> Any:
+    from fedbounds.evidence.exact.intervals import ball
+
+    return ball(x)
+
+
+def _certified(value: Any, data: Data, key: str) -> Fraction:
+    """The data's bound on an interval, once the interval is proved to lie beyond it."""
+    bound = fraction(data[key])
+    beyond = value > _ball(bound) if key == "lhs_above" else value < _ball(bound)
+    _require(bool(beyond), f"the interval {value} to satisfy {key} = {bound}")
+    return bound
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise reject(f"this check requires {what}", "data that does not satisfy it", "correct the file")
+
+
+CHECKS: Mapping[str, Callable[[Data], Outcome]] = {
+    "induction": induction,
+    "fedmax-skew": fedmax_skew,
+    "fedmax-gap": fedmax_gap,
+    "error-free-iid": error_free_iid,
+    "fedmax-k-poc": power_of_choice,
+    "pi-alone": pi_alone,
+    "softmax-limits": softmax_path,
+    "softmax-rate": softmax_rate,
+    "alpha-limit": alpha_limit,
+    "temperature": temperature,
+}

@@ -1,0 +1,146 @@
+"""Counterexample files: small JSON documents, each verified exactly with no search and no floating point.
+
+A document names a ``claim`` and a ``reading``, an ``instance`` and the time ``t`` where the claim fails, or a
+``check`` with its ``data``; and the two sides as fractions. ``substitution`` names half of a repair, to
+show that the other half alone does not suffice; ``also`` lists readings in which the claim fails too.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.claims.corollary import CAPPED
+from fedbounds.errors import reject
+from fedbounds.evidence.exact.checks import CHECKS
+from fedbounds.evidence.exact.decide import Sides, compare, examine, judge_assumptions
+from fedbounds.evidence.exact.instance import fraction, from_json
+from fedbounds.evidence.exact.run import run
+from fedbounds.plugins import claim_named, shipped
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.symbols import rho_bar, rho_tilde
+from fedbounds.theory.verdict import Status
+
+# Readings that isolate one difference between the paper and its repair.
+ISOLATED = {
+    "p-virtual": Reading(
+        "p-virtual", "all-steps", "p", True, "as repaired, but with the p-weighted iterate inside a round"
+    ),
+    "sync-skew": Reading("sync-skew", "sync", "alpha", True, "as repaired, but with rho_bar at t = 0 mod tau only"),
+}
+# Each half of the corollary's repair.
+SUBSTITUTIONS = {
+    "B <= gamma": {rho_bar: CAPPED},
+    "rho_tilde >= rho_bar": {rho_tilde: sp.Max(rho_tilde, rho_bar)},
+}
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """A document that was read: its ``name``, what it refutes and the recorded sides."""
+
+    name: str
+    document: Mapping[str, Any]
+
+    @property
+    def subject(self) -> str:
+        """The claim or check it refutes."""
+        return str(self.document.get("claim") or self.document.get("check"))
+
+    @property
+    def reading(self) -> str:
+        """The reading, with any half repair."""
+        half = self.document.get("substitution")
+        return f"{self.document.get('reading', '-')}" + (f", with {half}" if half else "")
+
+    def verify(self) -> Sides:
+        """Recompute both sides exactly; InputError unless the statement fails and the recorded sides agree."""
+        relation, sides = self._from_check() if "check" in self.document else self._from_claim()
+        fails = sides.violated(Kind.IDENTITY if relation == "=" else Kind.INEQUALITY)
+        if not fails:
+            raise reject(
+                f"{self.name} must refute {self.subject}", f"{sides.lhs} {relation} {sides.rhs}", "mend the file"
+            )
+        recorded = fraction(self.document["lhs"]), fraction(self.document["rhs"])
+        if recorded != (sides.lhs, sides.rhs):
+            computed = f"{sides.lhs} and {sides.rhs}"
+            raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", recorded, "mend it")
+        return sides
+
+    def _from_check(self) -> tuple[str, Sides]:
+        name = self.document["check"]
+        if name not in CHECKS:
+            raise reject(f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(CHECKS))}")
+        lhs, rhs, relation = CHECKS[name](self.document["data"])
+        return relation, Sides(lhs, rhs)
+
+    def _from_claim(self) -> tuple[str, Sides]:
+        names = (self.document["reading"], *self.document.get("also", ()))
+        found = [self._in_reading(reading_named(name)) for name in names]
+        for name, (relation, sides) in zip(names, found, strict=True):
+            if not sides.violated(Kind.IDENTITY if relation == "=" else Kind.INEQUALITY):
+                raise reject(f"{self.name} must refute {self.subject} in the reading {name}", sides, "mend the file")
+        return found[0]
+
+    def _in_reading(self, reading: Reading) -> tuple[str, Sides]:
+        claim, instance = self.claim(), from_json(self.document["instance"])
+        if claim.kind is Kind.RATE:
+            verdict = examine(instance, claim, reading)
+            if verdict.status is not Status.REFUTED:
+                raise reject(f"{self.name} must refute {claim.key}", verdict.detail, "mend the file")
+            return "<=", Sides(Fraction(str(verdict.data["lhs"])), Fraction(0))
+        record = run(instance)
+        failed, unknown = judge_assumptions(claim, record, reading)
+        if failed or unknown:
+            raise reject(
+                f"{self.name} must satisfy the assumptions of {claim.key}", failed + unknown, "mend the file"
+            )
+        where = self.document.get("t")
+        sides = next((s for s in compare(claim, record, reading, where) if s.t == where), None)
+        if sides is None:
+            raise reject(f"{self.name} must name a time t of its run", where, f"use 0 to {instance.total}")
+        return "=" if claim.kind is Kind.IDENTITY else "<=", sides
+
+    def claim(self) -> Claim:
+        """The claim refuted, with the document's half repair substituted."""
+        claim = claim_named(self.document["claim"])
+        half = self.document.get("substitution")
+        if half is None:
+            return claim
+        if half not in SUBSTITUTIONS:
+            raise reject(
+                f"the substitution of {self.name} must be known", half, f"use one of {sorted(SUBSTITUTIONS)}"
+            )
+        terms = {k: sp.sympify(v).subs(SUBSTITUTIONS[half], simultaneous=True) for k, v in claim.terms.items()}
+        return replace(claim, terms=terms)
+
+
+def reading_named(name: str) -> Reading:
+    """A reading of the paper, or one that isolates a single difference from the repair."""
+    known = READINGS | ISOLATED
+    if name not in known:
+        raise reject("a reading must be known", name, f"use one of {', '.join(known)}")
+    return known[name]
+
+
+def read(path: Path) -> Counterexample:
+    """One counterexample file."""
+    try:
+        document = json.loads(path.read_text())
+    except json.JSONDecodeError as error:
+        raise reject("a counterexample must be a JSON file", f"{path} ({error})", "correct its syntax") from None
+    if not isinstance(document, dict) or not {"claim", "check"} & set(document):
+        raise reject("a counterexample names a claim or a check", str(path), "add one of these keys")
+    return Counterexample(path.stem, document)
+
+
+def all_files() -> Iterator[Path]:
+    """Every counterexample shipped with an installed package of derivations, in order of name."""
+    return shipped("counterexamples/*.json")

@@ -1,0 +1,217 @@
+"""Algorithm 1 on a small federated quadratic in exact rational arithmetic: no rounding, no sampling, no solver.
+
+Every outcome of the two-point noise is enumerated, so expectations are exact too.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from fedbounds.errors import reject
+from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+
+# Outcomes of the noise enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
+MAX_OUTCOMES = 2**15
+VIRTUALS = ("alpha", "p")
+
+
+@dataclass(frozen=True)
+class ExactRun:
+    """What the claims need of a run, every number a fraction.
+
+    ``values`` the constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``. ``paths[virtual]``
+    maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
+    ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``excesses`` the gaps
+    e(w_t) visited, and ``second_moment`` the largest E||g_i||^2 seen.
+    """
+
+    instance: Instance
+    w_star: Vector
+    values: Mapping[str, Fraction]
+    rho_sync: Fraction
+    rho_all: Fraction
+    paths: Mapping[str, Mapping[str, Vector]]
+    points: tuple[tuple[int, int, Fraction, Fraction], ...]
+    alphas: frozenset[Vector]
+    excesses: frozenset[Vector]
+    eta_ratio: Fraction
+
+    def constants(self, skew: str) -> dict[str, Fraction]:
+        """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
+        return {**self.values, "rho_bar": self.rho_sync if skew == "sync" else self.rho_all}
+
+
+@dataclass(frozen=True)
+class _State:
+    """One outcome of the noise so far: both virtual iterates, local models and the round's weights."""
+
+    w: Mapping[str, Vector]
+    X: Rows
+    alpha: Vector
+
+
+class _Recorder:
+    """Sums and extremes over the outcomes, filled as the run proceeds."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.w_star = instance.argmin(instance.p)
+        self.star = instance.excess(self.w_star)
+        self.sums = {
+            v: {f: [Fraction(0)] * (instance.total + 1) for f in ("distance_sq", "gap", "drift")} for v in VIRTUALS
+        }
+        self.rho: dict[bool, list[Fraction]] = {True: [], False: []}
+        self.points: list[tuple[int, int, Fraction, Fraction]] = []
+        self.alphas: set[Vector] = set()
+        self.excesses: set[Vector] = set()
+
+    def weighted(self, weights: Vector, numbers: Vector) -> Fraction:
+        return sum((a * x for a, x in zip(weights, numbers, strict=True)), Fraction(0))
+
+    def see(self, t: int, probability: Fraction, state: _State, synchronised: bool) -> None:
+        """Record one outcome at time t."""
+        instance, p = self.instance, self.instance.p
+        base = self.weighted(p, self.star)
+        for virtual, w in state.w.items():
+            sums = self.sums[virtual]
+            sums["distance_sq"][t] += probability * distance_sq(w, self.w_star)
+            sums["gap"][t] += probability * (self.weighted(p, instance.excess(w)) - base)
+            away = tuple(distance_sq(w, x) for x in state.X)
+            sums["drift"][t] += probability * self.weighted(state.alpha, away)
+        excess = instance.excess(state.w["alpha"])
+        self.excesses.add(excess)
+        if t == instance.total:
+            return
+        self.alphas.add(state.alpha)
+        below = self.weighted(p, excess)
+        self.rho[synchronised].append(self.weighted(state.alpha, excess) / below if below else Fraction(1))
+        for i, x in enumerate(state.X):
+            slope = instance.grad(i, x)
+            self.points.append((t, i, self.weighted(slope, slope), instance.client_excess(i, x)))
+
+
+def distance_sq(a: Vector, b: Vector) -> Fraction:
+    """||a - b||^2."""
+    return sum(((x - y) ** 2 for x, y in zip(a, b, strict=True)), Fraction(0))
+
+
+def run(instance: Instance) -> ExactRun:
+    """Run Algorithm 1 exactly over every outcome of the noise. Raises InputError if there are too many."""
+    noisy = sum(s != 0 for s in instance.noise)
+    if 2 ** (noisy * instance.total) > MAX_OUTCOMES:
+        raise reject(
+            "an exact run enumerates every outcome of the noise",
+            f"{noisy} noisy clients over {instance.total} steps",
+            f"keep 2^(clients * steps) at most {MAX_OUTCOMES}",
+        )
+    recorder = _Recorder(instance)
+    branches: dict[Vector, Fraction] = {instance.w0: Fraction(1)}
+    for r in range(instance.rounds):
+        branches = _round(recorder, r, branches)
+    for w, probability in branches.items():
+        state = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p)
+        recorder.see(instance.total, probability, state, synchronised=True)
+    return _finish(recorder)
+
+
+def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> dict[Vector, Fraction]:
+    """One round from every outcome w_t: the distribution of the next global model."""
+    instance = recorder.instance
+    following: dict[Vector, Fraction] = {}
+    for start, weight in branches.items():
+        alpha = instance.alpha(r, instance.excess(start))
+        states = [(weight, _State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, alpha))]
+        for t in range(r * instance.tau, (r + 1) * instance.tau):
+            for probability, state in states:
+                recorder.see(t, probability, state, synchronised=t == r * instance.tau)
+            states = [(chance * q, after) for chance, state in states for q, after in _step(instance, state, t)]
+        for probability, state in states:
+            w = state.w["alpha"]
+            following[w] = following.get(w, Fraction(0)) + probability
+    return following
+
+
+def _step(instance: Instance, state: _State, t: int) -> Iterator[tuple[Fraction, _State]]:
+    """One local step of every client: (probability, state) of each outcome of the noise."""
+    eta = instance.eta[t]
+    choices = [(-s, s) if s else (s,) for s in instance.noise]
+    outcomes = list(itertools.product(*choices))
+    for draw in outcomes:
+        X = tuple(_descend(instance, i, x, draw[i], eta) for i, x in enumerate(state.X))
+        w = {"alpha": combine(state.alpha, X), "p": combine(instance.p, X)}
+        yield Fraction(1, len(outcomes)), _State(w, X, state.alpha)
+
+
+def _descend(instance: Instance, i: int, x: Vector, shock: Fraction, eta: Fraction) -> Vector:
+    slope = instance.grad(i, x)
+    noisy = (slope[0] + shock, *slope[1:])
+    return tuple(a - eta * g for a, g in zip(x, noisy, strict=True))
+
+
+def combine(weights: Vector, X: Rows) -> Vector:
+    """sum_i weights_i x_i."""
+    return tuple(sum((a * x[k] for a, x in zip(weights, X, strict=True)), Fraction(0)) for k in range(len(X[0])))
+
+
+def _finish(recorder: _Recorder) -> ExactRun:
+    instance, star = recorder.instance, recorder.star
+    ratios = [a / q for row in recorder.alphas for a, q in zip(row, instance.p, strict=True)]
+    Gamma = recorder.weighted(instance.p, star)
+    star_max = max(recorder.weighted(row, star) for row in recorder.alphas)
+    variances = tuple(s**2 for s in instance.noise)
+    values = {
+        "L": instance.L,
+        "mu": instance.mu,
+        "Gamma": Gamma,
+        "tau": Fraction(instance.tau),
+        "N": Fraction(instance.N),
+        "Delta_0": distance_sq(instance.w0, recorder.w_star),
+        "sigma_sq": max(variances),
+        "sigma_p_sq": recorder.weighted(tuple(q**2 for q in instance.p), variances),
+        "G_sq": max(grad_sq + variances[i] for _, i, grad_sq, _ in recorder.points),
+        "rho_tilde": star_max / Gamma if Gamma else Fraction(1),
+        "rho_pairs": _smallest_pair(recorder),
+        "pi_min": min(ratios),
+        "pi_max": max(ratios),
+        "p_min": min(instance.p),
+        "m": Fraction(_selected(recorder.alphas)),
+    }
+    ratio = max(
+        instance.eta[s] / instance.eta[t] for t in range(instance.total) for s in range(t - t % instance.tau, t + 1)
+    )
+    sync, inside = recorder.rho[True], recorder.rho[False]
+    return ExactRun(
+        instance=instance,
+        w_star=recorder.w_star,
+        values=values,
+        rho_sync=min(sync),
+        rho_all=min(sync + inside),
+        paths={v: {f: tuple(row) for f, row in fields.items()} for v, fields in recorder.sums.items()},
+        points=tuple(recorder.points),
+        alphas=frozenset(recorder.alphas),
+        excesses=frozenset(recorder.excesses),
+        eta_ratio=ratio,
+    )
+
+
+def _smallest_pair(recorder: _Recorder) -> Fraction:
+    """min over visited weights and visited points of the skew."""
+    p = recorder.instance.p
+    pairs = [
+        recorder.weighted(row, e) / recorder.weighted(p, e)
+        for e in recorder.excesses
+        for row in recorder.alphas
+        if recorder.weighted(p, e)
+    ]
+    return min(pairs, default=Fraction(1))
+
+
+def _selected(alphas: Iterable[Vector]) -> int:
+    """m if every row gives 1/m to exactly m clients, else 0."""
+    counts = {sum(a > 0 for a in row) for row in alphas}
+    m = counts.pop()
+    equal = not counts and all(a in (0, Fraction(1, m)) for row in alphas for a in row)
+    return m if equal else 0

@@ -1,0 +1,1 @@
+"""One-round claims for whole problem classes: semidefinite programmes and rational certificates."""

@@ -1,0 +1,99 @@
+"""Certificates: proofs of a one-round inequality at given parameters, verified in exact arithmetic.
+
+A certificate gives rational multipliers lambda_j >= 0 such that, as forms in a Gram matrix and function values,
+rhs - lhs = sum_j lambda_j constraint_j + <S, gram> with S positive semidefinite. Constraints are >= 0 on the
+class, so lhs <= rhs there. Checking is a linear identity and an LDL^T over the rationals: no solver, no rounding.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+from fedbounds.errors import InputError, reject
+from fedbounds.evidence.sdp.forms import exact
+from fedbounds.evidence.sdp.model import Model, build
+from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.files import write_json
+from fedbounds.plugins import claim_named
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """lhs <= sum_k rhs_k form_k at ``setting``; with ``claim``, rhs is the claim's with terms times ``scale``.
+
+    All numbers are rationals as text. ``note`` carries what a reader wants to know (the solver's value).
+    """
+
+    lhs: str
+    rhs: Mapping[str, str]
+    setting: Mapping[str, object]
+    multipliers: Mapping[str, str]
+    claim: str | None = None
+    scale: Mapping[str, str] = field(default_factory=dict)
+    note: Mapping[str, object] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        """Write as JSON."""
+        write_json(path, asdict(self))
+
+    @staticmethod
+    def read(path: Path) -> Certificate:
+        """Read a JSON certificate; InputError where the file is none."""
+        try:
+            return Certificate(**json.loads(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError) as error:
+            raise reject(
+                "a certificate must be a JSON file of this format", f"{path} ({error})", "regenerate it"
+            ) from error
+
+
+def check(certificate: Certificate) -> tuple[bool, str]:
+    """Whether a certificate proves its inequality, and the first reason why not."""
+    try:
+        setting = Setting.from_json(certificate.setting)
+        rhs = {name: Fraction(value) for name, value in certificate.rhs.items()}
+        scale = {name: Fraction(value) for name, value in certificate.scale.items()}
+        multipliers = {label: Fraction(value) for label, value in certificate.multipliers.items()}
+        if certificate.claim is not None:
+            claim = claim_named(certificate.claim)
+            if str(claim.lhs) != certificate.lhs or coefficients(claim, setting, scale) != rhs:
+                return False, f"this is not the inequality of {certificate.claim}"
+        model = build(setting, exact)
+        return verify(model, certificate.lhs, rhs, multipliers)
+    except (InputError, KeyError, ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
+        return False, f"malformed: {error}"
+
+
+def verify(
+    model: Model, lhs: str, rhs: Mapping[str, Fraction], multipliers: Mapping[str, Fraction]
+) -> tuple[bool, str]:
+    """Whether the multipliers prove lhs <= rhs on an exact model."""
+    place = {label: j for j, label in enumerate(model.labels)}
+    rest = model.combine(rhs, exact) - model.forms[lhs]
+    quad, lin = rest.quad.copy(), rest.lin.copy()
+    for label, value in multipliers.items():
+        if value < 0:
+            return False, f"the multiplier of {label} is negative"
+        quad = quad - model.quad[place[label]] * exact(value)
+        lin = lin - model.lin[place[label]] * exact(value)
+    if any(value != 0 for value in lin):
+        return False, "the function values do not cancel"
+    return (True, "verified") if is_psd(quad.tolist()) else (False, "the remainder is not positive semidefinite")
+
+
+def is_psd(S: list[list]) -> bool:
+    """Whether a symmetric rational matrix is positive semidefinite, by LDL^T: a zero pivot needs a zero column."""
+    S = [list(row) for row in S]
+    for k in range(len(S)):
+        pivot = S[k][k]
+        if pivot < 0 or (pivot == 0 and any(S[i][k] != 0 for i in range(k + 1, len(S)))):
+            return False
+        for i in range(k + 1, len(S)) if pivot != 0 else ():
+            factor = S[i][k] / pivot
+            for j in range(k + 1, i + 1):
+                S[i][j] = S[i][j] - factor * S[j][k]
+    return True

@@ -1,0 +1,182 @@
+"""The SDP evidence: one-round claims decided for every problem of the class.
+
+A claim HOLDS at a setting only where rational multipliers prove it (`fedbounds.evidence.sdp.certificate`); it is
+REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
+is UNDECIDED. Gradients are deterministic: a conditionally unbiased noise of variance at most sigma^2 adds
+eta^2 sum_i alpha_i^2 sigma_i^2 <= eta^2 sigma^2 to ||w_{t+1} - w*||^2, which is proved apart, and where
+``local`` is any nothing is assumed about how the local models came about, so past noise is covered.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from fedbounds.evidence.sdp.certificate import Certificate, verify
+from fedbounds.evidence.sdp.forms import Form, exact
+from fedbounds.evidence.sdp.known import known_multipliers
+from fedbounds.evidence.sdp.model import Model, build
+from fedbounds.evidence.sdp.rounding import prove, size
+from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
+from fedbounds.evidence.sdp.solve import Outcome, Solution, worst_case
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# Solvers are accurate to about 1e-8 on problems scaled to size 1; a violation must stand clear of that.
+VIOLATION = 1e-6
+# A ratio lhs / rhs below this is a left side of zero, up to the solver.
+NOTHING = 1e-7
+
+
+def examine(claim: Claim, setting: Setting) -> Verdict:
+    """The verdict on a claim at a setting, over every problem of the class."""
+    return examination(claim, setting)[0]
+
+
+def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | None]:
+    """The verdict, with the certificate that carries it where it HOLDS."""
+    if not applies(claim):
+        detail = "no one-round statement in the model's quantities"
+        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE, detail=detail), None
+    found = certify(claim, setting)
+    if found is not None:
+        ratio = worst_ratio(claim, setting)
+        tightness = 1 / ratio if ratio > NOTHING else math.inf
+        detail = f"{len(found.multipliers)} rational multipliers, verified exactly"
+        data = {"setting": setting.to_json(), "worst_ratio": ratio}
+        verdict = Verdict(
+            claim.key,
+            setting.reading,
+            Evidence.SDP,
+            Status.HOLDS,
+            1 - ratio,
+            tightness,
+            setting.step,
+            0.0,
+            detail,
+            data,
+        )
+        return verdict, found
+    return _without_proof(claim, setting), None
+
+
+def _without_proof(claim: Claim, setting: Setting) -> Verdict:
+    from fedbounds.evidence.sdp.replay import replay
+
+    model, gap = _gap(claim, setting)
+    edge = _violation(model, gap)
+    if edge.outcome is not Outcome.OPTIMAL or edge.value <= VIOLATION:
+        detail = (
+            f"no proof was found, and no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
+        )
+        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.UNDECIDED, detail=detail)
+    shown = replay(claim, model, edge)
+    if not shown.violated:
+        detail = f"the solver's worst case violates by {edge.value:.2e}, its replay does not"
+        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.UNDECIDED, detail=detail)
+    if shown.failed is not None:
+        # A worst case outside the claim's assumptions refutes nothing; the model cannot impose Gamma = 0.
+        status = Status.UNDECIDED if shown.failed.startswith("homogeneous") else Status.NOT_APPLICABLE
+        return Verdict(claim.key, setting.reading, Evidence.SDP, status, detail=f"assumption {shown.failed}")
+    top = max(abs(shown.lhs), abs(shown.rhs))
+    detail = f"an instance in R^{shown.problem.d}, run in the simulator: left {shown.lhs:.6g} > right {shown.rhs:.6g}"
+    return Verdict(
+        claim.key,
+        setting.reading,
+        Evidence.SDP,
+        Status.REFUTED,
+        (shown.rhs - shown.lhs) / top,
+        shown.rhs / shown.lhs,
+        setting.step,
+        0.0,
+        detail,
+        {"setting": setting.to_json(), "instance": shown.to_json()},
+    )
+
+
+def _violation(model: Model, gap: Form) -> Solution:
+    """The worst case of lhs - rhs, in the first unit of measurement that shows a violation.
+
+    Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
+    """
+    first = None
+    for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
+        found = worst_case(model, Form(-gap.quad, -gap.lin), [unit])
+        if found.outcome is Outcome.OPTIMAL and found.value > VIOLATION:
+            return found
+        first = first or found
+    assert first is not None
+    return first
+
+
+def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> Certificate | None:
+    """A certificate of the claim, with named terms multiplied by ``scale``, or None where none was found.
+
+    Where no proof by gradient steps is found, one for any local models will do, which proves more; its
+    setting says so. It needs the skew at w_t, which the readings that know it at round starts only lack.
+    """
+    lhs, rhs = str(claim.lhs), coefficients(claim, setting, scale)
+    found = certify_form(lhs, rhs, setting, claim.key, scale)
+    known_skew = setting.how.virtual == "alpha" and (setting.how.skew == "all-steps" or setting.step == 0)
+    if found is not None or not known_skew:
+        return found
+    wider = replace(setting, local="any")
+    known = known_multipliers(claim.key, wider) if not scale else None
+    if known is not None and verify(build(wider, exact), lhs, rhs, known)[0]:
+        return _certificate(lhs, rhs, wider, known, claim.key, scale)
+    return certify_form(lhs, rhs, wider, claim.key, scale) if setting.local == "steps" else None
+
+
+def certify_form(
+    lhs: str,
+    rhs: Mapping[str, Fraction],
+    setting: Setting,
+    claim: str | None = None,
+    scale: Mapping[str, Fraction] | None = None,
+    note: Mapping[str, object] | None = None,
+    faces: bool = True,
+) -> Certificate | None:
+    """A certificate of lhs <= sum_k rhs_k form_k at a setting, or None where none was found."""
+    multipliers = prove(setting, lhs, rhs, faces)
+    return None if multipliers is None else _certificate(lhs, rhs, setting, multipliers, claim, scale, note)
+
+
+def _certificate(
+    lhs: str,
+    rhs: Mapping[str, Fraction],
+    setting: Setting,
+    multipliers: Mapping[str, Fraction],
+    claim: str | None,
+    scale: Mapping[str, Fraction] | None = None,
+    note: Mapping[str, object] | None = None,
+) -> Certificate:
+    return Certificate(
+        lhs=lhs,
+        rhs={k: str(v) for k, v in rhs.items()},
+        setting=setting.to_json(),
+        multipliers={k: str(v) for k, v in multipliers.items()},
+        claim=claim,
+        scale={k: str(v) for k, v in (scale or {}).items()},
+        note=note or {},
+    )
+
+
+def worst_ratio(claim: Claim, setting: Setting) -> float:
+    """sup lhs / rhs over the class, for a claim that holds there (so that rhs >= 0)."""
+    model, gap = _gap(claim, setting)
+    lhs = model.forms[str(claim.lhs)]
+    found = worst_case(model, lhs, [gap + lhs])
+    return found.value if found.outcome is Outcome.OPTIMAL else math.nan
+
+
+def round_model(claim: Claim, setting: Setting) -> Model:
+    """The model, without Assumption 4 where the claim does not use G_sq."""
+    return build(setting, float, coefficients(claim, setting).get("G_sq", Fraction(0)) != 0)
+
+
+def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:
+    model = round_model(claim, setting)
+    rhs = {k: float(v) for k, v in coefficients(claim, setting).items()}
+    return model, model.combine(rhs, float) - model.forms[str(claim.lhs)]

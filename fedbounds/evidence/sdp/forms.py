@@ -1,0 +1,89 @@
+"""Linear forms in a Gram matrix and function values, and the interpolation conditions of a class of functions.
+
+Generic in the arithmetic: floats for a solver, exact rationals (flint.fmpq) for a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.setting import Setting
+
+Number = Callable[[Fraction], object]
+
+
+@dataclass(frozen=True)
+class Form:
+    """<quad, gram> + lin . values: quad (n, n) symmetric, lin (q,)."""
+
+    quad: NDArray
+    lin: NDArray
+
+    def __add__(self, other: Form) -> Form:
+        return Form(self.quad + other.quad, self.lin + other.lin)
+
+    def __sub__(self, other: Form) -> Form:
+        return Form(self.quad - other.quad, self.lin - other.lin)
+
+    def times(self, factor: object) -> Form:
+        """The form multiplied by a number of its own arithmetic."""
+        return Form(self.quad * factor, self.lin * factor)
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of one client: position x and gradient g in the basis (n,), value f in the scalars (q,)."""
+
+    label: str
+    x: NDArray
+    g: NDArray
+    f: NDArray
+
+
+class Space:
+    """Coordinates in a fixed arithmetic: unit vectors and sums that never leave it."""
+
+    def __init__(self, names: tuple[str, ...], number: Number) -> None:
+        self.names, self.number = names, number
+        self.zero = np.full(len(names), number(Fraction(0)))
+
+    def unit(self, name: str) -> NDArray:
+        vector = self.zero.copy()
+        vector[self.names.index(name)] = self.number(Fraction(1))
+        return vector
+
+    def mean(self, weights: tuple[Fraction, ...], vectors: list[NDArray]) -> NDArray:
+        return sum((v * self.number(w) for w, v in zip(weights, vectors, strict=True)), self.zero)
+
+
+def exact(value: Fraction) -> object:
+    """The arithmetic of certificates: flint's rationals."""
+    from flint import fmpq
+
+    return fmpq(value.numerator, value.denominator)
+
+
+def inner(u: NDArray, v: NDArray) -> NDArray:
+    """The symmetric matrix Q with <Q, gram> = <u, v>; u, v (..., n)."""
+    product = u[..., :, None] * v[..., None, :]
+    return (product + np.swapaxes(product, -1, -2)) / 2
+
+
+def interpolation(points: tuple[Point, ...], setting: Setting, number: Number) -> tuple[list[str], NDArray, NDArray]:
+    """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0 for a != b.
+
+    These are necessary and sufficient for a mu-strongly convex L-smooth function through the points
+    (Taylor, Hendrickx and Glineur, 2017, Theorem 4). Returns labels, quad (m, n, n), lin (m, q).
+    """
+    pairs = [(a, b) for a in points for b in points if a is not b]
+    dx, dg = np.stack([a.x - b.x for a, b in pairs]), np.stack([a.g - b.g for a, b in pairs])
+    g = np.stack([b.g for _, b in pairs])
+    mu, L = setting.mu, setting.L
+    bent = inner(dg, dg) + inner(dx, dx) * number(mu * L) - inner(dg, dx) * number(2 * mu)
+    quad = -inner(g, dx) - bent * number(1 / (2 * (L - mu)))
+    return [f"{a.label}|{b.label}" for a, b in pairs], quad, np.stack([a.f - b.f for a, b in pairs])

@@ -1,0 +1,59 @@
+"""Multipliers read off the derivations of this package's own claims: proofs at every parameter at once.
+
+They matter where a claim is tight, as its proofs then have no interior for a solver to find. Like any
+other candidate they count only once verified exactly. Labels are those of the model with ``local`` any.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from fedbounds.evidence.sdp.setting import Setting
+
+
+def known_multipliers(key: str, setting: Setting) -> dict[str, Fraction] | None:
+    """Label -> multiplier from the derivation of the claim ``key``, or None where none is recorded."""
+    eta, mu = setting.eta[-1], setting.mu
+    if key == "sharper-step":
+        found = _values(setting, 2 * eta)
+        # Jensen: ||sum alpha g_i||^2 <= sum alpha ||g_i||^2 <= G^2.
+        found |= {f"gradient {i} x0": eta**2 * a for i, a in enumerate(setting.alpha)}
+    elif key == "star-step" and eta * setting.L < 1 and eta * mu <= 1:
+        found = _values(setting, 2 * eta * (1 - eta * mu))
+        pi = setting.ratios[0]
+        cost = eta**2 * (1 - eta * mu) / (1 - eta * setting.L) * 2 * setting.L * (1 - pi)
+        pairs = enumerate(zip(setting.alpha, setting.p, strict=True))
+        # Lemma 1 at w*: ||grad F_i(w*)||^2 <= 2 L e_i(w*), for weights alpha_i - pi p_i.
+        for i, (a, p) in pairs:
+            label = f"interpolation {i} star|own"
+            found[label] = found.get(label, Fraction(0)) + cost * (a - pi * p)
+        if setting.rho_tilde is not None:
+            found["rho_tilde star"] = found.get("rho_tilde star", Fraction(0)) + cost
+    elif key == "fedavg-step" and setting.alpha == setting.p:
+        found = _monotone(setting, 2 * eta * (1 - eta * mu))
+    else:
+        return None
+    return {label: value for label, value in found.items() if value}
+
+
+def _values(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
+    """Convexity at w_t^i towards w*, smoothness at w_t, the two skews, and F(w_t) - F* >= mu/2 Delta."""
+    if setting.alpha == setting.p:
+        # A rho_bar below 1 leaves (1 - rho_bar) Gamma over, which is not negative.
+        over = {f"interpolation {i} star|own": weight * (1 - setting.rho_bar) * p for i, p in enumerate(setting.p)}
+        return _monotone(setting, weight) | (over if setting.rho_tilde is None else {})
+    found = {}
+    for i, (a, p) in enumerate(zip(setting.alpha, setting.p, strict=True)):
+        found[f"interpolation {i} star|x0"] = weight * a
+        found[f"interpolation {i} x0|w0"] = weight * a
+        found[f"interpolation {i} w0|star"] = weight * setting.rho_bar * p
+    found["rho_bar w0"] = weight
+    if setting.rho_tilde is not None:
+        found["rho_tilde star"] = weight
+    return found
+
+
+def _monotone(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
+    """Co-coercivity between w_t^i and w*, both ways: enough where alpha = p."""
+    pairs = [(i, way) for i in range(setting.N) for way in ("star|x0", "x0|star")]
+    return {f"interpolation {i} {way}": weight * setting.alpha[i] for i, way in pairs}

@@ -1,0 +1,246 @@
+"""Performance estimation of one federated round: what Gram matrices and values its clients can show.
+
+Every quantity is <Q, gram> + q . values, where gram holds the inner products of ``basis`` vectors
+(positions relative to w*, gradients) and ``values`` the function values (each F_i* = 0) and G_sq. A matrix
+gram >= 0 and values that satisfy every constraint belong to real mu-strongly convex L-smooth functions and
+conversely (Taylor, Hendrickx and Glineur, 2017, Theorem 4), so the worst case over the class is a
+semidefinite programme, with nothing lost. The arithmetic is generic: floats for a solver, exact
+rationals (flint.fmpq) for a certificate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.forms import Form, Number, Point, Space, inner, interpolation
+from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+
+
+@dataclass(frozen=True)
+class Model:
+    """The class at a setting: constraints <quad_j, gram> + lin_j . values >= 0 and named ``forms``.
+
+    ``quad`` (m, n, n) and ``lin`` (m, q) carry ``labels`` (m,); ``points`` lists those of each client, the
+    last being w_i*.
+    """
+
+    setting: Setting
+    basis: tuple[str, ...]
+    scalars: tuple[str, ...]
+    labels: tuple[str, ...]
+    quad: NDArray
+    lin: NDArray
+    forms: Mapping[str, Form]
+    points: tuple[tuple[Point, ...], ...] = field(repr=False)
+
+    def combine(self, coefficients: Mapping[str, object], number: Number) -> Form:
+        """sum_k c_k form_k."""
+        zero = number(Fraction(0))
+        total = Form(np.full(self.quad.shape[1:], zero), np.full(self.lin.shape[1:], zero))
+        for name, value in coefficients.items():
+            total = total + self.forms[name].times(value if not isinstance(value, Fraction) else number(value))
+        return total
+
+
+def build(setting: Setting, number: Number = float, bounded: bool = True) -> Model:
+    """The one-round model at a setting, in the arithmetic of ``number``.
+
+    sum_i p_i grad F_i(w*) = 0 and, with ``local`` any, sum_i alpha_i (w_t^i - w_t) = 0 are substituted, not
+    imposed: an equality would leave the feasible set without interior. ``bounded`` False drops G_sq.
+    """
+    basis, scalars = _names(setting)
+    space, values = Space(basis, number), Space(scalars, number)
+    points, virtual = _points(setting, space, values)
+    labels, forms = _constraints(setting, points, number, values, bounded)
+    return Model(
+        setting=setting,
+        basis=space.names,
+        scalars=values.names,
+        labels=labels,
+        quad=np.stack([form.quad for form in forms]),
+        lin=np.stack([form.lin for form in forms]),
+        forms=_forms(setting, points, virtual, number, values),
+        points=tuple(points),
+    )
+
+
+def _last(setting: Setting) -> int:
+    return 0 if setting.local == "any" else setting.step
+
+
+def _names(setting: Setting) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Basis: w_t0; gradients g at w_t^i, h at w_t, s at w*; minimisers u; offsets y. Scalars: values, and G_sq."""
+    n, inside, steps = setting.N, _skewed_times(setting), range(_last(setting) + 1)
+    pivot, centre = _largest(setting.p), _largest(setting.alpha)
+    basis = ["w0"]
+    basis += [f"g{i}.{k}" for i in range(n) for k in steps]
+    basis += [f"h{i}.{k}" for i in range(n) for k in inside]
+    basis += [f"s{i}" for i in range(n) if i != pivot]
+    basis += [f"u{i}" for i in range(n)] if n > 1 else []
+    basis += [f"y{i}" for i in range(n) if i != centre] if setting.local == "any" else []
+    scalars = [f"f{i}.{k}" for i in range(n) for k in steps]
+    scalars += [f"v{i}.{k}" for i in range(n) for k in inside]
+    scalars += [f"e{i}" for i in range(n)] if n > 1 else []
+    return tuple(basis), (*scalars, "G_sq")
+
+
+def _points(setting: Setting, space: Space, values: Space) -> tuple[list[tuple[Point, ...]], list[NDArray]]:
+    """Every client's points, and the virtual iterates w_t0 .. w_t."""
+    n, steps = setting.N, range(_last(setting) + 1)
+    if setting.local == "any":
+        local, virtual = _offsets(setting, space, _largest(setting.alpha)), [space.unit("w0")]
+    else:
+        local = _local_steps(setting, space)
+        virtual = [space.mean(_virtual_weights(setting, k), [x[k] for x in local]) for k in steps]
+    star = _star_gradients(setting, space, _largest(setting.p))
+    points = []
+    for i in range(n):
+        mine = [Point(f"x{k}", local[i][k], space.unit(f"g{i}.{k}"), values.unit(f"f{i}.{k}")) for k in steps]
+        mine += [
+            Point(f"w{k}", virtual[k], space.unit(f"h{i}.{k}"), values.unit(f"v{i}.{k}"))
+            for k in _skewed_times(setting)
+        ]
+        # A single client has its minimiser at w*; two points there would leave the feasible set without interior.
+        mine += [Point("star", space.zero, star[i], values.unit(f"e{i}"))] if n > 1 else []
+        mine += [Point("own", space.unit(f"u{i}") if n > 1 else space.zero, space.zero, values.zero)]
+        points.append(tuple(mine))
+    return points, virtual
+
+
+def _largest(weights: tuple[Fraction, ...]) -> int:
+    return max(range(len(weights)), key=lambda i: weights[i])
+
+
+def _skewed_times(setting: Setting) -> tuple[int, ...]:
+    """Local steps k whose virtual iterate needs values of its own: those where rho_bar constrains it."""
+    if setting.alpha == setting.p:
+        return ()  # rho is 1 everywhere, so the constraint says nothing
+    if setting.local == "any":
+        return (0,)
+    return tuple(range(1, setting.step + 1)) if setting.how.skew == "all-steps" else ()
+
+
+def _virtual_weights(setting: Setting, k: int) -> tuple[Fraction, ...]:
+    return setting.p if setting.how.virtual == "p" and k > 0 else setting.alpha
+
+
+def _local_steps(setting: Setting, space: Space) -> list[list[NDArray]]:
+    """x_i^k = w_t0 - sum_{j<k} eta_j g_i^j for k = 0..s."""
+    local = []
+    for i in range(setting.N):
+        x = [space.unit("w0")]
+        for k, eta in enumerate(setting.eta[:-1]):
+            x.append(x[-1] - space.unit(f"g{i}.{k}") * space.number(eta))
+        local.append(x)
+    return local
+
+
+def _offsets(setting: Setting, space: Space, centre: int) -> list[list[NDArray]]:
+    """x_i = w_t + y_i with sum_i alpha_i y_i = 0."""
+    y = {i: space.unit(f"y{i}") for i in range(setting.N) if i != centre}
+    rest = sum((y[i] * space.number(setting.alpha[i] / setting.alpha[centre]) for i in y), space.zero)
+    return [[space.unit("w0") + y.get(i, -rest)] for i in range(setting.N)]
+
+
+def _star_gradients(setting: Setting, space: Space, pivot: int) -> list[NDArray]:
+    """grad F_i(w*) with sum_i p_i grad F_i(w*) = 0."""
+    found = {i: space.unit(f"s{i}") for i in range(setting.N) if i != pivot}
+    rest = sum((found[i] * space.number(setting.p[i] / setting.p[pivot]) for i in found), space.zero)
+    return [found.get(i, -rest) for i in range(setting.N)]
+
+
+def _constraints(
+    setting: Setting, points: list[tuple[Point, ...]], number: Number, values: Space, bounded: bool
+) -> tuple[tuple[str, ...], list[Form]]:
+    labels: list[str] = []
+    forms: list[Form] = []
+    for i, mine in enumerate(points):
+        names, quad, lin = interpolation(mine, setting, number)
+        labels += [f"interpolation {i} {name}" for name in names]
+        forms += [Form(a, b) for a, b in zip(quad, lin, strict=True)]
+    none = inner(points[0][0].x * number(Fraction(0)), points[0][0].x)
+    if bounded:
+        for i, mine in enumerate(points):
+            for point in mine:
+                if point.label.startswith("x"):
+                    labels.append(f"gradient {i} {point.label}")
+                    forms.append(Form(-inner(point.g, point.g), values.unit("G_sq")))
+    for name, weights in _skew_rows(setting):
+        for label in _skewed_points(setting) if name == "rho_bar" else ("star",):
+            rows = [next(q.f for q in mine if q.label == label) for mine in points]
+            labels.append(f"{name} {label}")
+            forms.append(Form(none, values.mean(weights, rows)))
+    return tuple(labels), forms
+
+
+def _skew_rows(setting: Setting) -> list[tuple[str, tuple[Fraction, ...]]]:
+    """sum alpha e_i - rho_bar sum p e_i >= 0 at w_t, and rho_tilde sum p e_i - sum alpha e_i >= 0 at w*."""
+    pairs = list(zip(setting.alpha, setting.p, strict=True))
+    low = tuple(a - setting.rho_bar * p for a, p in pairs)
+    rows = [("rho_bar", low)] if setting.alpha != setting.p else []
+    if setting.rho_tilde is not None and setting.N > 1:
+        high = tuple(setting.rho_tilde * p - a for a, p in pairs)
+        rows += [("rho_tilde", high)] if any(w < 0 for w in high) else []
+    return rows
+
+
+def _skewed_points(setting: Setting) -> tuple[str, ...]:
+    if setting.local == "any":
+        return ("w0",)
+    return ("x0", *(f"w{k}" for k in _skewed_times(setting)))
+
+
+def _forms(
+    setting: Setting, points: list[tuple[Point, ...]], virtual: list[NDArray], number: Number, values: Space
+) -> dict[str, Form]:
+    last = _last(setting)
+    flat = inner(virtual[0] * number(Fraction(0)), virtual[0])
+    nothing = values.zero
+    local = [next(q for q in mine if q.label == f"x{last}") for mine in points]
+    star = [next((q for q in mine if q.label == "star"), mine[-1]) for mine in points]
+    after = setting.alpha if setting.step + 1 == setting.tau else _virtual_weights(setting, last + 1)
+    if setting.local == "any":
+        after = setting.alpha
+    moved = [q.x - q.g * number(setting.eta[-1]) for q in local]
+    space_zero = virtual[0] * number(Fraction(0))
+    new = sum((x * number(w) for x, w in zip(moved, after, strict=True)), space_zero)
+
+    def square(v: NDArray) -> Form:
+        return Form(inner(v, v), nothing)
+
+    def average(weights: tuple[Fraction, ...], forms: list[Form]) -> Form:
+        total = Form(flat, nothing)
+        for w, form in zip(weights, forms, strict=True):
+            total = total + form.times(number(w))
+        return total
+
+    own = [Form(flat, q.f) for q in star]
+    spread = [square(q.x - virtual[last]) for q in local]
+    excess = average(setting.alpha, [Form(flat, q.f) for q in local])
+    pull = average(setting.alpha, [Form(inner(q.x, q.g), nothing) for q in local])
+    slope = sum((q.g * number(w) for q, w in zip(local, setting.alpha, strict=True)), space_zero)
+    return {
+        "zero": Form(flat, nothing),
+        "local_excess": excess,
+        "local_gap": excess - average(setting.alpha, own),
+        "local_pull": pull,
+        "pull": Form(inner(virtual[last], slope), nothing),
+        "mean_slope_sq": square(slope),
+        "Delta": square(virtual[last]),
+        "Delta_next": square(new),
+        "Delta_start": square(virtual[0]),
+        "drift": average(setting.alpha, spread),
+        "spread": average((Fraction(1, setting.N),) * setting.N, spread),
+        "G_sq": Form(flat, values.unit("G_sq")),
+        "Gamma": average(setting.p, own),
+        FREE_BIAS: average(setting.alpha, own),
+        "own": average((Fraction(1, setting.N),) * setting.N, own),
+        "star_grad_sq": average(setting.p, [square(q.g) for q in star]),
+        "grad_sq": square(local[0].g),
+        "excess": Form(flat, local[0].f),
+    }

@@ -1,0 +1,256 @@
+"""The parameters of a one-round statement, in exact rationals, and a claim's terms at these parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Literal
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS, Reading
+
+Local = Literal["steps", "any"]
+# What the right-hand side of a one-round statement may be made of, with no stochastic part.
+FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess")
+# Variances: gradients are deterministic here.
+NOISE = ("sigma_sq", "sigma_0_sq", "growth")
+# What has a value at a setting.
+NUMBERS = ("eta", "mu", "L", "tau", "N", "rho_bar", "pi_min", "pi_max", "p_min", *NOISE)
+# Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
+FREE_BIAS = "Gamma_alpha"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One step t of one round: weights ``alpha``, ``p`` (N,), the round's step sizes ``eta`` up to eta_t.
+
+    ``local`` says what the local models may be: the points of ``steps`` gradient steps from w_t0, or
+    ``any`` points with the virtual iterate as their mean (which covers every t and past noise).
+    ``rho_tilde`` None means every rho_tilde at once. ``exact`` False drops Assumption 4.
+    Raises InputError on weights off the simplex, mu outside [0, L), or skews that no losses can show.
+    """
+
+    alpha: tuple[Fraction, ...]
+    p: tuple[Fraction, ...]
+    eta: tuple[Fraction, ...]
+    tau: int
+    mu: Fraction
+    L: Fraction = Fraction(1)
+    rho_bar: Fraction = Fraction(1)
+    rho_tilde: Fraction | None = None
+    reading: str = "repaired"
+    local: Local = "steps"
+
+    def __post_init__(self) -> None:
+        _check_weights(self.alpha, "alpha", self.N)
+        _check_weights(self.p, "p", self.N)
+        if not 0 <= self.mu < self.L:
+            raise reject(
+                "mu must lie in [0, L)",
+                f"mu = {self.mu}, L = {self.L}",
+                "use kappa = L/mu above 1 (at 1 F_i is fixed)",
+            )
+        if self.reading not in READINGS:
+            raise reject("reading must be a known name", repr(self.reading), f"use one of {', '.join(READINGS)}")
+        if self.local not in ("steps", "any") or (self.local == "any" and self.how.virtual == "p"):
+            raise reject(
+                "local models are either steps or any, the latter with the alpha-weighted iterate",
+                f"{self.local!r} in the reading {self.reading!r}",
+                "use local steps, or the repaired reading",
+            )
+        if not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
+            raise reject(
+                f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes",
+                f"{len(self.eta)} of them",
+                "use a local step s with 0 <= s < tau",
+            )
+        if not 0 <= self.rho_bar <= self.ratios[1]:
+            raise reject(
+                f"rho_bar must lie between 0 and max alpha_i/p_i = {float(self.ratios[1]):.4g}",
+                float(self.rho_bar),
+                "no losses show such a skew",
+            )
+        if self.rho_tilde is not None and self.rho_tilde < self.ratios[0]:
+            raise reject(
+                f"rho_tilde must be at least min alpha_i/p_i = {float(self.ratios[0]):.4g}",
+                float(self.rho_tilde),
+                "no losses show such a skew",
+            )
+
+    @property
+    def N(self) -> int:
+        """Number of clients."""
+        return len(self.p)
+
+    @property
+    def step(self) -> int:
+        """s, the local step inside the round."""
+        return len(self.eta) - 1
+
+    @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """(pi, Pi): the smallest and largest alpha_i / p_i over clients with p_i > 0."""
+        found = [a / p for a, p in zip(self.alpha, self.p, strict=True) if p > 0]
+        return min(found), max(found)
+
+    @property
+    def how(self) -> Reading:
+        """The reading."""
+        return READINGS[self.reading]
+
+    def to_json(self) -> dict[str, object]:
+        """The setting as a JSON object; every rational is a string."""
+        return {k: _text(v) for k, v in asdict(self).items()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, object]) -> Setting:
+        """The setting of a JSON object made by ``to_json``."""
+        fixed = dict(data)
+        for name in ("alpha", "p", "eta"):
+            fixed[name] = tuple(Fraction(str(v)) for v in _sequence(data[name]))
+        for name in ("mu", "L", "rho_bar", "rho_tilde"):
+            fixed[name] = None if data[name] is None else Fraction(str(data[name]))
+        return Setting(**fixed)  # type: ignore[arg-type]
+
+
+def _sequence(value: object) -> Sequence[object]:
+    if not isinstance(value, Sequence) or isinstance(value, str):
+        raise reject("a list of rationals was expected", value, "regenerate the certificate")
+    return value
+
+
+def _text(value: object) -> object:
+    if isinstance(value, tuple):
+        return [str(v) for v in value]
+    return str(value) if isinstance(value, Fraction) else value
+
+
+def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
+    if len(weights) != N or N == 0:
+        raise reject("alpha and p need the same number of clients", f"{len(weights)} and {N}", "match their lengths")
+    if min(weights) < 0 or sum(weights) != 1:
+        raise reject(
+            f"{name} must be non-negative and sum to exactly 1",
+            ", ".join(str(w) for w in weights),
+            "write weights as fractions such as 1/3",
+        )
+
+
+def round_setting(
+    clients: int = 2,
+    tau: int = 1,
+    step: int | None = None,
+    kappa: Fraction | int = 10,
+    start: int = 0,
+    eta: Fraction | None = None,
+    alpha: Sequence[Fraction] | None = None,
+    p: Sequence[Fraction] | None = None,
+    rho_bar: Fraction | None = None,
+    rho_tilde: Fraction | None = None,
+    reading: str = "repaired",
+    local: Local = "steps",
+) -> Setting:
+    """A setting with L = 1 and mu = 1/kappa; the claims are homogeneous in L, so this loses nothing.
+
+    The round starts at t0 = ``start`` and the claim is about t = t0 + ``step`` (the last local step unless
+    given). Step sizes are the corollary's eta_t = 1/(mu (t + 4 kappa)) unless a constant ``eta`` is
+    given. Weights are uniform unless given; ``rho_bar`` defaults to min alpha_i/p_i, which every loss
+    satisfies, and ``rho_tilde`` to every value.
+    """
+    if clients < 1:
+        raise reject("a round needs at least one client", clients, "use --clients 2")
+    step = tau - 1 if step is None else step
+    if not 0 <= step < tau:
+        raise reject(f"the local step must lie in 0..{tau - 1}", step, "choose a step of the round")
+    if kappa <= 1:
+        raise reject(
+            "kappa = L/mu must exceed 1", kappa, "at kappa = 1 every F_i is the same quadratic up to a shift"
+        )
+    weights = tuple(p) if p is not None else (Fraction(1, clients),) * clients
+    chosen = tuple(alpha) if alpha is not None else ((Fraction(1, clients),) * clients if p is None else weights)
+    if p is None and alpha is not None:
+        weights = (Fraction(1, len(chosen)),) * len(chosen)
+    mu = 1 / Fraction(kappa)
+    steps = range(step + 1)
+    sizes = tuple(eta if eta is not None else 1 / (mu * (start + k + 4 * Fraction(kappa))) for k in steps)
+    lowest = min(a / q for a, q in zip(chosen, weights, strict=False) if q > 0)
+    return Setting(
+        alpha=chosen,
+        p=weights,
+        eta=sizes,
+        tau=tau,
+        mu=mu,
+        rho_bar=lowest if rho_bar is None else rho_bar,
+        rho_tilde=rho_tilde,
+        reading=reading,
+        local=local,
+    )
+
+
+def applies(claim: Claim) -> bool:
+    """Whether a claim is a one-round statement in quantities that this evidence carries."""
+    used = set().union(
+        *(sp.sympify(term).subs(dict(claim.definitions)).free_symbols for term in claim.terms.values())
+    )
+    known = {*FORMS, *NUMBERS, "rho_tilde"}
+    return str(claim.lhs) in ("Delta_next", "drift", "grad_sq") and {symbol.name for symbol in used} <= known
+
+
+def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
+    """The right-hand side as an exact linear form {quantity: coefficient} at a setting.
+
+    ``scale`` multiplies named terms. Gradients are deterministic here, so sigma_sq = 0: the additive
+    eta^2 sigma^2 of a conditionally unbiased gradient is proved apart. Raises InputError where the claim
+    is no one-round statement.
+    """
+    scale = scale or {}
+    terms = claim.terms_in(setting.how)
+    unknown = set(scale) - set(terms)
+    if not applies(claim) or unknown:
+        raise reject(
+            "the SDP evidence needs a one-round claim and the names of its terms",
+            f"{claim.key} {sorted(unknown)}",
+            f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
+        )
+    total = sp.Add(*(sp.sympify(term) * _rational(scale.get(name, Fraction(1))) for name, term in terms.items()))
+    return _linear(total, setting, claim.key)
+
+
+def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
+    """One term of a claim as a linear form."""
+    return _linear(sp.sympify(claim.terms_in(setting.how)[term]), setting, claim.key)
+
+
+def _linear(expression: sp.Expr, setting: Setting, key: str) -> dict[str, Fraction]:
+    low, high = setting.ratios
+    values = (
+        (setting.eta[-1], setting.mu, setting.L, Fraction(setting.tau), Fraction(setting.N), setting.rho_bar)
+        + (low, high, min(setting.p))
+        + (Fraction(0),) * len(NOISE)
+    )
+    numbers = dict(zip(NUMBERS, values, strict=True))
+    if setting.rho_tilde is not None:
+        numbers["rho_tilde"] = setting.rho_tilde
+    put = {getattr(symbols, name): _rational(value) for name, value in numbers.items()}
+    free = sp.Symbol(FREE_BIAS)
+    expanded = sp.expand(expression.subs(put)).subs(symbols.Gamma * symbols.rho_tilde, free)
+    found: dict[str, Fraction] = {}
+    for monomial, value in expanded.as_coefficients_dict().items():
+        name = str(monomial)
+        if name not in (*FORMS, FREE_BIAS) or not sp.sympify(value).is_Rational:
+            if value == 0:
+                continue
+            raise reject(
+                f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
+            )
+        found[name] = Fraction(int(value.p), int(value.q))
+    return found
+
+
+def _rational(value: Fraction) -> sp.Rational:
+    return sp.Rational(value.numerator, value.denominator)

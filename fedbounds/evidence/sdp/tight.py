@@ -1,0 +1,150 @@
+"""Tight constants: the smallest that make a one-round claim true over the whole class, term by term."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import sympy as sp
+
+from fedbounds.evidence.sdp.certificate import Certificate
+from fedbounds.evidence.sdp.decide import VIOLATION, certify, certify_form, round_model
+from fedbounds.evidence.sdp.model import Model
+from fedbounds.evidence.sdp.setting import FORMS, FREE_BIAS, Setting, coefficients, term_form
+from fedbounds.evidence.sdp.solve import Family, Outcome
+from fedbounds.theory.claim import Claim
+
+# How far above the solver's tight constant a rational proof is sought, relative to max(1, |constant|).
+HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3), Fraction(1, 100))
+# Digits kept of a certified constant.
+DIGITS = 7
+FORMS_AND_BIAS = (*FORMS, FREE_BIAS)
+
+
+@dataclass(frozen=True)
+class TightConstant:
+    """The smallest constant of one term at a setting, the others as stated.
+
+    ``stated`` is the claim's own constant, ``solver`` the floating-point optimum (inf where none is enough,
+    negative or 0 where the term is not needed), ``certified`` a slightly larger one that is proved by
+    ``certificate``. For a contraction the constant is the largest, and the proved one slightly smaller.
+    """
+
+    claim: str
+    term: str
+    stated: float
+    solver: float
+    certified: Fraction | None = None
+    certificate: Certificate | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether the claim fails without the term."""
+        return self.solver > VIOLATION
+
+
+def tight_value(
+    claim: Claim, setting: Setting, term: str, model: Model | None = None, family: Family | None = None
+) -> float:
+    """The tight constant of a term in floating point: sup (lhs - the other terms) / what it multiplies.
+
+    inf where no constant is enough, nan where the solver was not accurate or the term is 0 on the whole
+    class. ``family`` re-solves a compiled programme (curves).
+    """
+    parts = split(claim, setting, term)
+    if not any(parts.direction.values()):
+        return math.nan
+    model = model or round_model(claim, setting)
+    against = model.combine({k: float(v) for k, v in parts.direction.items()}, float)
+    objective = model.forms[str(claim.lhs)] - model.combine({k: float(v) for k, v in parts.rest.items()}, float)
+    found = (family or Family.of(model)).worst_case(model, objective, [against])
+    value = {Outcome.OPTIMAL: found.value, Outcome.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
+    return parts.sign * value
+
+
+def tight_curve(claim: Claim, settings: Iterable[Setting], term: str) -> list[float]:
+    """`tight_value` along a curve; settings of one shape share one compiled programme."""
+    families: dict[tuple[int, ...], Family] = {}
+    values = []
+    for setting in settings:
+        model = round_model(claim, setting)
+        shape = (model.quad.shape[1], *model.lin.shape)
+        if shape not in families:
+            families[shape] = Family.of(model)
+        values.append(tight_value(claim, setting, term, model, families[shape]))
+    return values
+
+
+def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
+    """The tight constant of a term at a setting, with a rational certificate just beside it.
+
+    ``term`` contraction is read as 1 - eta mu (1 + b rho_bar): the largest b, whatever the claim's own form.
+    """
+    parts = split(claim, setting, term)
+    solver = tight_value(claim, setting, term)
+    result = TightConstant(claim.key, term, float(parts.stated), solver)
+    if not math.isfinite(solver):
+        return result
+    factor = parts.sign * solver
+    candidates = [_ceiling(factor, headroom) for headroom in HEADROOM]
+    if parts.sign > 0 and factor <= VIOLATION:
+        candidates.insert(0, Fraction(0))
+    for tried in candidates:
+        found = _certify(claim, setting, term, parts, tried, solver)
+        if found is not None:
+            return replace(result, certified=parts.sign * tried, certificate=found)
+    if parts.sign > 0 and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
+        # Where the claim itself is tight, its proofs have no room beside it, but it may be proved as stated.
+        exactly = certify(claim, setting)
+        return replace(result, certified=parts.stated if exactly else None, certificate=exactly)
+    return result
+
+
+def _certify(
+    claim: Claim, setting: Setting, term: str, parts: Split, tried: Fraction, solver: float
+) -> Certificate | None:
+    rhs = {k: parts.rest.get(k, Fraction(0)) + tried * parts.direction.get(k, Fraction(0)) for k in FORMS_AND_BIAS}
+    scaled = parts.sign > 0
+    return certify_form(
+        str(claim.lhs),
+        {k: v for k, v in rhs.items() if v},
+        setting,
+        claim.key if scaled else None,
+        {term: tried / parts.stated} if scaled else None,
+        {"claim": claim.key, "term": term, "solver": solver, "certified": str(parts.sign * tried)},
+        faces=False,
+    )
+
+
+def _ceiling(value: float, headroom: Fraction) -> Fraction:
+    """A short decimal a little above ``value``."""
+    raised = value + float(headroom) * max(1.0, abs(value))
+    digits = DIGITS - (math.floor(math.log10(abs(raised))) if raised else 0)
+    return Fraction(math.ceil(raised * 10.0**digits), 1) / Fraction(10) ** digits
+
+
+@dataclass(frozen=True)
+class Split:
+    """rhs = rest + sign * constant * direction, ``stated`` being the claim's own constant."""
+
+    stated: Fraction
+    sign: int
+    direction: dict[str, Fraction]
+    rest: dict[str, Fraction]
+
+
+def split(claim: Claim, setting: Setting, term: str) -> Split:
+    """A claim's right-hand side taken apart at one term: its leading number, what it multiplies, and the rest."""
+    whole = coefficients(claim, setting)
+    if term == "contraction":
+        flat = 1 - setting.eta[-1] * setting.mu
+        unit = setting.eta[-1] * setting.mu * setting.rho_bar
+        stated = (flat - whole["Delta"]) / unit if unit else Fraction(0)
+        return Split(stated, -1, {"Delta": unit}, {**whole, "Delta": flat})
+    form = term_form(claim, setting, term)
+    number = sp.sympify(claim.terms[term]).as_coeff_Mul()[0]
+    stated = Fraction(int(number.p), int(number.q))
+    rest = {k: v - form.get(k, Fraction(0)) for k, v in whole.items()}
+    return Split(stated, 1, {k: v / stated for k, v in form.items()}, rest)

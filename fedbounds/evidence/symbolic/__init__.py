@@ -1,0 +1,1 @@
+"""Proofs checked step by step."""

@@ -1,0 +1,1 @@
+"""What is run, as data: problem, weighting, schedule, experiment, trajectory."""

@@ -1,0 +1,60 @@
+"""Step-size schedules eta_t, t = 0, 1, 2, ... counted in local steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from fedbounds.errors import reject
+from fedbounds.model.problem import Array
+
+StepSize = Callable[[int], float]
+
+
+@dataclass(frozen=True)
+class InverseTime:
+    """eta_t = numerator / (mu (t + gamma)); the paper's corollary has numerator 1 and gamma = 4 L / mu."""
+
+    mu: float
+    gamma: float
+    numerator: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (self.gamma > 0 and self.mu > 0):
+            raise reject("eta_t = c/(mu (t + gamma)) needs gamma > 0 and mu > 0", (self.mu, self.gamma), "use 4 L/mu")
+
+    def __call__(self, t: int) -> float:
+        return self.numerator / (self.mu * (t + self.gamma))
+
+
+@dataclass(frozen=True)
+class Geometric:
+    """eta_t = eta0 * decay^r with r = floor(t / tau), the paper's experiments (1e-4 * 0.99^r)."""
+
+    eta0: float
+    decay: float
+    tau: int
+
+    def __call__(self, t: int) -> float:
+        return self.eta0 * self.decay ** (t // self.tau)
+
+
+@dataclass(frozen=True)
+class ConstantStep:
+    """eta_t = eta0."""
+
+    eta0: float
+
+    def __call__(self, t: int) -> float:
+        return self.eta0
+
+
+def steps(eta: StepSize, total: int) -> Array:
+    """eta_0 ... eta_{total-1} as an array (total,); every entry must be positive and finite."""
+    values = np.array([float(eta(t)) for t in range(total)])
+    bad = np.flatnonzero(~(np.isfinite(values) & (values > 0)))
+    if bad.size:
+        raise reject("eta_t must be positive and finite", f"{values[bad[0]]} at t = {bad[0]}", "change the schedule")
+    return values

@@ -1,0 +1,133 @@
+"""The record of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+
+VIRTUALS = ("alpha", "p")
+# The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
+PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")
+
+
+@dataclass(frozen=True)
+class VirtualPath:
+    """What is recorded of one virtual iterate: arrays (R, K), time axis = ``Trajectory.times``.
+
+    ``distance_sq`` ||w_t - w*||^2, ``gap`` F(w_t) - F*, ``drift`` sum_i alpha_i ||w_t - w_t^i||^2,
+    ``next_distance_sq`` ||w_{t+1} - w*||^2 and ``next_mean`` its exact expectation given the state at
+    t (nan at the final time).
+    """
+
+    distance_sq: Array
+    gap: Array
+    drift: Array
+    next_distance_sq: Array
+    next_mean: Array
+
+
+@dataclass(frozen=True)
+class PathMoments:
+    """One virtual iterate's recorded values over all replicates, fields in the order of PATH_FIELDS.
+
+    ``mean`` and ``high``, the largest, (K, 5), and ``covariance`` (divisor R - 1) (K, 5, 5); nan at the final
+    time where a field has no value. Claims are linear in these values, so that the mean and the variance of
+    every lhs - rhs follow.
+    """
+
+    mean: Array
+    covariance: Array
+    high: Array
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """What a run keeps of all its replicates where it does not store them.
+
+    ``paths`` one `PathMoments` a virtual iterate; ``top`` (2, rounds') the smallest and largest over replicates
+    of max_i alpha_i; ``positive`` the fewest and most clients with a positive weight in a recorded round.
+    """
+
+    paths: Mapping[str, PathMoments]
+    top: Array
+    positive: tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Extremes:
+    """Worst values over every step t < T, whatever the stride; one entry a replicate (R,) unless said.
+
+    rho_bar over all steps and over synchronisation times, rho_star_max = max_t sum_i alpha_i e_i(w*)
+    (= Gamma * rho_tilde, defined at Gamma = 0 too), pi_min / pi_max of alpha/p, sigma_i_sq and G_sq
+    the conditional moments at the local models ((R, N) and (R,)), sigma_sq_mean / G_sq_mean the largest
+    over (t, i) of their averages over replicates (the `total` reading), radius the largest ||w_t^i - w*||,
+    and eta_ratio the largest eta_s / eta_t over s <= t inside one round.
+    """
+
+    rho_bar_all: Array
+    rho_bar_sync: Array
+    rho_star_max: Array
+    pi_min: Array
+    pi_max: Array
+    sigma_i_sq: Array
+    G_sq: Array
+    sigma_sq_mean: float
+    G_sq_mean: float
+    radius: Array
+    eta_ratio: float
+
+
+@dataclass(frozen=True)
+class Trajectory:
+    """The record of ``replicates`` independent runs of an experiment.
+
+    ``times`` (K,) local steps; ``eta`` (T,) step sizes; ``paths`` one `VirtualPath` a virtual iterate
+    ("alpha"; "p" is the same object where the weights are p). ``skew_sums`` (R, K, 3): sum_i alpha_i e_i(w_t),
+    sum_i p_i e_i(w_t), sum_i alpha_i e_i(w*), whose ratios are rho. ``alpha`` (R, rounds', N) at the recorded
+    rounds ``round_times`` (rounds',). ``excess`` is e_i(w_t) (R, K, N);
+    ``grad_sq`` and ``local_excess`` are ||grad F_i||^2 and e_i at the local model w_t^i.
+
+    Of a ``streamed`` run, ``paths`` and ``skew_sums`` hold the first replicates only (for pictures), ``excess``
+    and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
+    replicates at which ||grad F_i||^2 / e_i and ||grad F_i||^2 - 2 L e_i are largest. ``extremes`` are exact.
+    """
+
+    experiment: Experiment
+    times: NDArray[np.int64]
+    eta: Array
+    paths: Mapping[str, VirtualPath]
+    skew_sums: Array
+    excess: Array
+    grad_sq: Array
+    local_excess: Array
+    round_times: NDArray[np.int64]
+    alpha: Array
+    extremes: Extremes
+    engine: str
+    streamed: Streamed | None = None
+
+    @property
+    def gamma_star(self) -> float:
+        """Gamma = sum_i p_i e_i(w*)."""
+        return float(self.experiment.problem.Gamma)
+
+    def rho(self) -> Array:
+        """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), (R, K); 1 where both sums are 0."""
+        return _ratio(self.skew_sums[..., 0], self.skew_sums[..., 1])
+
+    def rho_star(self) -> Array:
+        """rho(t, w*) (R, K); nan where Gamma = 0 (use the product Gamma * rho instead)."""
+        Gamma = self.gamma_star
+        return self.skew_sums[..., 2] / Gamma if Gamma > 0 else np.full(self.skew_sums.shape[:2], np.nan)
+
+
+def _ratio(numerator: Array, denominator: Array) -> Array:
+    """numerator / denominator with 0/0 = 1: at such a point every weighting agrees with p."""
+    safe = np.where(denominator > 0, denominator, 1.0)
+    return np.where(denominator > 0, numerator / safe, 1.0)

@@ -1,0 +1,1 @@
+"""Data: files read, samples generated, and who holds what."""

@@ -1,0 +1,297 @@
+"""Who holds which samples: index arrays, one a client, from IID to one-class clients.
+
+Every partition is a tuple of ``clients`` sorted int64 index arrays, disjoint and non-empty, that together hold
+every sample once; ``by_hand`` may leave samples out, and ``identical`` gives every client everything.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from fedbounds.errors import reject
+from fedbounds.model.problem import Indices
+from fedbounds.plugins import nearest
+from fedbounds.problems.data.dataset import Dataset
+from fedbounds.problems.data.shares import apportion, power_shares, proportional
+
+Parts = tuple[Indices, ...]
+
+# Real-valued targets have no labels: label skew then acts on this many bins of equal probability.
+QUANTILE_BINS = 10
+# Dirichlet proportions overflow or lose all meaning beyond these; both ends are already extreme.
+CONCENTRATION_RANGE = (1e-6, 1e6)
+# How shards reach the clients: in turn (the default), or each to a random client once everyone has one.
+DEALINGS = ("even", "unbalanced")
+
+
+def iid(n: int, clients: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> Parts:
+    """n shuffled samples in equal parts (sizes differ by at most one), or of the given ``sizes`` (sum n)."""
+    _check_clients(clients, n)
+    if sizes is None:
+        return _tidy(np.array_split(rng.permutation(n), clients))
+    counts = _whole(sizes, "sizes")
+    if counts.shape != (clients,) or counts.min() < 1 or counts.sum() != n:
+        received = f"{counts.size} sizes that sum to {counts.sum()}, the smallest {min(counts, default=0)}"
+        raise reject(f"sizes must be {clients} positive numbers that sum to {n}", received, "mend the sizes")
+    return _tidy(np.split(rng.permutation(n), np.cumsum(counts)[:-1]))
+
+
+def stratified(labels: NDArray, clients: int, rng: np.random.Generator, power: float = 0.0) -> Parts:
+    """Every client has the label shares of the whole: |c_ik - n_i m_k / n| < 1 for m_k samples of label k.
+
+    The sizes n_i are as in ``power_law``, at power 0 equal to within one; which of a label's samples is random.
+    Source: the paper's IID framework, "an identical label distribution over the clients".
+    """
+    labels = np.asarray(labels)
+    _check_clients(clients, len(labels))
+    sizes = apportion(len(labels), power_shares(clients, power))
+    return by_hand(labels, proportional(sizes, np.unique(labels, return_counts=True)[1], rng), rng)
+
+
+def shards(
+    labels: NDArray, clients: int, shard_size: int, rng: np.random.Generator, unbalanced: bool = False
+) -> Parts:
+    """Sort by label (ties at random), cut into shards of ``shard_size``, deal them at random in turn.
+
+    The last shard holds what remains, and where the number of shards is not a multiple of ``clients`` some
+    clients hold one more. Source: McMahan et al. (2017), section 3, there with two shards a client.
+    ``unbalanced`` gives every client one shard and each of the others to a client drawn uniformly: our reading
+    of the paper's non-IID framework ("unbalanced", and "each client has at least one shard").
+    """
+    n = len(labels)
+    _check_clients(clients, n)
+    if shard_size < 1:
+        raise reject("the shard size must be at least 1", str(shard_size), "give the samples of a shard")
+    count = -(-n // shard_size)
+    if clients > count:
+        raise reject(
+            f"every client needs a shard, and {n} samples make {count} shards of {shard_size}",
+            f"{clients} clients",
+            f"use at most {count} clients or shards of at most {n // clients} samples",
+        )
+    order = rng.permutation(n)
+    order = order[np.argsort(np.asarray(labels)[order], kind="stable")]
+    pieces = np.split(order, np.arange(shard_size, n, shard_size))
+    dealt = rng.permutation(count)
+    owner = np.arange(count) % clients
+    if unbalanced:
+        owner[clients:] = rng.integers(clients, size=count - clients)
+    return _tidy([np.concatenate([pieces[k] for k in dealt[owner == i]]) for i in range(clients)])
+
+
+def dirichlet(
+    labels: NDArray, clients: int, concentration: float, rng: np.random.Generator, min_size: int = 1
+) -> Parts:
+    """Each label's samples go to the clients in proportions ~ Dirichlet(concentration, ..., concentration).
+
+    Small concentrations give clients few labels, large ones approach IID. Clients left below ``min_size`` are
+    topped up at random from the largest client (not redrawn: at strong skew no draw would pass).
+    Source: Yurochkin et al. (2019), as in Li et al. (2022), "Federated learning on non-IID data silos".
+    """
+    labels = np.asarray(labels)
+    _check_clients(clients, len(labels), min_size)
+    _check_concentration(concentration)
+    held: list[list[Indices]] = [[] for _ in range(clients)]
+    for label in np.unique(labels):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        share = rng.dirichlet(np.full(clients, concentration))
+        cuts = np.rint(np.cumsum(share)[:-1] * len(members)).astype(np.int64)
+        for i, piece in enumerate(np.split(members, cuts)):
+            held[i].append(piece)
+    return _tidy(_top_up([np.concatenate(pieces) for pieces in held], min_size, rng))
+
+
+def quantity(n: int, clients: int, concentration: float, rng: np.random.Generator) -> Parts:
+    """IID samples in unequal amounts: n_i ~ n Dirichlet(concentration, ..., concentration), at least 1.
+
+    Small concentrations give a few clients nearly everything. Source: Li et al. (2022), quantity skew.
+    """
+    _check_clients(clients, n)
+    _check_concentration(concentration)
+    return iid(n, clients, rng, apportion(n, rng.dirichlet(np.full(clients, concentration))).tolist())
+
+
+def power_law(n: int, clients: int, power: float, rng: np.random.Generator) -> Parts:
+    """IID samples in amounts n_i proportional to i^(-power), i = 1..clients, at least 1; 0 is equal."""
+    _check_clients(clients, n)
+    return iid(n, clients, rng, apportion(n, power_shares(clients, power)).tolist())
+
+
+def by_hand(labels: NDArray, table: ArrayLike, rng: np.random.Generator) -> Parts:
+    """Client i holds ``table[i, k]`` random samples of the k-th sorted label; the others stay out."""
+    labels = np.asarray(labels)
+    known, available = np.unique(labels, return_counts=True)
+    counts = _whole(table, "the client-by-label table")
+    if counts.ndim != 2 or counts.shape[1] != len(known):
+        raise reject(
+            f"the client-by-label table needs one column for each of the {len(known)} labels",
+            f"shape {counts.shape}",
+            "give one row a client, columns in the order of the sorted labels",
+        )
+    if not counts.size or counts.sum(axis=1).min() < 1:
+        empty = int(np.argmin(counts.sum(axis=1))) if counts.size else 0
+        raise reject("every client needs at least one sample", f"an empty row {empty}", "delete the row or fill it")
+    asked = counts.sum(axis=0)
+    if np.any(asked > available):
+        k = int(np.argmax(asked > available))
+        raise reject(
+            f"the table may use at most the {available[k]} samples of label {known[k]}",
+            str(asked[k]),
+            "ask for fewer",
+        )
+    columns = []
+    for k, label in enumerate(known):
+        members = rng.permutation(np.flatnonzero(labels == label))
+        columns.append(np.split(members, np.cumsum(counts[:, k]))[:-1])
+    return _tidy([np.concatenate([column[i] for column in columns]) for i in range(len(counts))])
+
+
+def identical(n: int, clients: int) -> Parts:
+    """Every client holds all n samples, so that all F_i are one function and Gamma = 0 exactly."""
+    if n < 1 or clients < 1:
+        raise reject("identical clients need samples and clients", f"{n} and {clients}", "give at least one of each")
+    return tuple(np.arange(n) for _ in range(clients))
+
+
+def label_bins(dataset: Dataset) -> NDArray:
+    """The labels a partition acts on (n,): classes, or for real targets the index of their quantile bin.
+
+    Bins are (q_(k-1), q_k] for the QUANTILE_BINS-quantiles of the targets; equal targets share a bin.
+    """
+    if dataset.classification:
+        return dataset.targets
+    edges = np.quantile(dataset.targets, np.arange(1, QUANTILE_BINS) / QUANTILE_BINS)
+    return np.searchsorted(edges, dataset.targets, side="left")
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A partition by name, its parameter (or the table of ``hand``), the text it came from, how shards are dealt."""
+
+    kind: str
+    text: str
+    value: float = 0.0
+    table: tuple[tuple[int, ...], ...] = ()
+    dealing: str = ""
+
+
+_Maker = Callable[[Spec, NDArray, int, np.random.Generator], Parts]
+_MAKERS: dict[str, _Maker] = {
+    "iid": lambda s, labels, clients, rng: iid(len(labels), clients, rng),
+    "stratified": lambda s, labels, clients, rng: stratified(labels, clients, rng, s.value),
+    "identical": lambda s, labels, clients, rng: identical(len(labels), clients),
+    "shards": lambda s, labels, clients, rng: shards(labels, clients, int(s.value), rng, s.dealing == "unbalanced"),
+    "dirichlet": lambda s, labels, clients, rng: dirichlet(labels, clients, s.value, rng),
+    "quantity": lambda s, labels, clients, rng: quantity(len(labels), clients, s.value, rng),
+    "power": lambda s, labels, clients, rng: power_law(len(labels), clients, s.value, rng),
+    "hand": lambda s, labels, clients, rng: by_hand(labels, s.table, rng),
+}
+# How each name is written, as the error message shows it.
+_FORMS = {
+    "iid": ("iid",),
+    "stratified": ("stratified", "stratified:EXPONENT"),
+    "identical": ("identical",),
+    "shards": ("shards:SIZE", *(f"shards:SIZE,{dealing}" for dealing in DEALINGS)),
+    "dirichlet": ("dirichlet:CONCENTRATION",),
+    "quantity": ("quantity:CONCENTRATION",),
+    "power": ("power:EXPONENT",),
+    "hand": ("hand:FILE.json",),
+}
+
+
+def parse(text: str) -> Spec:
+    """The partition named by ``iid``, ``stratified``, ``stratified:1.5`` (sizes as ``power:1.5``), ``identical``,
+    ``shards:60`` (or ``shards:60,even``), ``shards:60,unbalanced``, ``dirichlet:0.3``, ``quantity:1.5``,
+    ``power:1.5`` or ``hand:FILE.json`` (a list with one list of counts a client, one count a sorted label).
+    """
+    kind, colon, rest = text.partition(":")
+    if kind not in _MAKERS:
+        raise nearest("partition", kind, [form for forms in _FORMS.values() for form in forms])
+    if kind == "hand" and colon:
+        return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
+    rest, comma, dealing = rest.partition(",")
+    known = bool(colon) in {":" in form for form in _FORMS[kind]}
+    if not known or (comma and (kind != "shards" or dealing not in DEALINGS)):
+        raise reject(f"partition {kind!r} has the form {' or '.join(_FORMS[kind])}", repr(text), "write it so")
+    if not colon:
+        return Spec(kind, text)
+    try:
+        value = int(rest) if kind == "shards" else float(rest)
+    except ValueError:
+        number = "a whole number" if kind == "shards" else "a number"
+        form = next(form for form in _FORMS[kind] if ":" in form)
+        raise reject(f"{form} needs {number}", repr(rest), f"for example {kind}:60") from None
+    return Spec(kind, text, value, dealing=dealing)
+
+
+def apply(spec: Spec, dataset: Dataset, clients: int, rng: np.random.Generator) -> Parts:
+    """The index arrays of ``spec`` on ``dataset``; real targets take part through their quantile bins."""
+    return deal(spec, label_bins(dataset), clients, rng)
+
+
+def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) -> Parts:
+    """The index arrays of ``spec`` on samples with these ``labels`` (n,)."""
+    if spec.kind == "hand" and clients != len(spec.table):
+        raise reject(
+            f"{spec.text} describes {len(spec.table)} clients", f"{clients} clients", "make the numbers agree"
+        )
+    return _MAKERS[spec.kind](spec, labels, clients, rng)
+
+
+def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:
+    try:
+        table = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise reject("hand:FILE.json needs a readable file", str(path), "check the path") from error
+    except ValueError as error:
+        raise reject(f"{path} must hold JSON", str(error), "write a list of lists of counts") from error
+    rows = isinstance(table, list) and table and all(isinstance(row, list) for row in table)
+    if not rows or not all(type(k) is int for row in table for k in row) or len({len(row) for row in table}) > 1:
+        raise reject(
+            f"{path} must hold a list with one list of whole counts a client, all of one length",
+            json.dumps(table)[:60],
+            "write for example [[10, 0], [0, 10]]",
+        )
+    return tuple(tuple(row) for row in table)
+
+
+def _check_clients(clients: int, n: int, min_size: int = 1) -> None:
+    if clients < 1 or min_size < 1:
+        raise reject("a partition needs at least one client, of one sample", f"{clients} of {min_size}", "give more")
+    if clients * min_size > n:
+        each = f"{min_size} samples" if min_size > 1 else "a sample"
+        raise reject(f"{n} samples must give every client {each}", f"{clients} clients", "use fewer clients")
+
+
+def _check_concentration(value: float) -> None:
+    low, high = CONCENTRATION_RANGE
+    if not low <= value <= high:
+        raise reject(f"the concentration must lie in [{low:g}, {high:g}]", str(value), "small means more skew")
+
+
+def _whole(values: ArrayLike, name: str) -> Indices:
+    counts = np.asarray(values)
+    if counts.dtype.kind not in "iu" or np.any(counts < 0):
+        raise reject(f"{name} must hold whole numbers of at least 0", repr(values)[:60], "give counts of samples")
+    return counts.astype(np.int64)
+
+
+def _top_up(parts: list[Indices], min_size: int, rng: np.random.Generator) -> list[Indices]:
+    while min(len(part) for part in parts) < min_size:
+        poor = min(range(len(parts)), key=lambda i: len(parts[i]))
+        rich = max(range(len(parts)), key=lambda i: len(parts[i]))
+        moved = min(min_size - len(parts[poor]), len(parts[rich]) - min_size)
+        mixed = rng.permutation(parts[rich])
+        parts[poor], parts[rich] = np.concatenate([parts[poor], mixed[:moved]]), mixed[moved:]
+    return parts
+
+
+def _tidy(parts: Sequence[Indices]) -> Parts:
+    # Order within a client has no meaning; sorted indices read memory in order and compare easily.
+    return tuple(np.sort(part).astype(np.int64) for part in parts)

@@ -1,0 +1,1 @@
+"""A theorem on trial: regimes, mutants, search."""

@@ -1,0 +1,175 @@
+"""Mutants: claims made wrong on purpose, to see whether the checker notices.
+
+A mutant is a `Claim` built with ``dataclasses.replace``; no file is edited. Its parts are found in the
+sympy terms themselves: every named term, and every addend of every inner sum (and argument of every Max
+and Min), so that a coefficient hidden inside a term is varied like one in front of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import sympy as sp
+
+from fedbounds.claims.corollary import ETA, GAMMA
+from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Delta, Delta_next, T, eta, mu, rho_bar, rho_tilde
+
+# What a part is multiplied by: deleted, sign flipped, divided and multiplied by powers of ten.
+FACTORS: Mapping[str, sp.Rational] = {
+    "deleted": sp.Integer(0),
+    "sign flipped": sp.Integer(-1),
+    "divided by 10": sp.Rational(1, 10),
+    "divided by 100": sp.Rational(1, 100),
+    "divided by 1000": sp.Rational(1, 1000),
+    "times 10": sp.Integer(10),
+    "times 100": sp.Integer(100),
+    "times 1000": sp.Integer(1000),
+}
+# eta_{t+1} in terms of eta_t for eta_t = 1/(mu(t + gamma)), the one schedule for which it is a formula.
+NEXT_ETA = eta / (1 + mu * eta)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of a claim's right-hand side: a term's name, and the path of an addend inside it (() for all).
+
+    ``whole`` is the sum (or Max, Min) that an addend belongs to.
+    """
+
+    term: str
+    path: tuple[int, ...]
+    expression: sp.Expr
+    whole: sp.Expr
+
+    @property
+    def label(self) -> str:
+        """The term's name, and the addend's formula if it is not the whole term."""
+        return f"{self.term}: {self.expression} of {self.whole}" if self.path else self.term
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """A claim changed in one place: which part, how, and the changed claim."""
+
+    of: Claim
+    part: str
+    change: str
+    claim: Claim
+
+
+def parts(claim: Claim) -> list[Part]:
+    """Every named term, then every addend of every inner sum, Max and Min of it, from the outside in.
+
+    Sums with the time T in them (T + gamma) are left to `shifted`.
+    """
+    found = []
+    for name, stated in claim.terms.items():
+        term = sp.sympify(stated)
+        found.append(Part(name, (), term, term))
+        found += [Part(name, path, piece, whole) for path, piece, whole in _addends(term, ())]
+    return found
+
+
+def _addends(expression: sp.Expr, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], sp.Expr, sp.Expr]]:
+    for k, piece in enumerate(expression.args):
+        here = (*path, k)
+        if isinstance(expression, sp.Add | sp.Max | sp.Min) and not expression.has(T):
+            yield here, piece, expression
+        yield from _addends(piece, here)
+
+
+def replaced_at(expression: sp.Expr, path: tuple[int, ...], piece: sp.Expr) -> sp.Expr:
+    """``expression`` with the subexpression at ``path`` replaced."""
+    if not path:
+        return piece
+    arguments = list(expression.args)
+    arguments[path[0]] = replaced_at(arguments[path[0]], path[1:], piece)
+    return expression.func(*arguments)
+
+
+def scaled(claim: Claim, part: Part, factor: sp.Expr | float, change: str = "scaled") -> Mutant:
+    """The claim with one part multiplied by ``factor`` (0 deletes it, -1 flips its sign)."""
+    term = replaced_at(sp.sympify(claim.terms[part.term]), part.path, sp.sympify(factor) * part.expression)
+    return _with_terms(claim, part.label, change, {**claim.terms, part.term: term})
+
+
+def _with_terms(claim: Claim, part: str, change: str, terms: Mapping[str, sp.Expr]) -> Mutant:
+    return Mutant(claim, part, change, replace(claim, key=f"{claim.key} ({part}, {change})", terms=terms))
+
+
+def shifted(claim: Claim) -> Iterator[Mutant]:
+    """An index off by one: eta_t for eta_{t+1}, Delta_t for Delta_{t+1} on either side, T for T + 1.
+
+    The shift of eta is a formula only for the corollary's step size, which that mutant then requires.
+    """
+    used = set().union(*(sp.sympify(term).free_symbols for term in claim.terms.values()))
+    if eta in used:
+        mutant = _substituted(claim, "eta", "eta_t read as eta_{t+1}", {eta: NEXT_ETA})
+        definitions = {**claim.definitions, **GAMMA}
+        yield replace(mutant, claim=replace(mutant.claim, eta=ETA, definitions=definitions))
+    if Delta in used:
+        yield _substituted(claim, "Delta_t", "Delta_t read as Delta_{t+1}", {Delta: Delta_next})
+    if claim.lhs == Delta_next:
+        key = f"{claim.key} (left side, a step earlier)"
+        yield Mutant(claim, "left side", "Delta_{t+1} read as Delta_t", replace(claim, key=key, lhs=Delta))
+    if T in used:
+        yield _substituted(claim, "T", "T read as T + 1", {T: T + 1})
+
+
+def swapped(claim: Claim) -> Iterator[Mutant]:
+    """rho_bar and rho_tilde exchanged: in each term that has one of them, and in all terms at once."""
+    exchange = {rho_bar: rho_tilde, rho_tilde: rho_bar}
+    having = [name for name, term in claim.terms.items() if sp.sympify(term).free_symbols & set(exchange)]
+    change = "rho_bar and rho_tilde swapped"
+    for name in having:
+        term = sp.sympify(claim.terms[name]).subs(exchange, simultaneous=True)
+        yield _with_terms(claim, name, change, {**claim.terms, name: term})
+    if len(having) > 1:
+        yield _substituted(claim, "all terms", change, exchange)
+
+
+def _substituted(claim: Claim, part: str, change: str, exchange: Mapping[sp.Symbol, sp.Expr]) -> Mutant:
+    terms = {name: sp.sympify(term).subs(exchange, simultaneous=True) for name, term in claim.terms.items()}
+    return _with_terms(claim, part, change, terms)
+
+
+def dropped(claim: Claim, reading: Reading) -> Iterator[Mutant]:
+    """One assumption fewer (the step size and the repair's conditions included), or one repair substitution fewer."""
+    repair = claim.repair if reading.repaired else None
+    for k, assumption in enumerate(claim.assumptions):
+        fewer = (*claim.assumptions[:k], *claim.assumptions[k + 1 :])
+        yield _dropped(claim, assumption.statement, replace(claim, assumptions=fewer))
+    if claim.eta is not None:
+        yield _dropped(claim, f"eta_t = {claim.eta}", replace(claim, eta=None))
+    if repair is None:
+        return
+    for k, assumption in enumerate(repair.assumptions):
+        fewer = (*repair.assumptions[:k], *repair.assumptions[k + 1 :])
+        yield _dropped(claim, assumption.statement, replace(claim, repair=replace(repair, assumptions=fewer)))
+    for symbol, value in repair.substitutions.items():
+        rest = {name: other for name, other in repair.substitutions.items() if name != symbol}
+        less = Repair(repair.why, repair.assumptions, rest)
+        yield _dropped(claim, f"{symbol} replaced by {value}", replace(claim, repair=less))
+
+
+def _dropped(claim: Claim, condition: str, changed: Claim) -> Mutant:
+    return Mutant(claim, condition, "condition dropped", replace(changed, key=f"{claim.key} (without {condition})"))
+
+
+def as_read(claim: Claim, reading: Reading) -> Claim:
+    """The claim with its repair and definitions already substituted: the same statement, quicker to evaluate.
+
+    The repair's and the step size's assumptions become its own.
+    """
+    return replace(
+        claim,
+        lhs=sp.sympify(claim.lhs).subs(dict(claim.definitions)),
+        terms=claim.terms_in(reading),
+        assumptions=claim.assumptions_in(reading),
+        definitions={},
+        eta=None,
+        repair=None,
+    )

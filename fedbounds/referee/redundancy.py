@@ -1,0 +1,171 @@
+"""Mutants that are still theorems: their right-hand side is never below a bound that is proved.
+
+The proved bounds are the sharper one-step inequality (derivation sharper-step) and its summation with the
+paper's own induction. A mutant is redundant where mutant - bound is, after the conditions of the claim are
+put in as non-negative slacks, a quotient of polynomials all of whose coefficients are non-negative:
+checked by machine for every surviving mutant, never assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fedbounds.claims.corollary import ETA
+from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.referee.mutants import Mutant, Part, scaled
+from fedbounds.theory.assumptions import bounded_variance
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import (
+    Delta_0,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    T,
+    drift,
+    eta,
+    gamma,
+    gap,
+    mu,
+    p_min,
+    pi_min,
+    rho_bar,
+    rho_tilde,
+    sigma_sq,
+    tau,
+)
+from fedbounds.theory.symbols import N as clients
+
+# The largest factor tried on a part that may grow, and the bisections between it (or 0) and 1.
+LARGEST_PROVED, FACTOR_HALVINGS = 9, 8
+# Non-negative slacks of the conditions used below, one each.
+SLACK = sp.symbols("s1:9", nonnegative=True)
+
+STEP_ARGUMENT = (
+    "Its right-hand side is never below that of the sharper one-step inequality: drift <= 16 eta_t^2 tau^2 G^2 "
+    "(Lemma 2), eta_t L <= 1 and tau >= 1 make the difference a sum of non-negative terms."
+)
+SUM_ARGUMENT = (
+    "The sharper one-step inequality summed by the paper's induction (C = (1 + 4 tau^2) G^2, since eta_t L <= 1/4) "
+    "is never above it: the difference is a sum of non-negative terms."
+)
+# The smallest constants of Assumptions 3 and 4 satisfy this; arbitrary bounds need not, so it is used only if needed.
+SMALLEST_MOMENTS = {G_sq: sigma_sq + SLACK[3]}
+PI_ARGUMENT = SUM_ARGUMENT[:-1] + ", with pi <= rho_bar and rho_tilde <= Pi <= 1/min p - (N - 1) pi."
+
+
+@dataclass(frozen=True)
+class Argument:
+    """A proved bound on a claim's left-hand side, and the claim's conditions as substitutions with slacks."""
+
+    words: str
+    bounds: tuple[sp.Expr, ...]
+    conditions: Mapping[sp.Symbol, sp.Expr]
+
+
+def _step(homogeneous: bool) -> Argument:
+    conditions = {
+        L: mu + SLACK[0],
+        eta: 1 / (mu + SLACK[0] + SLACK[1]),
+        tau: 1 + SLACK[2],
+    }
+    worst = SHARPER_STEP.rhs.subs(drift, 16 * eta**2 * tau**2 * G_sq)
+    return Argument(STEP_ARGUMENT, (worst,), conditions | ({Gamma: sp.Integer(0)} if homogeneous else {}))
+
+
+def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Symbol, sp.Expr]) -> Argument:
+    """The induction's bound (L/2) max(gamma Delta_0, 8 C/(3 mu^2 skew))/(T + gamma) + its error.
+
+    It needs 1 + 3 skew/8 <= gamma; ``above`` is rho_tilde - skew. A bound by a maximum follows from a bound by
+    each of its arguments: both are checked.
+    """
+    error = L * Gamma * above / (mu * (1 + 3 * skew / 8))
+    either = (gamma * Delta_0, 8 * (1 + 4 * tau**2) * G_sq / (3 * mu**2 * skew))
+    bounds = tuple((L / 2 * value / (T + gamma) + error).subs(gamma, 4 * L / mu) for value in either)
+    common = {L: mu + SLACK[0], tau: 1 + SLACK[2]}
+    return Argument(words, bounds, common | dict(conditions))
+
+
+def argument_for(claim: Claim) -> Argument | None:
+    """The proof available for a claim's mutants, by its left-hand side and assumptions."""
+    keys = {assumption.key for assumption in claim.assumptions}
+    repaired = {a.key for a in claim.repair.assumptions} if claim.repair else set()
+    if claim.lhs == Delta_next and {"small-steps", "slow-decay"} <= repaired:
+        return _step("homogeneous" in keys)
+    if claim.lhs != gap:
+        return None
+    if "positive-pi_min" in keys:
+        above = 1 / p_min - clients * pi_min
+        return _summed(pi_min, above, PI_ARGUMENT, {p_min: 1 / (clients * pi_min + SLACK[4])})
+    if claim.eta == ETA and claim.repair and rho_bar in claim.repair.substitutions:
+        conditions = {rho_tilde: rho_bar + SLACK[4]} | ({Gamma: sp.Integer(0)} if "homogeneous" in keys else {})
+        return _summed(rho_bar, rho_tilde - rho_bar, SUM_ARGUMENT, conditions)
+    return None
+
+
+def why_still_true(mutant: Mutant, reading: Reading) -> str:
+    """The argument that a mutant is still a theorem, or "" if it does not follow this way.
+
+    ``rho_bar`` stands for the capped skew of the repair, and ``rho_tilde`` for at least that.
+    """
+    argument = argument_for(mutant.of) if reading.repaired else None
+    unchanged = mutant.claim.lhs == mutant.of.lhs and mutant.claim.eta == mutant.of.eta
+    if argument is None or not unchanged:
+        return ""
+    right = mutant.claim.rhs.subs(dict(mutant.claim.definitions))
+    if mutant.change == "condition dropped":
+        if mutant.part != bounded_variance.statement:
+            return ""
+        right = right.subs(sigma_sq, 0)  # whatever sigma_sq is then, the right-hand side is at least this
+    if right.free_symbols & {Delta_next} or right.has(sp.Max, sp.Min):
+        return ""
+    if all(never_negative(right - bound, argument.conditions) for bound in argument.bounds):
+        return argument.words
+    conditions = {**argument.conditions, **SMALLEST_MOMENTS}
+    if all(never_negative(right - bound, conditions) for bound in argument.bounds):
+        return f"{argument.words} (With the smallest constants, for which sigma^2 <= G^2.)"
+    return ""
+
+
+def proved_factor(claim: Claim, part: Part, reading: Reading, up: bool) -> float | None:
+    """How far a part can be scaled with the claim still proved: the extreme factor in that direction, or None.
+
+    Downwards to 0 at most, upwards to ``LARGEST_PROVED``; bisected ``FACTOR_HALVINGS`` times.
+    """
+
+    def proved(factor: sp.Expr) -> bool:
+        return bool(why_still_true(scaled(claim, part, factor), reading))
+
+    good, bad = sp.Integer(1), sp.Integer(LARGEST_PROVED if up else 0)
+    if argument_for(claim) is None or not reading.repaired:
+        return None
+    if proved(bad):
+        return float(bad)
+    for _ in range(FACTOR_HALVINGS):
+        middle = (good + bad) / 2
+        good, bad = (middle, bad) if proved(middle) else (good, middle)
+    return float(good) if good != 1 else None
+
+
+def never_negative(difference: sp.Expr, conditions: Mapping[sp.Symbol, sp.Expr]) -> bool:
+    """Whether every coefficient of numerator and denominator is non-negative once the conditions are put in."""
+    simultaneous = sp.sympify(difference)
+    for symbol, value in conditions.items():
+        simultaneous = simultaneous.subs(symbol, value)
+    numerator, denominator = sp.fraction(sp.together(simultaneous))
+    numerator = sp.expand(numerator)
+    return bool(numerator == 0) or _signs(numerator) * _signs(denominator) > 0
+
+
+def _signs(polynomial: sp.Expr) -> int:
+    """1 or -1 if all coefficients have that sign, else 0."""
+    generators = sorted(polynomial.free_symbols, key=str)
+    coefficients = sp.Poly(polynomial, *generators).coeffs() if generators else [polynomial]
+    return 1 if all(c >= 0 for c in coefficients) else -1 if all(c <= 0 for c in coefficients) else 0
+
+
+__all__ = ["argument_for", "never_negative", "why_still_true"]

@@ -1,0 +1,151 @@
+"""What a regime is, how to write one in a line, and a suite of them run once each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import DivergedError
+from fedbounds.evidence.constants import Policy, Run, Value, evaluate, examine_run
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Problem
+from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.weightings.fedavg import FedAvg
+
+# Enough for a band at the power table's error rate; the step claims compare conditional means, which vary little.
+REPLICATES = 64
+# Where noise is all there is, the gap itself is skewed and its band must be narrower than its mean.
+MANY = 512
+
+
+@dataclass(frozen=True)
+class Regime:
+    """One extreme experiment: its name, what it makes matter, how to build it, and how its constants are taken."""
+
+    name: str
+    summary: str
+    build: Callable[[], Experiment]
+    policy: Policy = field(default_factory=Policy)
+
+
+@dataclass(frozen=True)
+class RoundSteps:
+    """eta_t = ``within[t mod tau]``: the same arbitrary step sizes in every round."""
+
+    within: tuple[float, ...]
+
+    def __call__(self, t: int) -> float:
+        return self.within[t % len(self.within)]
+
+
+def line(
+    curvatures: Sequence[float],
+    minima: Sequence[float],
+    p: Sequence[float] | None = None,
+    noise: float | Sequence[float] = 0.0,
+) -> Problem:
+    """One-dimensional clients F_i(w) = curvature_i (w - minimum_i)^2 / 2."""
+    return plane([[c] for c in curvatures], [[m] for m in minima], p, noise)
+
+
+def plane(
+    spectra: Sequence[Sequence[float]],
+    minima: Sequence[Sequence[float]],
+    p: Sequence[float] | None = None,
+    noise: float | Sequence[float] = 0.0,
+) -> Problem:
+    """Clients with diagonal Hessians and prescribed minimisers, any dimension."""
+    weights = None if p is None else np.array(p, dtype=float)
+    return quadratic(
+        np.array(spectra, dtype=float), np.array(minima, dtype=float), weights, noise_std=np.array(noise)
+    )
+
+
+def experiment(
+    problem: Problem,
+    w0: Sequence[float],
+    weighting: Weighting | None = None,
+    eta: StepSize | float | None = None,
+    tau: int = 1,
+    rounds: int = 8,
+    **others: object,
+) -> Experiment:
+    """An experiment of the suite: FedAvg, the corollary's step size and the reference engine unless said.
+
+    Noise is met with batch size 1 and ``REPLICATES`` replicates; a deterministic run has one replicate.
+    """
+    noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
+    own = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    chosen: dict[str, object] = {
+        "replicates": REPLICATES if noisy else 1,
+        "batch_size": 1 if noisy else None,
+        "engine": "reference",
+    }
+    return Experiment(
+        problem=problem,
+        weighting=weighting or FedAvg(),
+        eta=own if eta is None else ConstantStep(eta) if isinstance(eta, float) else eta,
+        tau=tau,
+        rounds=rounds,
+        w0=np.array(w0, dtype=float),
+        **(chosen | others),  # type: ignore[arg-type]
+    )
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Regimes with the runs made of them so far; a run is simulated once, when first asked for."""
+
+    regimes: tuple[Regime, ...]
+    trajectories: dict[tuple[str, str], Trajectory | None] = field(default_factory=dict)
+    runs: dict[tuple[str, str, str], Run] = field(default_factory=dict)
+
+    def run(self, regime: Regime, reading: Reading, claim: Claim) -> Run | None:
+        """The regime seen in a reading, with the claim's own step size if it asks for one; None if it diverged."""
+        eta = "" if claim.eta is None else str(sp.sympify(claim.eta).subs(dict(claim.definitions)))
+        key = (regime.name, eta, reading.name)
+        if key not in self.runs:
+            trajectory = self._trajectory(regime, eta, claim)
+            if trajectory is None:
+                return None
+            self.runs[key] = examine_run(trajectory, reading, regime.policy)
+        return self.runs[key]
+
+    def _trajectory(self, regime: Regime, eta: str, claim: Claim) -> Trajectory | None:
+        key = (regime.name, eta)
+        if key not in self.trajectories:
+            planned = regime.build()
+            try:
+                self.trajectories[key] = simulate(planned.with_(eta=own_steps(planned, claim)) if eta else planned)
+            except DivergedError:
+                self.trajectories[key] = None
+        return self.trajectories[key]
+
+
+@dataclass(frozen=True)
+class Table:
+    """eta_t read off a table."""
+
+    values: tuple[float, ...]
+
+    def __call__(self, t: int) -> float:
+        return self.values[t]
+
+
+def own_steps(planned: Experiment, claim: Claim) -> StepSize:
+    """The step size a claim is stated for, on an experiment's problem."""
+    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
+    problem = planned.problem
+    times = np.arange(planned.total_steps, dtype=float)
+    values: dict[str, Value] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N, "t": times}
+    values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
+    return Table(tuple(np.broadcast_to(evaluate(formula, values), times.shape).tolist()))

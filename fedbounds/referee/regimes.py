@@ -1,0 +1,253 @@
+"""Extreme experiments thrown at every claim: each makes one term of a bound matter, or one condition fail.
+
+All are quadratics of one or two dimensions with constants known exactly, mu = 1 unless said, and small:
+the whole suite simulates in seconds. Most are equality cases or near ones, since a loose run tells nothing.
+"""
+
+from __future__ import annotations
+
+from fedbounds.evidence.constants import Policy
+from fedbounds.model.schedule import Geometric
+from fedbounds.referee.regime import MANY, REPLICATES, Regime, RoundSteps, Suite, experiment, line, plane
+from fedbounds.weightings.fedmax import FedMax
+from fedbounds.weightings.fedsoftmax import FedSoftMax
+from fedbounds.weightings.fixed import Fixed
+from fedbounds.weightings.power_of_choice import PowerOfChoice
+
+# Shares of a common client and a rare one.
+RARE = (0.999, 0.001)
+
+REGIMES: tuple[Regime, ...] = (
+    Regime(
+        "one client",
+        "N = 1, kappa = 1: the one-step inequality is an equality at t = 0",
+        lambda: experiment(line([1], [0]), [3], eta=0.5),
+    ),
+    Regime(
+        "one client, noisy",
+        "N = 1 started at w*: Delta_1 = eta^2 sigma^2 exactly",
+        lambda: experiment(line([1], [0], noise=1.0), [0], eta=0.5, replicates=MANY),
+    ),
+    Regime(
+        "one client, one step",
+        "N = 1, kappa = 1, eta = 1/L: w* is reached at once, the largest step the paper allows",
+        lambda: experiment(line([1], [0]), [3], eta=1.0, rounds=2),
+    ),
+    Regime(
+        "one steep client",
+        "N = 1, curvatures 1 and 100, started along the steep one: the gap is L/2 times the distance",
+        lambda: experiment(plane([[1, 100]], [[0, 0]]), [0, 1], eta=0.01),
+    ),
+    Regime(
+        "one soft client",
+        "N = 1, curvatures 1 and 10, started along the soft one: the start outweighs every gradient",
+        lambda: experiment(plane([[1, 10]], [[0, 0]]), [1, 0], rounds=40),
+    ),
+    Regime(
+        "noiseless",
+        "four heterogeneous clients, FedMax(2), full gradients",
+        lambda: experiment(
+            plane([[1, 2], [2, 4], [1, 8], [4, 4]], [[1, 0], [0, 2], [-1, 1], [2, -2]]), [5, -5], FedMax(2), tau=3
+        ),
+    ),
+    Regime(
+        "noisy at w*",
+        "coinciding minima, unequal noise, started at w*: only the variance is left",
+        lambda: experiment(
+            line([1, 1, 1], [0, 0, 0], [0.6, 0.3, 0.1], [1.0, 2.0, 3.0]), [0], eta=0.1, tau=2, replicates=MANY
+        ),
+    ),
+    Regime(
+        "heavy noise",
+        "noise a hundred times the distances",
+        lambda: experiment(line([1, 2], [1, -1], noise=100.0), [0], FedMax(1), tau=2),
+    ),
+    Regime(
+        "far start",
+        "w_0 a thousand times farther than the minima lie apart",
+        lambda: experiment(plane([[1, 10], [2, 10]], [[1, 0], [0, 1]]), [0, 1000], tau=2),
+    ),
+    Regime(
+        "homogeneous",
+        "every client the same function: Gamma = 0, no drift",
+        lambda: experiment(line([2, 2, 2], [1, 1, 1]), [4], FedSoftMax(1.0), eta=0.25, tau=3),
+    ),
+    Regime(
+        "homogeneous, one step at a time",
+        "coinciding minima, tau = 1, noiseless: only the start is left",
+        lambda: experiment(line([1, 4], [0, 0]), [2], rounds=40),
+    ),
+    Regime(
+        "equal minima, unequal curvature",
+        "Gamma = 0 with drift: curvatures 1 and 50",
+        lambda: experiment(line([1, 50], [0, 0]), [1], FedMax(1), eta=1 / 50, tau=4),
+    ),
+    Regime(
+        "equal minima, rare steep client",
+        "Gamma = 0 and rho_bar near 1/min p = 1000 under FedMax",
+        lambda: experiment(line([1, 1000], [0, 0], [0.999, 0.001]), [1], FedMax(1), eta=1e-3, tau=1),
+    ),
+    Regime(
+        "extreme kappa",
+        "kappa = 10^4, started along the soft direction",
+        lambda: experiment(plane([[1, 1e4], [1, 1e4]], [[0, 1], [0, -1]]), [1, 0], eta=1e-4, tau=2, rounds=20),
+    ),
+    Regime(
+        "extreme skew",
+        "p = (0.999, 0.001) under FedMax: the rare client has the largest loss",
+        lambda: experiment(line([1, 1], [0, 3], RARE), [0], FedMax(1), eta=0.1, rounds=30),
+    ),
+    Regime(
+        "extreme skew, drifting",
+        "the same with tau = 5 and steep steps: rho falls inside a round",
+        lambda: experiment(line([1, 4], [0, 3], RARE), [0], FedMax(1), eta=0.25, tau=5, rounds=6),
+    ),
+    Regime(
+        "extreme skew, from afar",
+        "one skewed step while rho_bar exceeds gamma",
+        lambda: experiment(line([1, 1], [0, 1], RARE), [0], FedMax(1), eta=0.5, rounds=1),
+    ),
+    Regime(
+        "rare steep client, from afar",
+        "40 away from two minima that lie 0.1 apart, the steep client with a tenth of the data",
+        lambda: experiment(line([2, 1], [0, 0.1], [0.1, 0.9]), [40], FedMax(1), eta=0.01, rounds=3),
+    ),
+    Regime(
+        "skew above its limit value",
+        "rho_bar > rho_tilde: the steep client loses most on the way and least at w*",
+        lambda: experiment(line([100, 1], [0, 0.1]), [40], FedMax(1), eta=0.001, rounds=3),
+    ),
+    Regime(
+        "large tau",
+        "300 local steps a round, curvatures 1 and 4: clients nearly reach their own minima",
+        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=300, rounds=2, stride=10),
+    ),
+    Regime(
+        "very large tau",
+        "the same with 1000 local steps in a single round",
+        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=1000, rounds=1, stride=50),
+    ),
+    Regime(
+        "late t",
+        "steps of 10^-4 near the floor: first-order terms alone are left",
+        lambda: experiment(line([1, 1], [1, -1]), [0.8], Fixed((0.9, 0.1)), eta=1e-4, rounds=5),
+    ),
+    Regime(
+        "biased weights, long run",
+        "fixed weights (0.9, 0.1): the gap stays at its floor while the O(1/T) terms fade",
+        lambda: experiment(line([1, 1], [1, -1]), [0.8], Fixed((0.9, 0.1)), rounds=3000, stride=200),
+    ),
+    Regime(
+        "one biased step",
+        "one small step at fixed weights: rho_bar and rho_tilde are met exactly",
+        lambda: experiment(line([1, 1], [1, -1]), [0.4], Fixed((0.9, 0.1)), eta=1e-6, rounds=1),
+    ),
+    Regime(
+        "skew lost inside a round",
+        "a client of share 10^-4 alone loses at t = 0, so rho_bar at synchronisation times is 10^4, then it arrives",
+        lambda: experiment(line([1, 1], [0, 1], (0.9999, 0.0001)), [0], FedMax(1), eta=0.25, tau=2, rounds=1),
+    ),
+    Regime(
+        "biased weights, small local steps",
+        "the p-weighted iterate goes one way for 20 steps, the aggregate the other",
+        lambda: experiment(line([1, 1], [1, -1]), [0.4], Fixed((0.9, 0.1)), eta=1e-5, tau=20, rounds=2),
+    ),
+    Regime(
+        "stuck at one client",
+        "all weight on a client that starts at its minimum: rho_bar = 0 and nothing moves",
+        lambda: experiment(line([1, 1], [1, -1]), [1], Fixed((1.0, 0.0)), eta=1e-4, rounds=3),
+    ),
+    Regime(
+        "extreme ratios",
+        "pi and Pi are met by rho_bar and rho_tilde: each client alone loses at one of the two points",
+        lambda: experiment(line([1, 1e6], [1, 0]), [1], Fixed((0.9, 0.1)), eta=1e-9, rounds=1),
+    ),
+    Regime(
+        "extreme ratios, mirrored",
+        "the same with the weights exchanged",
+        lambda: experiment(line([1, 1e6], [1, 0]), [1], Fixed((0.1, 0.9)), eta=1e-9, rounds=1),
+    ),
+    Regime(
+        "fast decay",
+        "opposite pulls, each round's last step a quarter of the others: Lemma 2 near equality",
+        lambda: experiment(
+            line([1, 1], [1e3, -1e3]), [0], eta=RoundSteps((*[4e-6] * 99, 1e-6)), tau=100, rounds=1, stride=3
+        ),
+    ),
+    Regime(
+        "faster decay",
+        "the last step of a round a 25th of the first: Lemma 2 as written fails",
+        lambda: experiment(line([1, 1], [1, -1]), [0], eta=RoundSteps((0.25, 0.01)), tau=2, rounds=4),
+    ),
+    Regime(
+        "drift",
+        "opposite pulls on soft and steep clients with steps of 1/L",
+        lambda: experiment(line([1, 10], [10, -10]), [0], Fixed((0.5, 0.5)), eta=0.1, tau=8, rounds=4),
+    ),
+    Regime(
+        "steps beyond 1/L",
+        "eta = 1.9/L: still stable, outside the paper's condition",
+        lambda: experiment(plane([[1, 1], [1, 40]], [[1, 0], [-1, 0]]), [3, 1], eta=1.9 / 40, tau=3),
+    ),
+    Regime(
+        "steps far beyond 1/L",
+        "eta = 30/L for one round of three steps: iterates grow",
+        lambda: experiment(line([1, 4], [0, 0]), [1], eta=7.5, tau=3, rounds=1),
+    ),
+    Regime(
+        "summable steps",
+        "eta_r = 0.1 * 0.5^r has a finite sum: the run stops on the way",
+        lambda: experiment(line([1, 1], [0, 0]), [5], eta=Geometric(0.1, 0.5, 1), rounds=500, stride=50),
+    ),
+    Regime(
+        "half the clients",
+        "participation C = 1/2 on heterogeneous clients",
+        lambda: experiment(
+            line([1, 1, 2, 2], [3, -3, 1, -1]), [0], participation=0.5, replicates=REPLICATES, tau=2, rounds=20
+        ),
+    ),
+    Regime(
+        "half the clients, unequal",
+        "participation C = 1/2 of two clients of shares 0.9 and 0.1: on average both count the same",
+        lambda: experiment(
+            line([1, 1], [1, -1], (0.9, 0.1)), [0.8], participation=0.5, replicates=REPLICATES, rounds=300, stride=20
+        ),
+    ),
+    Regime(
+        "random selection",
+        "Power-of-Choice: two candidates, one selected, weights that are random",
+        lambda: experiment(line([1, 2, 1], [2, 0, -2], noise=0.5), [1], PowerOfChoice(2, 1), tau=2, rounds=10),
+    ),
+    Regime(
+        "understated variance",
+        "sigma^2 given a millionth of what the run needs, G^2 enough: Assumption 3 fails",
+        lambda: experiment(line([1, 1], [0, 0], noise=1.0), [0], eta=0.5, replicates=MANY),
+        Policy(source="given", sigma_sq=1e-6, G_sq=1e3),
+    ),
+    Regime(
+        "understated gradients, noisy",
+        "the same with G^2 given a millionth and sigma^2 enough: Assumption 4 fails",
+        lambda: experiment(line([1, 1], [0, 0], noise=1.0), [0], eta=0.5, tau=2),
+        Policy(source="given", sigma_sq=1.0, G_sq=1e-6),
+    ),
+    Regime(
+        "understated gradients, one step",
+        "one client, eta = 1/L, G^2 given a millionth",
+        lambda: experiment(line([1], [0]), [3], eta=1.0, rounds=2),
+        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+    ),
+    Regime(
+        "understated gradients, drifting",
+        "40 local steps from w* with G^2 given a millionth: drift is all there is",
+        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=40, rounds=1),
+        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+    ),
+    Regime(
+        "understated gradients, drifting far",
+        "the same with 1000 local steps",
+        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=1000, rounds=1, stride=50),
+        Policy(source="given", sigma_sq=0.0, G_sq=1e-6),
+    ),
+)
+
+__all__ = ["REGIMES", "Regime", "Suite"]

@@ -1,0 +1,266 @@
+"""Adversarial search for a counterexample to a claim: global optimisation, then an exact confirmation.
+
+The objective is the claim's relative margin (rhs - lhs)/max(|rhs|, |lhs|) over small families of noiseless
+quadratics. A violation counts only once it has been made rational and re-run exactly; otherwise the
+closest approach and the number of evaluations spent are reported, which proves nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds import files
+from fedbounds.errors import reject
+from fedbounds.evidence.exact.decide import examine, has_exact_check
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.model.problem import Array
+from fedbounds.referee.search.family import Batch, Family, decode, schedule
+from fedbounds.referee.search.margins import OUTSIDE, Target, margins
+from fedbounds.referee.search.shrink import Judge, judge, rationalise, shrink
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# A floating-point margin above this may be rounding: not worth making rational.
+WORTH_TRYING = -1e-7
+
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may spend: generations and restarts a family, which families, seconds of shrinking."""
+
+    name: str
+    generations: int
+    population: int
+    restarts: int
+    clients: tuple[int, ...]
+    dimensions: tuple[int, ...]
+    polish: int
+    shrink_seconds: float
+
+
+BUDGETS = {
+    b.name: b
+    for b in (
+        Budget("small", 40, 6, 1, (2,), (1,), 100, 4.0),
+        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 30.0),
+        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0),
+    )
+}
+# (tau, rounds) tried for claims about one step, about every horizon, and about constants.
+LENGTHS = {
+    "point": ((1, 1), (2, 1)),
+    "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
+    "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10)),
+    "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One family searched: evaluations spent, the smallest margin met, where, and at which instance."""
+
+    family: Family
+    evaluations: int
+    margin: float
+    point: tuple[float, ...]
+
+
+def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
+    """The families worth searching, simplest first: those that can meet the claim's assumptions."""
+    keys = {assumption.key for assumption in claim.assumptions_in(reading)}
+    schedules = ("claim",) if claim.eta is not None else ("paper", "free")
+    found = []
+    for N, d in itertools.product(budget.clients, budget.dimensions):
+        for tau, rounds in LENGTHS[claim.scope]:
+            for weighting, steps in itertools.product(_weightings(keys, N), schedules):
+                found.append(Family(N, d, tau, rounds, weighting, steps, "homogeneous" in keys))
+    return sorted(found, key=lambda f: (f.schedule == "free", f.N * f.d, f.total))
+
+
+def _weightings(keys: set[str], N: int) -> list[str]:
+    if "unbiased" in keys:
+        return ["fedavg"]
+    if "equal-selection" in keys:
+        return ["fedmax", *(f"fedmax:{k}" for k in range(2, N))]
+    if "positive-pi_min" in keys:
+        return ["fixed"]
+    return ["fedmax", "fixed"]
+
+
+def search(target: Target, family: Family, budget: Budget, rng: np.random.Generator) -> Outcome:
+    """Minimise the margin over one family: differential evolution with restarts, then Nelder-Mead."""
+    from scipy.optimize import differential_evolution, minimize
+
+    spent = 0
+
+    def objective(cube: Array) -> Array:
+        nonlocal spent
+        points = np.clip(np.atleast_2d(cube.T), 0.0, 1.0)
+        spent += len(points)
+        return margins(target, decode(family, points, target.claim)).objective
+
+    best: tuple[float, tuple[float, ...]] = (np.inf, ())
+    for _ in range(budget.restarts):
+        result = differential_evolution(
+            objective,
+            [(0.0, 1.0)] * family.dimension,
+            maxiter=budget.generations,
+            popsize=budget.population,
+            rng=rng,
+            polish=False,
+            vectorized=True,
+            updating="deferred",
+            tol=0.0,
+        )
+        local = minimize(
+            lambda x: float(objective(x)[0]), result.x, method="Nelder-Mead", options={"maxfev": budget.polish}
+        )
+        candidate = min((float(result.fun), tuple(result.x)), (float(local.fun), tuple(np.clip(local.x, 0, 1))))
+        best = min(best, candidate)
+    return Outcome(family, spent, best[0], tuple(float(x) for x in best[1]))
+
+
+def refute(
+    claim: Claim,
+    reading: Reading,
+    budget: Budget,
+    seed: int = 0,
+    state: Path | None = None,
+    progress: Progress | None = None,
+) -> Verdict:
+    """Search every family of the budget until one yields an exact counterexample.
+
+    ``state`` is a JSON file that lets the same call continue where it was stopped; ``progress(label, done,
+    total)`` is called before every family. REFUTED carries the instance and both sides as fractions in
+    ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
+    """
+    unknown = [a.key for a in claim.assumptions_in(reading) if not has_exact_check(a)]
+    if unknown:
+        detail = f"no exact check of these assumptions, so nothing could be called refuted: {', '.join(unknown)}"
+        return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)
+    if claim.kind is Kind.RATE:
+        return _fixed_points(claim, reading)
+    todo = families(claim, reading, budget)
+    outcomes = _load(state, claim, reading, budget, seed)
+    violates, target = judge(claim, reading), Target(claim, reading)
+    for k, family in enumerate(todo):
+        if progress is not None:
+            progress(f"{claim.key} [{reading.name}]", k, len(todo))
+        if k >= len(outcomes):
+            outcomes.append(search(target, family, budget, np.random.default_rng([seed, k])))
+            _save(state, claim, reading, budget, seed, outcomes)
+        instance = _exact(claim, reading, outcomes[k], violates)
+        if instance is not None:
+            smallest = shrink(instance, schedule(claim, family), violates, budget.shrink_seconds)
+            return _refuted(claim, reading, smallest, budget, outcomes[: k + 1])
+    return _survived(claim, reading, budget, outcomes)
+
+
+def _exact(claim: Claim, reading: Reading, outcome: Outcome, violates: Judge) -> Instance | None:
+    """The family's best point as an exact counterexample, or None."""
+    if outcome.margin > WORTH_TRYING:
+        return None
+    return rationalise(_batch(claim, outcome), claim, violates)
+
+
+def _batch(claim: Claim, outcome: Outcome) -> Batch:
+    return decode(outcome.family, np.array([outcome.point]), claim)
+
+
+def _refuted(claim: Claim, reading: Reading, instance: Instance, budget: Budget, outcomes: list[Outcome]) -> Verdict:
+    verdict = examine(instance, claim, reading)
+    spent = sum(o.evaluations for o in outcomes)
+    data = {**verdict.data, "budget": budget.name, "evaluations": spent}
+    return Verdict(
+        claim.key,
+        reading.name,
+        Evidence.EXACT,
+        verdict.status,
+        margin=verdict.margin,
+        tightness=verdict.tightness,
+        worst_t=verdict.worst_t,
+        detail=verdict.detail,
+        data=data,
+    )
+
+
+def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
+    """Not refuted: the closest approach lhs/rhs and what was spent."""
+    spent = sum(o.evaluations for o in outcomes)
+    best = min(outcomes, key=lambda o: o.margin)
+    applicable = best.margin < OUTSIDE
+    ratio = float(margins(Target(claim, reading), _batch(claim, best)).ratio[0]) if applicable else None
+    found = (
+        f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} ({best.family.label})"
+        if ratio is not None
+        else "no instance met its assumptions"
+    )
+    return Verdict(
+        claim.key,
+        reading.name,
+        Evidence.EXACT,
+        Status.UNDECIDED,
+        margin=best.margin if applicable else None,
+        tightness=1 / ratio if ratio else None,
+        detail=f"not refuted: {found}; {spent} evaluations over {len(outcomes)} families, which proves nothing",
+        data={"closest": ratio, "family": best.family.label, "budget": budget.name, "evaluations": spent},
+    )
+
+
+def _fixed_points(claim: Claim, reading: Reading) -> Verdict:
+    """A rate is refuted by an instance that never moves: two clients on a small grid of starts and weights."""
+    tried = 0
+    for q, x in itertools.product((2, 3, 4, 5), range(-4, 5)):
+        p = Fraction(1, q)
+        base = Instance(
+            curvatures=((Fraction(1),), (Fraction(1),)),
+            minima=((Fraction(1),), (Fraction(-1),)),
+            p=(1 - p, p),
+            w0=(Fraction(x, 4),),
+            eta=(Fraction(1, 4),),
+        )
+        tried += 1
+        verdict = examine(base, claim, reading)
+        if verdict.status is Status.REFUTED:
+            return Verdict(**{**vars(verdict), "data": {**verdict.data, "evaluations": tried}})
+    detail = f"no fixed point away from w* among {tried} instances"
+    return Verdict(
+        claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data={"evaluations": tried}
+    )
+
+
+def _identity(claim: Claim, reading: Reading, budget: Budget, seed: int) -> dict[str, Any]:
+    return {"claim": claim.key, "reading": reading.name, "budget": budget.name, "seed": seed}
+
+
+def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, seed: int) -> list[Outcome]:
+    """Families already searched according to the state file; InputError if it belongs to another search."""
+    if state is None or not state.exists():
+        return []
+    data = files.read_json(state)
+    wanted = _identity(claim, reading, budget, seed)
+    if data.get("search") != wanted:
+        raise reject(f"the state file {state} belongs to another search", data.get("search"), "use another file")
+    return [
+        Outcome(Family(**o["family"]), o["evaluations"], o["margin"], tuple(o["point"])) for o in data["outcomes"]
+    ]
+
+
+def _save(
+    state: Path | None, claim: Claim, reading: Reading, budget: Budget, seed: int, outcomes: list[Outcome]
+) -> None:
+    """Write the state; a stop never leaves half a file."""
+    if state is None:
+        return
+    data = {"search": _identity(claim, reading, budget, seed), "outcomes": [asdict(o) for o in outcomes]}
+    files.write_json(state, data)

@@ -1,0 +1,310 @@
+"""Theory against measurement, in pictures (the only importer of matplotlib).
+
+Every ``*_figure`` takes the JSON object and the arrays of a saved study and returns a Figure; nothing
+touches pyplot, so no global state changes. Lines differ in dash and marker as well as in colour.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fedbounds.files import write
+from fedbounds.show import palette, series
+from fedbounds.show.ledger import EQUAL
+from fedbounds.show.palette import BLACK, BLUE, BOUNDS, DASHES, GREEN, ORANGE, STEPS, Style
+from fedbounds.study import store
+from fedbounds.theory.symbols import NOTATION
+
+Json = Mapping[str, Any]
+Arrays = Mapping[str, Any]
+
+
+# The label of the crosses where a claim fails, last in a legend.
+VIOLATED = "violated: band above 1"
+
+
+def name(symbol: str) -> str:
+    """A symbol in the paper's notation, as mathtext."""
+    return f"${NOTATION[symbol].latex}$"
+
+
+def _figure(
+    result: Json, columns: int, panel: tuple[float, float], title: str, **share: Any
+) -> tuple[Figure, list[Axes]]:
+    """A figure with one titled panel a weighting; unused cells of the grid are blank."""
+    names = [run["weighting"] for run in result["runs"]]
+    columns = min(columns, len(names))
+    lines = -(-len(names) // columns)
+    width = max(columns * panel[0], 6.4)
+    figure = Figure(figsize=(width, lines * panel[1] + 0.8), layout="constrained", dpi=palette.DPI)
+    grid = figure.subplots(lines, columns, squeeze=False, **share).ravel()
+    for axes in grid[len(names) :]:
+        axes.axis("off")
+    for axes, label in zip(grid, names, strict=False):
+        axes.set_title(label, loc="left", fontweight="bold", parse_math=False)
+        axes.tick_params(labelbottom=True, labelleft=True)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=10)
+    return figure, list(grid[: len(names)])
+
+
+def _legend(figure: Figure, axes: list[Axes], columns: int = 3, narrow: int = 1) -> None:
+    """One legend with each label once, in a blank cell of the grid or below all panels: it can cover no data."""
+    entries: dict[str, Any] = {}
+    for panel in axes:
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            entries.setdefault(label, handle)
+    if VIOLATED in entries:
+        entries[VIOLATED] = entries.pop(VIOLATED)
+    blank = [panel for panel in figure.axes if panel not in axes]
+    if blank:
+        blank[0].legend(entries.values(), entries.keys(), loc="center", ncols=narrow, handlelength=3.4)
+    else:
+        figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, handlelength=3.4)
+
+
+def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0.0) -> None:
+    # Markers at even distances need at least one point to be seen.
+    every = (phase, 0.22) if np.isfinite(y).any() else None
+    axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
+
+
+def bounds_figure(result: Json, arrays: Arrays, bounds: palette.Lines = BOUNDS) -> Figure:
+    """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
+    gamma = 4 * result["problem"]["L"]["value"] / result["problem"]["mu"]["value"]
+    title = "Measured suboptimality against the bounds on it"
+    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
+    for j, axes in enumerate(panels):
+        axes.set_xscale("log")
+        axes.set_yscale("log", nonpositive="clip")
+        axes.set_xlabel(r"$T+\gamma$, with $\gamma=4L/\mu$")
+        axes.set_ylabel(name("gap"))
+        gap = series.measured_gap(result, arrays, j)
+        positive = np.where(gap.y > 0, gap.y, np.nan)
+        axes.plot(gap.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
+        floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
+        axes.fill_between(gap.x + gamma, np.maximum(gap.lower, floor), gap.upper, color=BLACK, alpha=0.2, lw=0)
+        for k, ((claim, reading), (label, style)) in enumerate(bounds.items()):
+            found = series.bound(arrays, j, claim, reading)
+            if found is not None:
+                _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
+                _mark_negative(axes, found, gamma, label, style["color"])
+    _make_room(panels, foot=True)
+    _legend(figure, panels)
+    return figure
+
+
+def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
+    """Where a bound is not positive a logarithmic axis cannot show it: a bar at the foot and words say so."""
+    rows = getattr(axes, "_negative_rows", 0)
+    low, high = axes.get_xaxis_transform(), 0.03 + 0.09 * rows
+    for start, end in found.negative:
+        axes.plot(
+            [start + shift, end + shift], [high, high], transform=low, color=colour, lw=3, solid_capstyle="butt"
+        )
+    if found.negative:
+        until = "" if found.negative[-1][1] == found.x[-1] else f" to {found.negative[-1][1]:g}"
+        words = f"{label} $\\leq 0$ from $T={found.negative[0][0]:g}${until}"
+        axes.text(
+            0.98, high + 0.015, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color=colour
+        )
+        axes._negative_rows = rows + 1  # type: ignore[attr-defined]
+
+
+def _make_room(panels: list[Axes], foot: bool) -> None:
+    """Stretch the shared logarithmic axis so that the words on negative sides lie clear of the curves."""
+    rows = max(getattr(axes, "_negative_rows", 0) for axes in panels)
+    if rows:
+        low, high = panels[0].get_ylim()
+        stretch = (high / low) ** (0.13 * rows)
+        panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
+
+
+def ratio_figure(result: Json, arrays: Arrays, steps: palette.Lines = STEPS) -> Figure:
+    """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
+    title = "One-step inequalities: left side / right side with the band of the left side"
+    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
+    for j, axes in enumerate(panels):
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_xlabel("$t+1$")
+        axes.set_ylabel("left side / right side")
+        axes.axhline(1, color=BLACK, lw=1)
+        for k, ((claim, reading), (label, style)) in enumerate(steps.items()):
+            found = series.side_ratio(arrays, j, claim, reading)
+            if found is None:
+                continue
+            curve, negative = found
+            y = np.where(curve.y > 0, curve.y, np.nan)
+            lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
+            axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
+            _line(axes, curve.x + 1, y, label, style | {"lw": 1.1}, 0.04 * k)
+            above = curve.lower > 1 + EQUAL
+            if above.any():
+                axes.plot(curve.x[above] + 1, y[above], "x", color=BLACK, ms=3, label=VIOLATED, zorder=4)
+            if negative.size:
+                _mark_negative_sides(axes, negative, label, style["color"])
+    _make_room(panels, foot=False)
+    _legend(figure, panels, 5)
+    return figure
+
+
+def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> None:
+    """The t at which a right side is not positive, so that its ratio means nothing: ticks at the top."""
+    rows = getattr(axes, "_negative_rows", 0)
+    height = 0.97 - 0.08 * rows
+    axes.plot(times + 1, np.full(len(times), height), "|", ms=5, color=colour, transform=axes.get_xaxis_transform())
+    words = f"{label}: right side $\\leq 0$ at {len(times)} steps"
+    axes.text(0.02, height - 0.02, words, transform=axes.transAxes, va="top", fontsize=7, color=colour)
+    axes._negative_rows = rows + 1  # type: ignore[attr-defined]
+
+
+def skew_figure(result: Json, arrays: Arrays) -> Figure:
+    """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
+    figure, panels = _figure(
+        result, 3, palette.PANEL, "Weighting skew: median and range over replicates", sharex=True
+    )
+    for j, (axes, run) in enumerate(zip(panels, result["runs"], strict=True)):
+        axes.set_xscale("log")
+        axes.set_xlabel("$t+1$")
+        axes.set_ylabel("skew")
+        drawn = (
+            ("rho", r"$\rho(t,w_t)$", BLUE, "-", 0.25),
+            ("rho_star", r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
+        )
+        for key, label, colour, dash, alpha in drawn:
+            curve = series.replicate_range(arrays[f"{j}/times"], arrays[f"{j}/{key}"])
+            if curve is None:
+                axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
+                continue
+            axes.fill_between(curve.x + 1, curve.lower, curve.upper, color=colour, alpha=alpha, lw=0)
+            axes.plot(curve.x + 1, curve.y, color=colour, ls=dash, lw=1.2, label=label)
+        levels = (
+            ("rho_tilde", name("rho_tilde"), ORANGE, DASHES[3]),
+            ("rho_bar_sync", name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
+            ("rho_bar", name("rho_bar") + ", every step", BLACK, DASHES[3]),
+        )
+        for key, label, colour, dash in levels:
+            if run[key] is not None:
+                axes.axhline(run[key], color=colour, ls=dash, lw=1.3, label=label)
+        _pad(axes)
+    _legend(figure, panels, 3)
+    return figure
+
+
+def _pad(axes: Axes, least: float = 0.1) -> None:
+    """Give a nearly constant panel an honest scale instead of magnified rounding."""
+    low, high = axes.get_ylim()
+    if high - low < least:
+        centre = (low + high) / 2
+        axes.set_ylim(centre - least / 2, centre + least / 2)
+
+
+def weights_figure(result: Json, arrays: Arrays) -> Figure:
+    """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
+    title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
+    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True)
+    tau, p = result["settings"]["tau"], arrays["p"]
+    norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
+    for j, axes in enumerate(panels):
+        axes.set_xscale("log")
+        axes.set_xlabel("round + 1")
+        axes.set_ylabel(r"$\alpha_t^i-p_i$")
+        axes.axhline(0, color=BLACK, lw=0.8)
+        rounds, weights = series.binned(arrays[f"{j}/round_times"] / tau + 1, series.mean_weights(arrays, j))
+        for i in range(len(p)):
+            colour = (
+                palette.CLIENTS[i % len(palette.CLIENTS)] if len(p) <= palette.NAMED_CLIENTS else cividis(norm(i))
+            )
+            axes.plot(rounds, weights[:, i] - p[i], label=f"$i={i + 1}$", color=colour, ls=DASHES[i % len(DASHES)])
+        _pad(axes, 0.02)
+    if len(p) <= palette.NAMED_CLIENTS:
+        _legend(figure, panels, 5, 2)
+    else:
+        bar = figure.colorbar(ScalarMappable(norm, cividis), ax=panels, label="client $i$", shrink=0.8)
+        bar.ax.set_yticks([0, len(p) - 1], ["1", str(len(p))])
+    return figure
+
+
+def participation_figure(result: Json, arrays: Arrays) -> Figure:
+    """Mean weight of each client in each round, the ten largest of a round marked."""
+    N, tau = len(arrays["p"]), result["settings"]["tau"]
+    count = min(series.MARKED, N)
+    title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
+    height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
+    figure, panels = _figure(result, 1, (8.0, height), title, sharex=True)
+    grouped = [
+        series.grouped(arrays[f"{j}/round_times"] / tau, series.mean_weights(arrays, j)) for j in range(len(panels))
+    ]
+    # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
+    norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
+    for axes, (rounds, table) in zip(panels, grouped, strict=True):
+        step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
+        extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
+        axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
+        r, i = np.nonzero(series.largest(table))
+        size = float(np.clip(150 / len(rounds), 1.2, 5.0))
+        light = norm(table[r, i]) < 0.5
+        for mask, colour in ((light, "white"), (~light, "black")):
+            axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
+        axes.set_ylabel("client $i$")
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.grid(False)
+    group = -(-len(arrays["0/round_times"]) // series.MAX_COLUMNS)
+    panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
+    place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
+    figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
+    return figure
+
+
+FIGURES: dict[str, Callable[[Json, Arrays], Figure]] = {
+    "bounds": bounds_figure,
+    "theorem-1": ratio_figure,
+    "skew": skew_figure,
+    "weights": weights_figure,
+    "participation": participation_figure,
+}
+
+
+def draw(out: str | Path) -> list[Path]:
+    """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
+    out = Path(out)
+    result, arrays = store.load(out)
+    return [path for stem, build in FIGURES.items() for path in save(partial(build, result, arrays), out, stem)]
+
+
+def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:
+    """Write the figure that ``build`` makes as ``stem``.png and ``stem``.svg in ``out``."""
+    with matplotlib.rc_context(palette.RC):
+        figure = build()
+        # One pass of layout serves both formats.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        raster = write(out / f"{stem}.png", FigureCanvasAgg(figure).print_png)
+        return [raster, write(out / f"{stem}.svg", partial(_print_svg, figure))]
+
+
+def _print_svg(figure: Figure, file: Any) -> None:
+    # Without a date the same study gives the same bytes.
+    FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})
+
+
+def svg(build: Callable[[], Figure]) -> str:
+    """The figure that ``build`` makes as the text of an SVG document."""
+    with matplotlib.rc_context(palette.RC):
+        file = io.BytesIO()
+        _print_svg(build(), file)
+    return file.getvalue().decode()

@@ -1,0 +1,84 @@
+"""Which pictures a report shows, and beside which claim."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from fedbounds.show.palette import BOUNDS, STEPS, Lines
+from fedbounds.show.report.svg import inline
+from fedbounds.theory.claim import Claim
+
+Json = Mapping[str, Any]
+Arrays = Mapping[str, Any]
+
+# Lines of claims that have no style of their own look, reading by reading, as those of these claims do.
+LIKE = {"horizon": ("corollary", BOUNDS), "step": ("theorem-1", STEPS)}
+OTHER = ("theorem-1", "sync")
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One picture: its SVG and the words below it."""
+
+    svg: Markup
+    caption: str
+
+
+def claim_picture(name: str, claim: Claim, result: Json, arrays: Arrays) -> Picture | None:
+    """Both sides of a claim over time, one panel a weighting; None where no run has them.
+
+    ``name`` begins every id in the picture, so a short one keeps the page small.
+    """
+    from fedbounds.show import plots
+
+    found = sorted({key.split("/")[2] for key in arrays if f"/claim/{claim.key}@" in key})
+    if not found or claim.scope not in LIKE:
+        return None
+    lines = styles(claim, [side.partition("@")[2] for side in found])
+    if claim.scope == "horizon":
+        caption = (
+            f"{claim.title}: what was measured (black, with its simultaneous band) and the right side of "
+            "the claim. The distance between them is how loose it is on this run."
+        )
+        return _picture(name, caption, lambda: plots.bounds_figure(result, arrays, lines))
+    caption = (
+        f"{claim.title}: left side over right side at each step, with the band of the left side. "
+        "Above 1 the claim is violated; far below 1 it is loose."
+    )
+    return _picture(name, caption, lambda: plots.ratio_figure(result, arrays, lines))
+
+
+def styles(claim: Claim, readings: list[str]) -> Lines:
+    """A label and a style for each reading of a claim."""
+    key, lines = LIKE[claim.scope]
+    order = [reading for reading in claim.readings if reading in readings]
+    chosen: Lines = {}
+    for reading in order:
+        style = lines.get((key, reading), STEPS.get((LIKE["step"][0], reading), STEPS[OTHER]))[1]
+        chosen[claim.key, reading] = (reading, style)
+    return chosen
+
+
+def run_pictures(result: Json, arrays: Arrays) -> list[Picture]:
+    """The pictures that are about the run rather than about a claim."""
+    from fedbounds.show import plots
+
+    wanted: dict[str, tuple[str, Callable[[Json, Arrays], Any]]] = {
+        "skew": ("The weighting skew along the run, between the extremes that the bounds use.", plots.skew_figure),
+        "weights": ("How far each client's weight was from its share p.", plots.weights_figure),
+        "participation": ("Who took part: the mean weight of each client in each round.", plots.participation_figure),
+    }
+    return [
+        _picture(f"run-{name[0]}", caption, lambda build=build: build(result, arrays))  # type: ignore[misc]
+        for name, (caption, build) in wanted.items()
+    ]
+
+
+def _picture(name: str, caption: str, build: Callable[[], Any]) -> Picture:
+    from fedbounds.show import plots
+
+    return Picture(inline(plots.svg(build), name, caption), caption)

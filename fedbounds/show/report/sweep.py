@@ -1,0 +1,170 @@
+"""A sweep as one page: its grid, a ledger of counts, a picture, what failed and how to repeat it."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from fedbounds import plugins
+from fedbounds.errors import InputError, reject
+from fedbounds.show.report.cells import LABELS, MARKS, ORDER, WORDS, times
+from fedbounds.show.report.figures import Picture
+from fedbounds.show.report.mathml import prose
+from fedbounds.show.report.page import render
+from fedbounds.show.report.run import setting
+from fedbounds.show.report.svg import inline
+from fedbounds.show.report.sweep_study import axes_of, place, study_file
+from fedbounds.study.sweep.lines import Series, axis, series
+from fedbounds.study.sweep.table import reading, verdicts
+
+Json = Mapping[str, Any]
+
+# Failed cells listed one by one; a longer list says little, and the table holds every one.
+LISTED = 200
+# Settings that a picture sums up or draws as lines instead of having them as its axis.
+SUMMED = ("seed", "weightings")
+COROLLARY = {"claim": "corollary", "reading": "repaired", "evidence": "empirical"}
+TIGHTEST = """
+SELECT claim, reading, evidence, tightness, weighting, cell FROM (
+    SELECT *, row_number() OVER (PARTITION BY claim, reading, evidence ORDER BY tightness, cell, number) AS place
+    FROM verdicts WHERE tightness IS NOT NULL)
+WHERE place = 1"""
+
+
+@dataclass(frozen=True)
+class CountedRow:
+    """One claim in one reading by one kind of evidence: a count a status of ORDER, and where it is tightest."""
+
+    claim: str
+    reading: str
+    evidence: str
+    title: Markup
+    counts: list[int]
+    tightness: str
+    rank: int
+    where: str
+
+    @property
+    def statuses(self) -> str:
+        """The statuses that occur, for the filter."""
+        return " ".join(str(status) for status, count in zip(ORDER, self.counts, strict=True) if count)
+
+
+def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
+    """The report of the sweep in ``folder`` as HTML, self-contained; ``out`` is named in the command.
+
+    Errors: InputError for a folder without a sweep or a table without cells.
+    """
+    with reading(folder) as connection:
+        found = connection.execute("SELECT key, settings, message FROM cells ORDER BY key").fetchall()
+        smallest = connection.execute(TIGHTEST).fetchall()
+        version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+    if not found:
+        raise reject("a report needs a finished cell", f"the sweep {folder} without any", "run the sweep first")
+    settings = {key: json.loads(text) for key, text, _ in found}
+    axes = axes_of(list(settings.values()))
+    ordered = sorted(found, key=lambda row: [place(settings[row[0]][name]) for name in axes])
+    failed = [(described(settings[key], axes), message) for key, _, message in ordered if message is not None]
+    study = study_file(list(settings.values()))
+    words = [["sweep", "study.toml", "--out", str(folder)], ["report", str(folder), "--out", str(out)]]
+    return render(
+        "sweep.html.jinja",
+        title=f"sweep of {len(found)} cells",
+        total=len(found),
+        axes=[(label, [setting_word(label, value) for value in values]) for label, values in axes.items()],
+        rows=counted_rows(folder, smallest, settings, axes),
+        kinds={str(kind): label for kind, label in LABELS.items()},
+        order=[(str(status), WORDS[status], MARKS[status]) for status in ORDER],
+        picture=sweep_picture(folder, axes),
+        failed=failed[:LISTED],
+        failures=len(failed),
+        study=study,
+        command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
+        version=version[0] if version else "",
+    )
+
+
+def counted_rows(
+    folder: Path, smallest: Sequence[tuple[Any, ...]], settings: Mapping[str, Json], axes: Mapping[str, Any]
+) -> list[CountedRow]:
+    """The ledger, claims in the order of the registry; ``smallest``: what TIGHTEST finds."""
+    counts = verdicts(folder)
+    known = plugins.claims()
+    order = {name: j for j, name in enumerate(known)}
+    kinds = [str(kind) for kind in LABELS]
+    least = {row[:3]: row[3:] for row in smallest}
+    ranks = {key: j for j, key in enumerate(sorted(least, key=lambda key: least[key][0]))}
+    rows = []
+    names = {key[:3] for key in counts}
+    for key in sorted(names, key=lambda k: (order.get(k[0], len(order)), k[0], k[1], kinds.index(k[2]))):
+        tightness, weighting, cell = least.get(key, (None, "", ""))
+        where = placed(weighting, settings[cell], axes) if cell else ""
+        title = prose(known[key[0]].title) if key[0] in known else Markup("")
+        own = [counts.get((*key, str(status)), 0) for status in ORDER]
+        rank = ranks.get(key, len(ranks))
+        rows.append(CountedRow(key[0], key[1], key[2], title, own, times(tightness), rank, where))
+    return rows
+
+
+def described(cell: Json, axes: Mapping[str, Any]) -> str:
+    """A cell by the settings that vary."""
+    return "; ".join(f"{name.replace('_', ' ')} {setting_word(name, cell[name])}" for name in axes)
+
+
+def placed(weighting: str, cell: Json, axes: Mapping[str, Any]) -> str:
+    """A weighting in a cell, which a cell of that weighting alone need not name twice."""
+    shown = [name for name in axes if name != "weightings" or cell[name] != [weighting]]
+    return "; ".join(filter(None, [weighting, described(cell, dict.fromkeys(shown))]))
+
+
+def setting_word(name: str, value: Any) -> str:
+    """A value of a setting in words."""
+    if isinstance(value, float):
+        return f"{value:.12g}"
+    return "full" if name == "batch" and value is None else setting(value)
+
+
+def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | None:
+    """Tightness of the corollary, and the floor, against the first numeric axis; None where nothing can be drawn."""
+    from fedbounds.show import plots
+    from fedbounds.show.sweep_plot import panels_figure
+
+    name = next((name for name, values in axes.items() if name not in SUMMED and _numeric(values)), None)
+    if name is None:
+        return None
+    panels = {"tightness": _lines(folder, name, "tightness", COROLLARY), "floor": _lines(folder, name, "floor", {})}
+    drawn = {quantity: lines for quantity, lines in panels.items() if lines}
+    if not drawn:
+        return None
+    said = {
+        "tightness": "bound over measured of the repaired corollary (below 1: violated)",
+        "floor": "the mean gap at the end with the interval of its floor",
+    }
+    caption = (
+        f"Against {name.replace('_', ' ')}, a line a weighting: {'; '.join(said[quantity] for quantity in drawn)}. "
+        "A point is the median over the other axes and the seeds; a bar of tightness is its range."
+    )
+    return Picture(inline(plots.svg(partial(panels_figure, drawn, name)), "sweep", caption), caption)
+
+
+def _lines(folder: Path, x: str, y: str, where: Mapping[str, str]) -> list[Series]:
+    try:
+        return series(folder, x, y, "weighting", where)
+    except InputError:
+        # Nothing matches: a sweep without the corollary, or one whose cells all failed.
+        return []
+
+
+def _numeric(values: Sequence[Any]) -> bool:
+    """Whether a setting lies on a numeric axis: numbers, or texts such as quadratics:0.5."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2 or any(isinstance(value, bool | list) for value in known):
+        return False
+    return not axis(known)[1]

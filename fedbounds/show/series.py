@@ -1,0 +1,143 @@
+"""Numbers behind the pictures: bands, ranges and bounds of a saved study, with nothing drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from fedbounds.evidence.empirical.bands import band
+from fedbounds.model.problem import Array
+
+Json = Mapping[str, Any]
+Arrays = Mapping[str, Array]
+
+# Points of a curve that a picture can resolve; more only make the file larger.
+MAX_POINTS = 250
+# Bins of a logarithmic axis, and columns of a map, that a panel can resolve.
+MAX_BINS, MAX_COLUMNS = 60, 100
+# Mean weights that differ by rounding only are ties.
+TIE = 1e-9
+# The paper's figure marks the ten clients of largest weight.
+MARKED = 10
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line with a band, all (m,): ``x``, ``y``, ``lower``, ``upper``."""
+
+    x: Array
+    y: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A right-hand side over T: the positive part to draw, and the intervals of T on which it is not positive."""
+
+    x: Array
+    y: Array
+    negative: tuple[tuple[float, float], ...]
+
+
+def thin(count: int, limit: int = MAX_POINTS) -> np.ndarray:
+    """At most ``limit`` indices of 0 ... count - 1, denser at the start (as a logarithmic axis shows them)."""
+    if count <= limit:
+        return np.arange(count)
+    half = limit // 2
+    spaced = (np.linspace(0, count - 1, half), np.geomspace(1, count, half) - 1)
+    return np.unique(np.concatenate(spaced).round().astype(int))
+
+
+def measured_gap(result: Json, arrays: Arrays, j: int) -> Curve:
+    """E[F(w_T)] - F* at synchronisation times, with the simultaneous band at the study's error rate."""
+    times, gap = arrays[f"{j}/times"], arrays[f"{j}/gap"]
+    tau = result["settings"]["tau"]
+    at = np.flatnonzero(times % tau == 0)
+    at = at if len(at) > 1 else np.arange(len(times))
+    at = at[thin(len(at))]
+    interval = band(gap[:, at], result["settings"]["error_rate"])
+    constant = np.ptp(gap[:, at], axis=0) == 0
+    lower = np.where(constant, interval.mean, interval.lower)
+    upper = np.where(constant, interval.mean, interval.upper)
+    return Curve(times[at].astype(float), interval.mean, lower, upper)
+
+
+def bound(arrays: Arrays, j: int, claim: str, reading: str) -> Bound | None:
+    """The right side of a claim over horizons; None where it did not apply."""
+    key = f"{j}/claim/{claim}@{reading}/"
+    if f"{key}rhs" not in arrays:
+        return None
+    x, y = arrays[f"{key}t"].astype(float), arrays[f"{key}rhs"]
+    intervals = runs_of(~(y > 0))
+    keep = thin(len(x))
+    edges = [k for a, b in intervals for k in (a - 1, a, b, b + 1) if 0 <= k < len(x)]
+    keep = np.unique([*keep, *edges]).astype(int)
+    return Bound(x[keep], np.where(y > 0, y, np.nan)[keep], tuple((x[a], x[b]) for a, b in intervals))
+
+
+def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
+    """First and last index of each run of True."""
+    padded = np.concatenate(([False], mask, [False])).astype(int)
+    change = np.diff(padded)
+    return list(zip(np.flatnonzero(change == 1), np.flatnonzero(change == -1) - 1, strict=True))
+
+
+def side_ratio(arrays: Arrays, j: int, claim: str, reading: str) -> tuple[Curve, Array] | None:
+    """Left over right side of a one-step claim with the left side's band, and the t at which the right side is <= 0.
+
+    The ratio is nan at those t, and where the band is unbounded its limits are nan.
+    """
+    key = f"{j}/claim/{claim}@{reading}/"
+    if f"{key}rhs" not in arrays:
+        return None
+    t, rhs = arrays[f"{key}t"].astype(float), arrays[f"{key}rhs"]
+    divisor = np.where(rhs > 0, rhs, np.nan)
+    sides = [
+        np.where(np.isfinite(arrays[key + name]), arrays[key + name], np.nan) for name in ("lhs", "lower", "upper")
+    ]
+    keep = thin(len(t))
+    lhs, lower, upper = (side[keep] / divisor[keep] for side in sides)
+    return Curve(t[keep], lhs, lower, upper), t[~(rhs > 0)]
+
+
+def replicate_range(times: Array, values: Array) -> Curve | None:
+    """Median over replicates of ``values`` (R, K), with the range from the smallest to the largest."""
+    finite = np.isfinite(values).all(axis=0)
+    if not finite.any():
+        return None
+    keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
+    part = values[:, keep]
+    return Curve(times[keep].astype(float), np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
+
+
+def mean_weights(arrays: Arrays, j: int) -> Array:
+    """Mean over replicates of alpha_t^i, (rounds', N)."""
+    return arrays[f"{j}/alpha"].mean(axis=0)
+
+
+def largest(weights: Array, count: int = MARKED) -> np.ndarray:
+    """Mask (rounds', N) of the ``count`` largest positive weights of each round; none that ties with the next one."""
+    ordered = -np.sort(-weights, axis=1)
+    beyond = ordered[:, count : count + 1] if weights.shape[1] > count else np.zeros((len(weights), 1))
+    return weights > beyond * (1 + TIE)
+
+
+def binned(x: Array, values: Array) -> tuple[Array, Array]:
+    """Means of ``x`` (m,) and ``values`` (m, N) over bins of equal width in log x; early points stay single."""
+    edges = np.geomspace(x[0], x[-1], MAX_BINS + 1)[1:-1] if len(x) > 1 else np.empty(0)
+    return _means(x, values, np.searchsorted(edges, x, side="right"))
+
+
+def grouped(x: Array, values: Array) -> tuple[Array, Array]:
+    """Means of ``x`` and ``values`` over groups of consecutive points, at most `MAX_COLUMNS` groups."""
+    return _means(x, values, np.arange(len(x)) // -(-len(x) // MAX_COLUMNS))
+
+
+def _means(x: Array, values: Array, labels: np.ndarray) -> tuple[Array, Array]:
+    starts = np.flatnonzero(np.diff(labels, prepend=-1))
+    counts = np.diff(np.append(starts, len(x)))
+    return np.add.reduceat(x, starts) / counts, np.add.reduceat(values, starts, axis=0) / counts[:, None]

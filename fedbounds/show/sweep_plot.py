@@ -1,0 +1,108 @@
+"""Pictures of a sweep: tightness, the floor or any measured quantity against any axis of the grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.errors import reject
+from fedbounds.show import palette, plots
+from fedbounds.show.palette import CLIENTS, DASHES
+from fedbounds.study.sweep.lines import Series, series, varying
+from fedbounds.theory.symbols import NOTATION
+
+MARKERS = "osD^v<>P"
+# Beyond this ratio of largest to smallest, all positive, an axis is logarithmic.
+WIDE = 30.0
+MEANING = {
+    "tightness": "bound / measured (smallest over t)",
+    "floor": "mean gap at the end; bars: interval of the floor",
+    "gap_last": "mean gap at the end",
+    "condition": "condition number of the generated quadratics",
+}
+
+
+def sweep_figure(lines: Sequence[Series], x: str, y: str, title: str = "") -> plots.Figure:
+    """One picture of ``lines``: medians joined, bars from the smallest to the largest value where both are known."""
+    return panels_figure({y: lines}, x, title)
+
+
+def panels_figure(drawn: Mapping[str, Sequence[Series]], x: str, title: str = "") -> plots.Figure:
+    """One panel a measured quantity, side by side, each with its lines against ``x``."""
+    figure = plots.Figure(figsize=(max(6.4, 4.6 * len(drawn)), 4.2), layout="constrained", dpi=palette.DPI)
+    panels = figure.subplots(1, len(drawn), squeeze=False)[0]
+    for axes, (y, lines) in zip(panels, drawn.items(), strict=True):
+        _panel(axes, lines, x, y)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=9, parse_math=False)
+    entries = {
+        label: handle for axes in panels for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=3, handlelength=3.4)
+    return figure
+
+
+def _panel(axes: plots.Axes, lines: Sequence[Series], x: str, y: str) -> None:
+    for j, line in enumerate(lines):
+        style: dict[str, Any] = {
+            "color": CLIENTS[j % len(CLIENTS)],
+            # Between two names there is nothing to draw.
+            "ls": "none" if line.labels else DASHES[j // len(CLIENTS) % len(DASHES)],
+            "marker": MARKERS[j % len(MARKERS)],
+        }
+        # A floor may have any interval around the gap that was measured.
+        bars = np.abs([np.minimum(line.lower - line.y, 0), np.maximum(line.upper - line.y, 0)])
+        axes.errorbar(line.x, line.y, yerr=bars, label=line.group, capsize=2, elinewidth=0.8, **style)
+    xs, ys = (np.concatenate([getattr(line, name) for line in lines]) for name in ("x", "y"))
+    if lines[0].labels:
+        axes.set_xticks(range(len(lines[0].labels)), lines[0].labels, rotation=30, ha="right", parse_math=False)
+    elif _wide(xs):
+        axes.set_xscale("log")
+    if _wide(ys):
+        axes.set_yscale("log", nonpositive="clip")
+    axes.set_xlabel(label(x) + (f" {lines[0].prefix}:" if lines[0].prefix else ""))
+    axes.set_ylabel(label(y))
+
+
+def _wide(values: np.ndarray) -> bool:
+    return bool(values.min() > 0 and values.max() / values.min() > WIDE)
+
+
+def label(column: str) -> str:
+    """What an axis is called: the paper's symbol where it has one."""
+    known = NOTATION.get(column)
+    if known is not None:
+        return f"${known.latex}$"
+    return MEANING.get(column, column.replace("_", " "))
+
+
+def draw(
+    folder: str | Path,
+    x: str | None = None,
+    y: str | None = None,
+    group: str = "weighting",
+    where: Mapping[str, str] | None = None,
+) -> list[Path]:
+    """Draw ``y`` against ``x`` from the sweep in ``folder``, as PNG and SVG in it; returns their paths.
+
+    Without ``x``: against every setting that varies (the seed and the list of weightings aside, which are
+    summed up and drawn as lines). Without ``y``: tightness and floor. Tightness is that of the repaired
+    corollary, measured, unless ``where`` names a claim.
+    """
+    axes = [x] if x else [name for name in varying(folder) if name not in ("seed", "weightings")]
+    if not axes:
+        raise reject("a picture of a sweep needs a setting that varies", "none", "name a column with --x")
+    paths = []
+    for name in axes:
+        for quantity in [y] if y else ["tightness", "floor"]:
+            chosen = dict(where or {})
+            if quantity == "tightness" and "claim" not in chosen:
+                chosen = {"claim": "corollary", "reading": "repaired", "evidence": "empirical"} | chosen
+            lines = series(folder, name, quantity, group, chosen)
+            said = ", ".join(f"{key} {value}" for key, value in chosen.items())
+            stem = f"{quantity}-against-{name}".replace("_", "-")
+            paths += plots.save(partial(sweep_figure, lines, name, quantity, said), Path(folder), stem)
+    return paths

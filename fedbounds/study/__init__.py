@@ -1,0 +1,1 @@
+"""Problem x weightings x claims."""

@@ -1,0 +1,295 @@
+"""A sweep's TOML file: fixed settings, a list for every axis of the grid, cells left out; errors name the line.
+
+    [base]                      # settings of every cell
+    rounds = 200
+    [grid]                      # every combination is a cell
+    data = ["quadratics:0", "quadratics:1"]
+    weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
+    [[exclude]]                 # cells that match every line of the block are left out
+    data = "quadratics:0"
+    weightings = "fedsoftmax:1"
+
+A setting that is itself a list (weightings, claims, readings, p, plugins) takes one list a cell; a text alone
+is a list of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import re
+import tomllib
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from fedbounds.errors import InputError, reject
+from fedbounds.plugins import load_file, nearest
+from fedbounds.study.settings import Settings
+
+SECTIONS = ("base", "grid", "exclude")
+# More cells than this is a slip of the pen: a table of a million rows and more, and weeks of computing.
+MAX_CELLS = 1_000_000
+_TOML_LINE = re.compile(r" \(at line (\d+), column \d+\)")
+Axes = dict[str, list[Any]]
+At = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One ``check(**settings)``; ``settings`` holds every field of `Settings`, ``key`` names them canonically."""
+
+    key: str
+    settings: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Study:
+    """The cells of a sweep, in the order of the grid, and the settings that vary."""
+
+    cells: tuple[Cell, ...]
+    axes: tuple[str, ...]
+
+
+def read(path: str | Path) -> Study:
+    """The study described by a TOML file; InputError names the file, the line and the nearest valid name."""
+    path = Path(path)
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise reject("a sweep needs a TOML file", f"{path} ({wrong})", "check the path") from None
+    return parse(text, path.name)
+
+
+def parse(text: str, name: str = "study.toml") -> Study:
+    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as wrong:
+        line = _TOML_LINE.search(str(wrong))
+        number = line[1] if line else len(text.splitlines())
+        raise InputError(f"{name}, line {number}: not valid TOML: {_TOML_LINE.sub('', str(wrong))}.") from None
+    said = _Said(text, name)
+    for section, value in table.items():
+        with said.at(section):
+            if section not in SECTIONS:
+                raise nearest("section", section, SECTIONS)
+            blocks = value if section == "exclude" else [value]
+            if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+                raise reject(f"{section} must be a table", repr(value), "see the documentation of sweeps")
+    axes = _axes(table.get("base", {}), table.get("grid", {}), said)
+    _check_names(axes, table.get("grid", {}), said)
+    cells = _cells(axes, _excludes(table.get("exclude", []), axes, said), name)
+    return Study(cells, tuple(table.get("grid", {})))
+
+
+class _Said:
+    """Puts the file and the line at fault before an input error."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self._text, self._name = text, name
+        self._path: At = ()
+
+    def at(self, *path: str | int) -> _Said:
+        """The context in which errors belong to the key at ``path``."""
+        self._path = path
+        return self
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, wrong: BaseException | None, trace: object) -> None:
+        if isinstance(wrong, InputError):
+            line = line_of(self._text, self._path)
+            raise InputError(f"{self._name}, line {line}: {wrong}") from None
+
+
+def line_of(text: str, path: At) -> int:
+    """The line (from 1) on which the key at ``path`` begins.
+
+    It follows the longest beginning of the text that is valid TOML and lacks the key, whatever the notation.
+    """
+    lines, before = text.splitlines(keepends=True), 0
+    for count in range(len(lines) + 1):
+        try:
+            table = tomllib.loads("".join(lines[:count]))
+        except tomllib.TOMLDecodeError:
+            continue
+        if _has(table, path):
+            break
+        before = count
+    return before + 1
+
+
+def _has(table: Any, path: At) -> bool:
+    for step in path:
+        try:
+            table = table[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
+def _axes(base: Mapping[str, Any], grid: Mapping[str, Any], said: _Said) -> Axes:
+    """Field -> its values, one for a fixed setting."""
+    axes: Axes = {}
+    for name, value in base.items():
+        with said.at("base", name):
+            axes[name] = [convert(name, value)]
+    for name, values in grid.items():
+        with said.at("grid", name):
+            if name in base:
+                raise reject(f"{name} must be fixed or vary", "both", "keep it in [base] or in [grid]")
+            if not isinstance(values, list) or not values:
+                raise reject(f"{name} in [grid] needs a list of values", repr(values), "write [VALUE, ...]")
+            axes[name] = [convert(name, value) for value in values]
+            if len({json.dumps(value) for value in axes[name]}) < len(axes[name]):
+                raise reject(f"{name} must list each value once", repr(values), "remove the repetition")
+    return axes
+
+
+@cache
+def _types() -> dict[str, Any]:
+    """Field of `Settings` -> its type without None."""
+    hints = typing.get_type_hints(Settings)
+    return {
+        name: next(kind for kind in typing.get_args(hint) if kind is not type(None))
+        if type(None) in typing.get_args(hint)
+        else hint
+        for name, hint in hints.items()
+    }
+
+
+def convert(name: str, value: Any) -> Any:
+    """``value`` as the field ``name`` of `Settings` holds it, or an InputError."""
+    if name not in _types():
+        raise nearest("setting", name, _types())
+    if name == "batch" and value == "full":
+        return None
+    kind = _types()[name]
+    if typing.get_origin(kind) is tuple:
+        kind = typing.get_args(kind)[0]
+        parts = [value] if kind is str and isinstance(value, str) else value
+        if not isinstance(parts, list) or not parts:
+            raise reject(f"{name} takes a list of {_WORDS[kind]}s", repr(value), "write [VALUE, ...]")
+        converted: Any = tuple(_scalar(name, part, kind) for part in parts)
+        if kind is str and len(set(converted)) < len(converted):
+            raise reject(f"{name} must list each value once", repr(value), "remove the repetition")
+    else:
+        converted = _scalar(name, value, kind)
+    # The rules that a record of settings checks by itself.
+    Settings(**{name: converted})
+    return converted
+
+
+_WORDS = {int: "whole number", float: "number", str: "text", bool: "true or false"}
+
+
+def _scalar(name: str, value: Any, kind: type) -> Any:
+    whole = isinstance(value, int) and not isinstance(value, bool)
+    if kind is float and (whole or (isinstance(value, float) and math.isfinite(value))):
+        return float(value)
+    if (kind is int and whole) or (kind in (str, bool) and isinstance(value, kind)):
+        return value
+    word = _WORDS[kind] + (', or "full"' if name == "batch" else "")
+    article = "" if kind in (str, bool) else "a finite " if kind is float else "a "
+    raise reject(f"{name} must be {article}{word}", repr(value), "change it")
+
+
+def _check_names(axes: Axes, grid: Mapping[str, Any], said: _Said) -> None:
+    """Refuse names that no cell could use, before any work."""
+    extra: list[ModuleType] = []
+    checks = _name_checks(extra)
+    for path in itertools.chain.from_iterable(axes.get("plugins", ())):
+        with said.at("grid" if "plugins" in grid else "base", "plugins"):
+            extra.append(load_file(path))
+    for name in checks.keys() & axes.keys():
+        for value in axes[name]:
+            for part in value if isinstance(value, tuple) else (value,):
+                with said.at("grid" if name in grid else "base", name):
+                    checks[name](part)
+
+
+def _name_checks(extra: Sequence[ModuleType]) -> dict[str, Callable[[str], object]]:
+    """Field -> what raises InputError at a name that the field cannot take."""
+    from fedbounds import plugins
+    from fedbounds.model.experiment import Aggregation, Engine
+    from fedbounds.problems.data import partition
+    from fedbounds.problems.registry import problem_plugin
+    from fedbounds.study.check import make_policy
+    from fedbounds.theory.reading import READINGS
+
+    def one_of(what: str, names: Sequence[str]) -> Callable[[str], None]:
+        def check(name: str) -> None:
+            if name not in names:
+                raise nearest(what, name, names)
+
+        return check
+
+    def policy(field: str) -> Callable[[str], object]:
+        return lambda name: make_policy(Settings(**{field: name}))  # type: ignore[arg-type]
+
+    return {
+        "problem": problem_plugin,
+        "weightings": lambda name: plugins.weighting_named(name, extra),
+        "claims": lambda name: plugins.claim_named(name, extra),
+        "readings": one_of("reading", tuple(READINGS)),
+        "partition": partition.parse,
+        "aggregation": one_of("aggregation", typing.get_args(Aggregation)),
+        "engine": one_of("engine", typing.get_args(Engine)),
+        "classes": one_of("classes", ("all", "binary")),
+        **{field: policy(field) for field in ("constants", "moments", "across")},
+    }
+
+
+def _excludes(blocks: Sequence[Mapping[str, Any]], axes: Axes, said: _Said) -> list[Axes]:
+    """Every block of [[exclude]] as field -> values, each of which some cell takes."""
+    excludes: list[Axes] = []
+    for j, block in enumerate(blocks):
+        found: Axes = {}
+        for name, value in block.items():
+            with said.at("exclude", j, name):
+                if name not in axes:
+                    raise nearest("excluded setting", name, axes)
+                found[name] = [convert(name, part) for part in (value if isinstance(value, list) else [value])]
+                for part in found[name]:
+                    if part not in axes[name]:
+                        raise reject(f"an excluded {name} must occur in the grid", repr(part), "correct it")
+        with said.at("exclude", j):
+            if not found:
+                raise reject("a block of [[exclude]] needs a setting", "none", "remove the block")
+        excludes.append(found)
+    return excludes
+
+
+def _cells(axes: Axes, excludes: Sequence[Axes], name: str) -> tuple[Cell, ...]:
+    count = math.prod(len(values) for values in axes.values())
+    if count > MAX_CELLS:
+        raise reject(f"{name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
+    kept = [chosen for chosen in _product(axes) if not any(_matches(chosen, block) for block in excludes)]
+    if not kept:
+        raise reject(f"{name}: a sweep needs a cell", "none", "exclude less")
+    return tuple(make_cell(chosen) for chosen in kept)
+
+
+def _product(axes: Axes) -> Iterator[dict[str, Any]]:
+    for values in itertools.product(*axes.values()):
+        yield dict(zip(axes, values, strict=True))
+
+
+def _matches(chosen: Mapping[str, Any], block: Axes) -> bool:
+    return all(chosen[name] in values for name, values in block.items())
+
+
+def make_cell(chosen: Mapping[str, Any]) -> Cell:
+    """The cell of these settings; its key changes with any of them and with the text of a plug-in file."""
+    settings = Settings(**chosen).to_json()
+    plugins = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings["plugins"]]
+    text = json.dumps([settings, plugins], sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return Cell(hashlib.sha256(text.encode()).hexdigest()[:32], json.loads(json.dumps(settings)))

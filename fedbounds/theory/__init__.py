@@ -1,0 +1,1 @@
+"""What is said: symbols, claims, assumptions, readings and verdicts."""

@@ -1,0 +1,33 @@
+"""How the paper is read where it is ambiguous."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class Reading:
+    """One way to read the paper where it is ambiguous (THEORY: the readings).
+
+    ``skew``: rho_bar over every step or only at synchronisation times. ``virtual``: the iterate inside
+    a round is weighted by alpha (what the proof needs) or by p (as the paper writes). ``repaired``: the
+    claim's repair (extra conditions, capped skews) is applied.
+    """
+
+    name: str
+    skew: Literal["all-steps", "sync"]
+    virtual: Literal["alpha", "p"]
+    repaired: bool
+    summary: str
+
+
+READINGS = {
+    r.name: r
+    for r in (
+        Reading("literal", "sync", "p", False, "as the paper writes: rho_bar at t = 0 mod tau, p-weighted iterate"),
+        Reading("sync", "sync", "alpha", False, "rho_bar at t = 0 mod tau, alpha-weighted iterate"),
+        Reading("all-steps", "all-steps", "alpha", False, "rho_bar over every step, alpha-weighted iterate"),
+        Reading("repaired", "all-steps", "alpha", True, "all-steps, with the conditions the proof needs"),
+    )
+}

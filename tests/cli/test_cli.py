@@ -1,0 +1,417 @@
+import dataclasses
+import json
+import math
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from made_study import save, study
+
+from fedbounds import plugins
+from fedbounds.cli import app as cli
+from fedbounds.cli import options as cli_options
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.constants import evaluate
+from fedbounds.study import bound
+from fedbounds.study.settings import Settings
+from fedbounds.theory.claim import statement
+from fedbounds.theory.reading import READINGS
+
+TINY = ("--clients", "2", "--dimension", "2", "--rounds", "4", "--tau", "2", "--replicates", "8")
+ONE = ("--weighting", "fedavg")
+QUICK = ("check", "--problem", "quadratic", *TINY, "--weighting", "fedavg", "--weighting", "fedmax")
+CONSTANTS = {
+    "L": 10.0,
+    "mu": 1.0,
+    "Gamma": 0.5,
+    "rho_bar": 1.2,
+    "rho_tilde": 1.5,
+    "tau": 5,
+    "G_sq": 4.0,
+    "sigma_sq": 1.0,
+    "rounds": 200,
+}
+BOUND = (
+    *("bound", "--L", "10", "--mu", "1", "--Gamma", "0.5", "--rho-bar", "1.2", "--rho-tilde", "1.5"),
+    *("--tau", "5", "--G-sq", "4", "--sigma-sq", "1", "--rounds", "200"),
+)
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def sentence(result):
+    """The one line an expected failure prints, after checking that it is one and has exit code 2."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def test_help_lists_every_command():
+    result = call("--help")
+    assert result.exit_code == 0
+    for name in ("check", "claims", "plot", "bound"):
+        assert f"  {name} " in result.stdout
+
+
+def test_check_help_has_sections_and_defaults():
+    text = " ".join(call("check", "--help").stdout.split())
+    for section in ("Problem:", "Protocol:", "Weightings and claims:", "Readings and constants:", "Output:"):
+        assert section in text
+    assert "[default: 200]" in text
+
+
+def test_every_setting_has_exactly_one_flag():
+    flagged = [flag.field for flag in cli_options.FLAGS]
+    assert sorted(flagged) == sorted(field.name for field in dataclasses.fields(Settings))
+    spelled = {option for param in main.commands["check"].params for option in param.opts}
+    wanted = (
+        "problem data partition clients weighting claim reading tau rounds replicates batch without-replacement "
+        "participation step regularisation classes seed stride error-rate constants moments across radius sigma-sq "
+        "G-sq aggregation engine limit plugin p format out fail-on quiet"
+    )
+    assert {f"--{name}" for name in wanted.split()} <= spelled
+
+
+def test_no_flags_means_the_default_study():
+    with main.commands["check"].make_context("check", []) as context:
+        values = {k: v for k, v in context.params.items() if k not in ("form", "out", "fail_on", "quiet")}
+        assert cli_options.given(values) == {}
+
+
+def test_flags_reach_the_settings():
+    arguments = [
+        "--batch",
+        "full",
+        "--without-replacement",
+        "--p",
+        "0.25,0.75",
+        "--no-standardise",
+        "--reading",
+        "sync",
+    ]
+    with main.commands["check"].make_context("check", arguments) as context:
+        chosen = cli_options.given(
+            {k: context.params[k] for k in ("batch", "replacement", "p", "standardise", "readings")}
+        )
+    assert chosen == {
+        "batch": None,
+        "replacement": False,
+        "p": (0.25, 0.75),
+        "standardise": False,
+        "readings": ("sync",),
+    }
+    assert Settings(**chosen).batch is None
+
+
+def test_json_is_pure_and_complete():
+    result = call(*QUICK, "--claim", "theorem-1", "--claim", "lemma-1", "--format", "json")
+    assert result.exit_code == 0, result.output
+    value = json.loads(result.stdout)
+    assert {"problem", "runs", "settings", "versions"} <= set(value)
+    assert [run["weighting"] for run in value["runs"]] == ["fedavg", "fedmax"]
+    assert {v["claim"] for v in value["runs"][0]["verdicts"]} == {"theorem-1", "lemma-1"}
+    assert value["settings"]["rounds"] == 4
+    for name in ("L", "mu", "Gamma"):
+        assert value["problem"][name]["provenance"]
+
+
+def test_table_fits_and_says_what_was_not_saved():
+    result = call(*QUICK, "--claim", "lemma-1")
+    assert result.exit_code == 0, result.output
+    assert max(map(len, result.stdout.splitlines())) <= cli.WIDTH
+    assert "\x1b" not in result.stdout
+    assert "lemma-1" in result.stdout
+    assert "--out" in result.stderr
+    assert call(*QUICK, "--claim", "lemma-1", "--quiet").stderr == ""
+
+
+def test_out_receives_the_study_and_the_pictures_and_plot_redraws_them(tmp_path):
+    out = tmp_path / "deep" / "out"
+    result = call(*QUICK, "--claim", "theorem-1", "--format", "json", "--out", str(out))
+    assert result.exit_code == 0, result.output
+    assert json.loads((out / "result.json").read_text()) == json.loads(result.stdout)
+    assert str(out) in result.stderr
+    with np.load(out / "trajectories.npz", allow_pickle=False) as arrays:
+        assert "1/gap" in arrays
+    picture = out / "bounds.svg"
+    picture.unlink()
+    again = call("plot", str(out))
+    assert again.exit_code == 0
+    assert str(picture) in again.stdout.splitlines()
+    assert picture.exists()
+
+
+def test_fail_on_refuted_sets_the_exit_code():
+    refuted = (*QUICK, "--claim", "speed-floor")
+    assert "REFUTED" in call(*refuted).stdout
+    assert call(*refuted).exit_code == 0
+    assert call(*refuted, "--fail-on", "refuted").exit_code == 1
+    assert call(*QUICK, "--claim", "lemma-1", "--fail-on", "refuted").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--weighting", "fedmx"), "did you mean 'fedmax'"),
+        (("--claim", "theorem1"), "did you mean 'theorem-1'"),
+        (("--reading", "synk"), "did you mean 'sync'"),
+        (("--problem", "logistics"), "did you mean 'logistic'"),
+        (("--weighting", "fedmax:3"), "3"),
+        (("--weighting", "fedsoftmax:0"), "temperature"),
+        (("--weighting", "fedsoftmax:-1"), "temperature"),
+        (("--tau", "0"), "tau"),
+        (("--rounds", "0"), "rounds"),
+        (("--replicates", "0"), "replicates"),
+        (("--stride", "0"), "stride"),
+        (("--participation", "0"), "participation"),
+        (("--participation", "1.5"), "participation"),
+        (("--batch", "0"), "batch"),
+        (("--batch", "many"), "--batch"),
+        (("--p", "0.5,0.6"), "distribution"),
+        (("--p", "0.5,nan"), "distribution"),
+        (("--p", "a,b"), "--p"),
+        (("--clients", "0"), "client"),
+        (("--error-rate", "2"), "error rate"),
+        (("--constants", "given"), "sigma_sq"),
+        (("--constants", "ball"), "radius"),
+        (("--step", "slow"), "step size"),
+        (("--plugin", "nowhere.py"), "nowhere.py"),
+        (("--seed", "-1"), "seed"),
+        (("--tau", "two"), "--tau"),
+        (("--moments", "none"), "--moments"),
+        (("--nonsense",), "--nonsense"),
+    ],
+)
+def test_bad_settings_are_one_sentence_and_exit_code_2(arguments, says):
+    scheme = () if "--weighting" in arguments else ONE
+    assert says in sentence(call("check", "--problem", "quadratic", *TINY, *scheme, *arguments))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--problem", "least-squares", "--samples", "4", "--batch", "9", "--without-replacement"), "batch"),
+        (
+            ("--problem", "least-squares", "--samples", "1", "--dimension", "5", "--regularisation", "0"),
+            "regularisation",
+        ),
+        (("--problem", "least-squares", "--regularisation", "-1"), "regularisation"),
+        (("--problem", "logistic", "--data", "diabetes"), "label"),
+        (("--problem", "least-squares", "--data", "diabetes", "--partition", "shard:5"), "shards"),
+        (("--problem", "logistic", "--data", "libsvm:nowhere"), "nowhere"),
+    ],
+)
+def test_bad_data_are_one_sentence_and_exit_code_2(arguments, says):
+    line = sentence(call("check", "--clients", "2", "--rounds", "2", "--replicates", "8", *ONE, *arguments))
+    assert says in line
+
+
+def test_a_malformed_libsvm_line_is_named(tmp_path):
+    path = tmp_path / "data.txt"
+    path.write_text("1 1:0.5\n-1 1:x\n")
+    assert "line 2" in sentence(call("check", "--problem", "logistic", "--data", f"libsvm:{path}", *TINY, *ONE))
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_data_that_are_not_finite_are_named(tmp_path, value):
+    path = tmp_path / "data.txt"
+    path.write_text(f"1 1:0.5\n-1 1:{value}\n")
+    assert value in sentence(call("check", "--problem", "logistic", "--data", f"libsvm:{path}", *TINY, *ONE))
+
+
+def test_a_truncated_idx_file_is_named(tmp_path):
+    for stem in ("train", "t10k"):
+        (tmp_path / f"{stem}-images-idx3-ubyte").write_bytes(
+            bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 7])
+        )
+        (tmp_path / f"{stem}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 0, 1]))
+    line = sentence(call("check", "--problem", "logistic", "--data", f"idx:{tmp_path}", *TINY, *ONE))
+    assert "images-idx3-ubyte" in line
+
+
+def test_an_empty_client_is_named():
+    arguments = ("--data", "diabetes", "--limit", "3", "--clients", "5", "--rounds", "2", "--replicates", "8", *ONE)
+    assert "client" in sentence(call("check", "--problem", "least-squares", *arguments))
+
+
+def test_a_diverging_run_names_the_step_and_the_step_size():
+    result = call("check", "--problem", "quadratic", *TINY[:4], *ONE, "--rounds", "2000", "--step", "constant:50")
+    line = sentence(result)
+    assert "step" in line
+    assert "2/L" in line
+
+
+def test_an_unwritable_output_is_said_before_the_run(tmp_path, monkeypatch):
+    import fedbounds
+
+    monkeypatch.setattr(fedbounds, "check", lambda **_: pytest.fail("the run started"), raising=False)
+    file = tmp_path / "file"
+    file.write_text("")
+    assert "could not be written" in sentence(call("check", "--out", str(file / "out")))
+    assert "could not be written" in sentence(call("check", "--out", str(file)))
+
+
+def test_an_interrupted_run_says_so(monkeypatch):
+    import fedbounds
+
+    def interrupted(**_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(fedbounds, "check", interrupted, raising=False)
+    result = call("check")
+    assert result.exit_code == cli.INTERRUPTED
+    assert "Interrupted" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def test_unknown_command_is_met_with_the_nearest():
+    assert "did you mean 'check'" in sentence(call("chek"))
+
+
+def test_claims_lists_every_claim():
+    shown = call("claims").stdout
+    assert all(key in shown for key in plugins.claims())
+    listed = json.loads(call("claims", "--format", "json").stdout)
+    assert [item["key"] for item in listed] == list(plugins.claims())
+
+
+@pytest.mark.parametrize("key", sorted(plugins.claims()))
+def test_a_claim_is_shown_in_full(key):
+    claim = plugins.claim_named(key)
+    text = call("claims", key).stdout
+    assert statement(claim) in text
+    assert claim.source in text
+    for assumption in claim.assumptions:
+        assert assumption.statement in text
+    for name in (*claim.terms, *claim.readings):
+        assert f"{name}:" in text or claim.kind == "rate"
+    if claim.repair:
+        assert claim.repair.why in text
+    assert claim.remark in text
+
+
+def test_an_unknown_claim_is_met_with_the_nearest():
+    assert "did you mean 'theorem-1'" in sentence(call("claims", "theorem-2"))
+
+
+def test_a_plugin_adds_a_claim(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import rho_bar, rho_tilde\n"
+        "CLAIMS = (Claim('mine', 'Mine', 'me', 'constant', rho_bar, {'skew': rho_tilde}, readings=('literal',)),)\n"
+    )
+    assert "mine" in call("claims", "--plugin", str(path)).stdout
+    result = call(*QUICK, "--plugin", str(path), "--claim", "mine")
+    assert result.exit_code == 0, result.output
+    assert "mine" in result.stdout
+
+
+def test_plot_of_no_study_is_an_input_error(tmp_path):
+    assert "result.json" in sentence(call("plot", str(tmp_path)))
+    assert "saved study" in sentence(call("plot", str(tmp_path / "none")))
+
+
+def test_plot_draws_a_made_up_study(tmp_path):
+    result = call("plot", str(save(tmp_path, *study(("a",)))))
+    assert result.exit_code == 0
+    assert len(result.stdout.splitlines()) == 10
+
+
+def test_bound_agrees_with_the_corollary_by_hand():
+    found = {(v.claim, v.reading): v for v in bound.bounds(**CONSTANTS, Delta_0=2.0).values}
+    value = found["corollary", "literal"]
+    speed = 4 * 10 * (32 * 25 * 4 + 1) / (3 * 1.2) + 8 * 100 * 0.5 + 10 * 40 * 2 / 2
+    error = 8 * 10 * 0.5 / 3 * (1.5 / 1.2 - 1)
+    assert value.speed == pytest.approx(speed, rel=1e-12)
+    assert value.error == pytest.approx(error, rel=1e-12)
+    assert value.bound == pytest.approx(speed / 1040 + error, rel=1e-12)
+    assert value.gamma == 40
+
+
+@pytest.mark.parametrize(("key", "reading"), [("corollary", "repaired"), ("sharper-corollary", "repaired")])
+def test_bound_is_the_claims_own_right_side(key, reading):
+    constants = CONSTANTS | {"rho_bar": 200.0, "rho_tilde": 3.0}
+    (value,) = (v for v in bound.bounds(**constants, Delta_0=2.0).values if (v.claim, v.reading) == (key, reading))
+    terms = plugins.claim_named(key).terms_in(READINGS[reading]).values()
+    rhs = sum(float(evaluate(term, {**constants, "Delta_0": 2.0, "T": 1000.0})) for term in terms)
+    assert value.bound == pytest.approx(rhs, rel=1e-12)
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 0.37, 1.0, 50.0, 1e9])
+def test_rounds_to_epsilon_is_the_first_that_reaches_it(epsilon):
+    speed, error, gamma, tau = 123.4, 1e-4, 40.0, 5
+    r = bound.rounds_to(epsilon, speed, error, gamma, tau)
+    reached = [speed / (k * tau + gamma) + error <= epsilon for k in (r, r - 1)]
+    assert reached == [True, r == 0]
+
+
+def test_rounds_to_epsilon_is_never_below_the_error():
+    assert bound.rounds_to(0.1, 5.0, 0.1, 40.0, 5) is None
+    assert bound.rounds_to(0.1, 5.0, 0.2, 40.0, 5) is None
+    assert bound.rounds_to(0.1, 0.0, -0.2, 40.0, 5) == 0
+
+
+def test_bound_prints_a_table_and_json():
+    table = call(*BOUND, "--epsilon", "2")
+    assert table.exit_code == 0, table.output
+    assert "never: the error term alone is" in " ".join(table.stdout.split())
+    value = json.loads(call(*BOUND, "--epsilon", "2", "--format", "json").stdout)
+    assert value["T"] == 1000
+    assert {b["claim"] for b in value["bounds"]} == {"corollary", "sharper-corollary"}
+    assert value["constants"]["Delta_0"] == 4.0
+
+
+def test_bound_adds_what_more_constants_determine():
+    keys = {v.claim for v in bound.bounds(**CONSTANTS | {"rho_bar": 1, "rho_tilde": 1}).values}
+    assert "li-2020" in keys
+    found = bound.bounds(**CONSTANTS, pi_min=0.5, p_min=0.1, N=10)
+    (final,) = (v for v in found.values if v.claim == "final-bound")
+    assert final.error == pytest.approx(8 * 10 * 0.5 / 3 * (1 / 0.05 - 10))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"rho_bar": 200.0, "rho_tilde": 300.0}, "B = 1 + 3 rho_bar/8"),
+        ({"rho_tilde": 0.5}, "rho_tilde < rho_bar"),
+        ({"L": 1.0, "tau": 50}, "Lemma 2"),
+        ({"sigma_sq": 5.0}, "variance"),
+    ],
+)
+def test_bound_warns_where_a_condition_fails(changes, says):
+    assert any(says in warning for warning in bound.bounds(**CONSTANTS | changes).warnings)
+    assert bound.bounds(**CONSTANTS).warnings == ()
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"mu": 0.0},
+        {"mu": 20.0},
+        {"rho_bar": 0.0},
+        {"tau": 0},
+        {"rounds": 0},
+        {"Gamma": -1.0},
+        {"G_sq": math.nan},
+        {"sigma_sq": math.inf},
+        {"epsilon": 0.0},
+        {"Delta_0": -1.0},
+        {"pi_min": 0.5},
+        {"pi_min": 0.5, "p_min": 0.2, "N": 10},
+    ],
+)
+def test_bound_rejects_constants_no_problem_has(changes):
+    with pytest.raises(InputError):
+        bound.bounds(**CONSTANTS | changes)
+
+
+def test_commands_are_discovered_by_looking(monkeypatch):
+    extra = click.Command("extra", callback=lambda: click.echo("found"))
+    monkeypatch.setattr(cli, "_discovered", lambda: {"extra": extra})
+    assert "extra" in call("--help").stdout
+    assert call("extra").stdout == "found\n"

@@ -1,0 +1,283 @@
+"""The loop against closed forms: the algorithm, its exact expectations, extremes, recording and errors."""
+
+import numpy as np
+import pytest
+from problem_zoo import ZOO, quadratic_problem
+
+from fedbounds.engine import streams
+from fedbounds.engine.loop import ABSENT_EXCESS, run
+from fedbounds.engine.plan import make_plan
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import DivergedError, InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedmax import FedMax
+from fedbounds.weightings.fedsoftmax import FedSoftMax
+from fedbounds.weightings.fixed import Fixed
+
+# Identities of exact arithmetic over a few hundred operations.
+ROUNDING = 1e-12
+# Standard errors allowed in a Monte-Carlo mean: with some hundred means compared, missed by chance once in 10^4.
+SIGMAS = 5.0
+ENGINES = ("kernels", "reference")
+
+
+def experiment_on(kind="quadratic", **changes):
+    problem = ZOO[kind](1)
+    eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    start = np.full(problem.d, 0.5)
+    base = Experiment(problem, FedSoftMax(0.5), eta, 3, 5, 8, 2, w0=start, seed=1, engine="reference")
+    return base.with_(**changes)
+
+
+def last_to_first(p, excess, round, stream):
+    """A weighting that moves all weight to the last client in even rounds, the first in odd ones."""
+    alpha = np.zeros(excess.shape)
+    alpha[:, 0 if round % 2 else -1] = 1.0
+    return alpha
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("tau", [1, 4])
+def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
+    problem = quadratic_problem(0)
+    experiment = Experiment(
+        problem, FedAvg(), ConstantStep(0.05), tau, 6, 2, None, w0=np.array([1.0, -2.0, 3.0]), engine=engine
+    )
+    trajectory = run(experiment)
+    path = trajectory.paths["alpha"]
+    assert trajectory.paths["p"] is path
+    contraction = np.eye(3) - 0.05 * problem.H
+    x = np.tile(experiment.start, (4, 1))
+    for t in range(experiment.total_steps + 1):
+        w = problem.p @ x
+        if t % tau == 0:
+            x = np.tile(w, (4, 1))
+        u = w - problem.w_star
+        mean_hessian = np.tensordot(problem.p, problem.H, 1)
+        np.testing.assert_allclose(path.distance_sq[:, t], u @ u, rtol=ROUNDING)
+        np.testing.assert_allclose(path.gap[:, t], u @ mean_hessian @ u / 2, rtol=ROUNDING)
+        drift = problem.p @ np.sum((w - x) ** 2, axis=-1)
+        np.testing.assert_allclose(path.drift[:, t], drift, rtol=ROUNDING, atol=1e-28)
+        x = problem.w_i_star + np.einsum("ikl,il->ik", contraction, x - problem.w_i_star)
+    # With no noise the next squared distance is its own expectation.
+    np.testing.assert_allclose(path.next_mean[:, :-1], path.next_distance_sq[:, :-1], rtol=ROUNDING)
+    np.testing.assert_allclose(path.next_distance_sq[:, :-1], path.distance_sq[:, 1:], rtol=ROUNDING)
+
+
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_one_step_rounds_of_fedavg_are_plain_sgd(kind):
+    experiment = experiment_on(kind, weighting=FedAvg(), tau=1, rounds=6)
+    problem, path = experiment.problem, run(experiment).paths["alpha"]
+    keys = streams.client_keys(experiment.seed, range(8), problem.N)
+    w = np.tile(experiment.start, (8, 1))
+    for t in range(7):
+        np.testing.assert_allclose(path.distance_sq[:, t], np.sum((w - problem.w_star) ** 2, -1), rtol=ROUNDING)
+        step_keys = streams.absorb(keys, t)
+        if problem.sampling == "normal":
+            draws = streams.normals(step_keys, problem.d) / np.sqrt(2)
+        else:
+            draws = streams.indices(step_keys, problem.sizes, 2)
+        grads = problem.client_grads(np.repeat(w[:, None], problem.N, 1), draws)
+        w = w - experiment.eta(t) * np.einsum("i,rid->rd", problem.p, grads)
+
+
+@pytest.mark.parametrize("virtual", ["alpha", "p"])
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
+    changes = {"weighting": FedSoftMax(0.5), "replicates": 1500, "rounds": 3, "engine": "auto"}
+    path = run(experiment_on(kind, **changes)).paths[virtual]
+    surprise = (path.next_distance_sq - path.next_mean)[:, :-1]
+    error = surprise.std(0, ddof=1) / np.sqrt(len(surprise))
+    assert (error > 0).all()
+    assert (np.abs(surprise.mean(0)) < SIGMAS * error).all()
+    # The prediction is conditional: it explains most of the spread between replicates once they have parted.
+    assert (surprise[:, -1].std() < path.next_distance_sq[:, -2].std()).all()
+
+
+def test_next_mean_at_a_given_state_with_and_without_replacement():
+    for replacement in (True, False):
+        problem = ZOO["least-squares"](2)
+        sizes = problem.sizes
+        assert sizes.min() == 1
+        changes = {"problem": problem, "replicates": 20000, "rounds": 1, "tau": 1, "w0": np.ones(3), "engine": "auto"}
+        path = run(experiment_on(batch_size=1, replacement=replacement, **changes)).paths["alpha"]
+        assert np.ptp(path.next_mean[:, 0]) == 0
+        sample = path.next_distance_sq[:, 0]
+        assert abs(sample.mean() - path.next_mean[0, 0]) < SIGMAS * sample.std() / np.sqrt(len(sample))
+
+
+def test_p_virtual_iterate_is_aggregated_with_alpha():
+    experiment = experiment_on(weighting=last_to_first, batch_size=None, rounds=2, tau=2, replicates=1)
+    problem, trajectory = experiment.problem, run(experiment)
+    x = np.tile(experiment.start, (4, 1))
+    positions = {"alpha": [], "p": []}
+    for r, client in enumerate((-1, 0)):
+        for t in (2 * r, 2 * r + 1):
+            positions["alpha"].append(x[client])
+            positions["p"].append(problem.p @ x)
+            x = x - experiment.eta(t) * problem.client_grads(x)
+        x = np.tile(x[client], (4, 1))
+    for name, points in positions.items():
+        path = trajectory.paths[name]
+        expected = np.sum((np.array([*points, x[0]]) - problem.w_star) ** 2, -1)
+        np.testing.assert_allclose(path.distance_sq[0], expected, rtol=ROUNDING)
+        np.testing.assert_allclose(path.next_distance_sq[0, :-1], expected[1:], rtol=ROUNDING)
+        np.testing.assert_allclose(path.next_mean[0, :-1], expected[1:], rtol=ROUNDING)
+    # drift is alpha-weighted around either virtual iterate: around the only client that counts it is 0
+    np.testing.assert_array_equal(trajectory.paths["alpha"].drift, 0)
+    assert trajectory.paths["p"].drift[0, 1] > 0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
+    experiment = experiment_on(rounds=7, engine=engine, participation=0.75)
+    full, thin = run(experiment), run(experiment.with_(stride=4))
+    for name, values in vars(full.extremes).items():
+        assert np.array_equal(values, getattr(thin.extremes, name)), name
+    assert thin.times.tolist() == [0, 4, 8, 12, 16, 20, 21]
+    assert np.array_equal(thin.excess, full.excess[:, thin.times])
+    assert np.array_equal(thin.skew_sums, full.skew_sums[:, thin.times])
+    for name in ("alpha", "p"):
+        for field, values in vars(full.paths[name]).items():
+            assert np.array_equal(getattr(thin.paths[name], field), values[:, thin.times], equal_nan=True)
+    assert thin.round_times.tolist() == [0, 6, 12, 18]
+    assert np.array_equal(thin.alpha, full.alpha[:, ::2])
+
+
+def test_extremes_are_those_of_the_full_record():
+    experiment = experiment_on("binary", rounds=4)
+    trajectory, problem = run(experiment), experiment.problem
+    extremes, sums, rho = trajectory.extremes, trajectory.skew_sums[:, :-1], trajectory.rho()[:, :-1]
+    np.testing.assert_allclose(extremes.rho_bar_all, rho.min(1), rtol=ROUNDING)
+    np.testing.assert_allclose(extremes.rho_bar_sync, rho[:, ::3].min(1), rtol=ROUNDING)
+    np.testing.assert_allclose(extremes.rho_star_max, sums[..., 2].max(1), rtol=ROUNDING)
+    ratio = trajectory.alpha / problem.p
+    np.testing.assert_allclose(extremes.pi_min, ratio.min((1, 2)), rtol=ROUNDING)
+    np.testing.assert_allclose(extremes.pi_max, ratio.max((1, 2)), rtol=ROUNDING)
+    assert extremes.G_sq_mean <= extremes.G_sq.max()
+    assert extremes.sigma_sq_mean <= extremes.sigma_i_sq.max()
+    assert (extremes.G_sq >= trajectory.grad_sq[:, :-1].max((1, 2))).all()
+    first = problem.client_variance(experiment.start[None, :], 2)
+    assert (extremes.sigma_i_sq >= first * (1 - ROUNDING)).all()
+    np.testing.assert_allclose(sums[:, 0, 0], (trajectory.alpha[:, 0] * problem.excess(experiment.start)).sum(-1))
+    np.testing.assert_allclose(trajectory.skew_sums[..., 1], trajectory.excess @ problem.p, rtol=ROUNDING)
+
+
+def test_constant_variance_and_second_moment_are_exact():
+    experiment = experiment_on(batch_size=4)
+    extremes = run(experiment).extremes
+    np.testing.assert_allclose(
+        extremes.sigma_i_sq, np.tile(experiment.problem.noise_std**2 / 4, (8, 1)), rtol=ROUNDING
+    )
+    assert extremes.sigma_sq_mean == pytest.approx(experiment.problem.noise_std.max() ** 2 / 4, rel=ROUNDING)
+    noiseless = run(experiment.with_(batch_size=None))
+    assert not noiseless.extremes.sigma_i_sq.any()
+    np.testing.assert_allclose(noiseless.extremes.G_sq, noiseless.grad_sq[:, :-1].max((1, 2)), rtol=ROUNDING)
+
+
+def test_the_last_record_uses_the_weights_of_the_round_to_come():
+    trajectory = run(experiment_on(rounds=2, replicates=1))
+    final = trajectory.excess[:, -1]
+    alpha = FedSoftMax(0.5)(trajectory.experiment.problem.p, final, 2, None)
+    np.testing.assert_allclose(trajectory.skew_sums[:, -1, 0], (alpha * final).sum(-1), rtol=ROUNDING)
+    for path in trajectory.paths.values():
+        assert np.isnan(path.next_mean[:, -1]).all()
+        assert np.isnan(path.next_distance_sq[:, -1]).all()
+        assert (path.drift[:, -1] == 0).all()
+
+
+def test_equation_2_aggregates_after_the_first_step():
+    experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
+    plan = make_plan(experiment)
+    assert plan.rounds == ((0, 1), (1, 4), (4, 7), (7, 9))
+    assert not plan.aggregated
+    drift = run(experiment).paths["alpha"].drift
+    assert (drift[:, [0, 1, 4, 7]] == 0).all()
+    assert (drift[:, [2, 3, 5, 6, 8, 9]] > 0).all()
+    same = make_plan(experiment.with_(tau=1))
+    assert same.aggregated
+    assert same.rounds == make_plan(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
+
+
+@pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
+def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
+    assert run(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
+    rising = make_plan(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
+    assert rising.eta_ratio == 1.0
+    assert make_plan(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_absent_clients_have_no_weight(engine):
+    for weighting in (FedAvg(), FedMax(), FedMax(3), FedSoftMax(0.1), Fixed((0.1, 0.2, 0.3, 0.4)), last_to_first):
+        experiment = experiment_on(weighting=weighting, participation=0.5, engine=engine)
+        alpha = run(experiment).alpha
+        present = np.stack([streams.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
+        assert (alpha[~present] == 0).all()
+        np.testing.assert_allclose(alpha.sum(-1), 1, rtol=ROUNDING)
+
+
+def test_absent_clients_look_worse_than_any_present_one():
+    seen = []
+
+    def spy(p, excess, round, stream):
+        seen.append((p, excess))
+        return FedMax()(p, excess, round, stream)
+
+    run(experiment_on(weighting=spy, participation=0.5))
+    for p, excess in seen:
+        assert (excess[p == 0] == ABSENT_EXCESS).all()
+        assert (p == 0).any()
+        assert ABSENT_EXCESS < 0 <= excess[p > 0].min()
+
+
+def test_rho_is_one_where_every_gap_vanishes():
+    point = np.array([1.0, 2.0])
+    problem = quadratic(np.array([1.0, 3.0]), np.tile(point, (3, 1)))
+    experiment = Experiment(problem, FedMax(), ConstantStep(0.1), 2, 2, 2, None, w0=point, engine="reference")
+    trajectory = run(experiment)
+    assert (trajectory.rho() == 1).all()
+    assert (trajectory.extremes.rho_bar_all == 1).all()
+    assert (trajectory.extremes.rho_star_max == 0).all()
+    assert (trajectory.extremes.radius == 0).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_divergence_names_the_step_and_the_cause(engine):
+    experiment = experiment_on(eta=ConstantStep(50.0), rounds=40, engine=engine)
+    stable = 2 / experiment.problem.L
+    message = rf"diverged at step \d+ \(replicate 0\).*eta_t = 50 exceeds 2/L = {stable:.4g}"
+    with pytest.raises(DivergedError, match=message):
+        run(experiment)
+    with pytest.raises(DivergedError, match="diverged at step 0"):
+        run(experiment.with_(eta=ConstantStep(1e200)))
+
+
+def test_a_noisy_run_from_the_optimum_does_not_count_as_diverged():
+    problem = quadratic(np.ones(2), np.zeros((3, 2)), noise_std=1.0)
+    trajectory = run(Experiment(problem, FedAvg(), ConstantStep(0.1), 2, 3, 4, 1, engine="reference"))
+    assert (trajectory.paths["alpha"].distance_sq[:, 1:] > 0).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_progress_counts_every_step_and_errors_come_in_order(threads):
+    heard = []
+    run(experiment_on(replicates=40), lambda done, total: heard.append((done, total)), threads)
+    total = 3 * 15  # three blocks of 16 replicates, 15 steps each
+    assert heard == [(k, total) for k in range(3, total + 1, 3)]
+
+    def refuse(p, excess, round, stream):
+        raise ZeroDivisionError(f"round {round}")
+
+    with pytest.raises(ZeroDivisionError, match="round 0"):
+        run(experiment_on(weighting=refuse, replicates=40), threads=threads)
+
+
+def test_a_weighting_off_the_simplex_is_refused():
+    with pytest.raises(InputError, match="must return non-negative weights that sum to 1"):
+        simulate(experiment_on(weighting=lambda p, excess, round, stream: 2 * np.broadcast_to(p, excess.shape)))
+    with pytest.raises(InputError, match="engine must be auto, kernels or reference"):
+        simulate(experiment_on(engine="gpu"))

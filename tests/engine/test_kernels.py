@@ -1,0 +1,216 @@
+"""The compiled kernels against their oracle, the numpy reference, and their arithmetic against mpmath."""
+
+import mpmath
+import numpy as np
+import pytest
+from problem_zoo import ZOO
+
+from fedbounds.engine.kernels import math as kernel_math
+from fedbounds.engine.kernels.compiled import kernel
+from fedbounds.engine.kernels.session import compiled_engine
+from fedbounds.engine.loop import run
+from fedbounds.engine.reference import Reference
+from fedbounds.errors import InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.problems.least_squares import LeastSquaresProblem
+from fedbounds.problems.logistic import LogisticProblem
+from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedsoftmax import FedSoftMax
+
+# The agreement required of kernels and reference, relative to the largest entry of each array.
+AGREEMENT = 1e-12
+# A divergence inherits the roundings of s and 1 - s and a factor of about 20 from exp(x) - 1 - x.
+DIVERGENCE_ACCURACY = 5e-15
+COMPILED = ("quadratic", "least-squares", "binary")
+BATCHES = [(None, True), (2, True), (1, False)]
+RANGE = np.concatenate([-np.logspace(2.8, -12, 40), [0.0], np.logspace(-12, 2.8, 40)])
+
+
+def close(actual, expected):
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=AGREEMENT * max(np.abs(expected).max(), 1e-300))
+
+
+def experiment_on(kind, batch_size=2, replacement=True, **changes):
+    problem = ZOO[kind](3)
+    eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    return Experiment(
+        problem, FedSoftMax(0.5), eta, 3, 4, 6, batch_size, replacement, w0=np.full(problem.d, 0.7), seed=5
+    ).with_(**changes)
+
+
+@kernel
+def over(values, out):
+    for k in range(len(values)):
+        out[0, k] = kernel_math.exp(values[k])
+        out[1, k] = kernel_math.exp_remainder(values[k])
+        out[2, k] = kernel_math.log1p(abs(values[k]))
+
+
+@kernel
+def divergences(delta, s, q, out):
+    for k in range(len(delta)):
+        out[k] = kernel_math.divergence(delta[k], s, q)
+
+
+@pytest.mark.parametrize("row", range(3), ids=["exp", "exp_remainder", "log1p"])
+def test_elementary_functions_keep_relative_accuracy(row):
+    out = np.empty((3, len(RANGE)))
+    over(RANGE, out)
+    with mpmath.workdps(60):
+        exact = [
+            (mpmath.exp(x), mpmath.exp(x) - 1 - mpmath.mpf(x), mpmath.log1p(abs(mpmath.mpf(x))))[row]
+            for x in map(float, RANGE)
+        ]
+        worst = max(abs(mpmath.mpf(float(a)) - b) / b for a, b in zip(out[row], exact, strict=True) if b)
+    # Some units in the last place; exp(x) - 1 - x just beyond ln(2)/2 loses a factor of about 20.
+    assert worst < (2e-15 if row == 1 else 5e-16)
+
+
+@pytest.mark.parametrize("margin", [-600.0, -30.0, -3.0, -0.7, -1e-9, 0.0, 1e-9, 0.4, 5.0, 30.0])
+def test_divergence_keeps_relative_accuracy(margin):
+    delta = np.concatenate([RANGE, [-1e4, 1e4]])
+    out = np.empty(len(delta))
+    with mpmath.workdps(700):
+        s = 1 / (1 + mpmath.exp(-margin))
+        divergences(delta, float(s), float(1 - s), out)
+        exact = [mpmath.log(s * mpmath.exp(x) + 1 - s) - s * mpmath.mpf(x) for x in map(float, delta)]
+        worst = max(abs(float(a) - b) / b for a, b in zip(out, exact, strict=True) if b)
+    assert worst < DIVERGENCE_ACCURACY
+
+
+@pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)
+@pytest.mark.parametrize("kind", COMPILED)
+@pytest.mark.parametrize("distance", [1e-8, 1.0, 1e3])
+def test_primitives_agree_with_the_reference(kind, batch_size, replacement, distance):
+    experiment = experiment_on(kind, batch_size, replacement)
+    problem, rng = experiment.problem, np.random.default_rng(1)
+    ours, oracle = compiled_engine(experiment), Reference(experiment)
+    R, N, d = 6, problem.N, problem.d
+    W = problem.w_star + distance * rng.standard_normal((R, d))
+    X = problem.w_i_star + distance * rng.standard_normal((R, N, d))
+    alpha, other = rng.dirichlet(np.ones(N), (2, R))
+    close(ours.excess(W), oracle.excess(W))
+    close(ours.gap(W), oracle.gap(W))
+    moments, expected = ours.moments(X), oracle.moments(X)
+    # A gradient is computed from x, so its rounding is relative to L ||x||, not to its own size near w_i*.
+    scale = max(np.abs(expected.grads).max(), problem.L * np.abs(X).max())
+    np.testing.assert_allclose(moments.grads, expected.grads, rtol=0, atol=AGREEMENT * scale)
+    np.testing.assert_allclose(moments.grad_sq, expected.grad_sq, rtol=0, atol=AGREEMENT * scale**2)
+    close(moments.variance, expected.variance)
+    close(moments.excess, expected.excess)
+    close(moments.radius_sq, expected.radius_sq)
+    close(ours.step(X, 0.1, 7, range(R), moments.grads), oracle.step(X, 0.1, 7, range(R), expected.grads))
+    close(ours.combine(X, alpha), oracle.combine(X, alpha))
+    for actual, wanted in zip(
+        ours.virtual(X, W, alpha, expected, other, 0.1),
+        oracle.virtual(X, W, alpha, expected, other, 0.1),
+        strict=True,
+    ):
+        close(actual, wanted)
+
+
+@pytest.mark.parametrize("kind", ["least-squares", "binary"])
+def test_variance_without_replacement_agrees_on_larger_clients(kind):
+    rng = np.random.default_rng(2)
+    X = [rng.standard_normal((n, 9)) for n in (12, 30)]
+    signs = [np.sign(rng.standard_normal(len(x))) for x in X]
+    problem = (LeastSquaresProblem if kind == "least-squares" else LogisticProblem)(X, signs, 0.1)
+    for replacement in (True, False):
+        experiment = experiment_on("quadratic", 11, replacement, problem=problem, w0=None)
+        x = rng.standard_normal((5, 2, 9))
+        ours, oracle = compiled_engine(experiment), Reference(experiment)
+        close(ours.moments(x).variance, oracle.moments(x).variance)
+        close(ours.step(x, 0.1, 2, range(5), x), oracle.step(x, 0.1, 2, range(5), x))
+
+
+def test_the_reference_runs_whole_blocks_whatever_the_replicates():
+    reference = Reference(experiment_on("quadratic"))
+    assert reference.blocks(5) == [range(16)]
+    assert reference.blocks(33) == [range(16), range(16, 32), range(32, 48)]
+
+
+def recorded(trajectory):
+    """Every array of a trajectory by name."""
+    named = {f"{name}.{k}": v for name, path in trajectory.paths.items() for k, v in vars(path).items()}
+    named |= {k: v for k, v in vars(trajectory).items() if isinstance(v, np.ndarray)}
+    return named | {f"extremes.{k}": np.asarray(v) for k, v in vars(trajectory.extremes).items()}
+
+
+@pytest.mark.parametrize("aggregation", ["algorithm-1", "equation-2"])
+@pytest.mark.parametrize("kind", COMPILED)
+def test_runs_agree_with_the_reference(kind, aggregation):
+    experiment = experiment_on(kind, participation=0.75, aggregation=aggregation)
+    ours = run(experiment.with_(engine="kernels"))
+    oracle = run(experiment.with_(engine="reference"))
+    assert (ours.engine, oracle.engine) == ("kernels", "reference")
+    theirs = recorded(oracle)
+    for name, values in recorded(ours).items():
+        assert np.array_equal(np.isfinite(values), np.isfinite(theirs[name])), name
+        seen = np.isfinite(values)
+        close(values[seen], theirs[name][seen])
+
+
+@pytest.mark.parametrize("engine", ["kernels", "reference"])
+@pytest.mark.parametrize("kind", COMPILED)
+def test_bits_depend_on_neither_threads_nor_replicates(kind, engine, monkeypatch):
+    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)  # small blocks, so that there are several
+    experiment = experiment_on(kind, engine=engine, rounds=2, participation=0.75)
+    wide = recorded(run(experiment.with_(replicates=37), threads=1))
+    again = recorded(run(experiment.with_(replicates=37), threads=2))
+    narrow = recorded(run(experiment.with_(replicates=5), threads=2))
+    for name, values in wide.items():
+        assert np.array_equal(values, again[name], equal_nan=True), name
+        if values.ndim and len(values) == 37:
+            assert np.array_equal(values[:5], narrow[name], equal_nan=True), name
+
+
+def test_block_size_does_not_change_bits(monkeypatch):
+    experiment = experiment_on("least-squares", replicates=10)
+    large = recorded(run(experiment))
+    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)
+    small = recorded(run(experiment))
+    for name, values in large.items():
+        if values.ndim and len(values) == 10:
+            assert np.array_equal(values, small[name], equal_nan=True), name
+
+
+def test_a_problem_without_kernels_runs_on_the_reference():
+    class Plain(QuadraticProblem):
+        def kernel_data(self):
+            return None
+
+    problem = ZOO["quadratic"](3)
+    plain = Plain(problem.H, problem.w_i_star, problem.F_i_star, problem.p, problem.noise_std)
+    experiment = experiment_on("quadratic", problem=plain)
+    assert run(experiment).engine == "reference"
+    with pytest.raises(InputError, match=r"engine kernels needs .*Plain"):
+        run(experiment.with_(engine="kernels"))
+
+
+def test_compiled_runs_take_read_only_arrays():
+    experiment = experiment_on("quadratic", weighting=FedAvg(), eta=ConstantStep(0.01))
+    for array in (experiment.problem.H, experiment.problem.w_i_star, experiment.problem.p):
+        array.setflags(write=False)
+    assert run(experiment.with_(engine="kernels")).engine == "kernels"
+
+
+@pytest.mark.parametrize("kind", COMPILED)
+def test_bits_do_not_depend_on_where_arrays_lie(kind):
+    experiment = experiment_on(kind)
+    rng = np.random.default_rng(0)
+    N, d = experiment.problem.N, experiment.problem.d
+    values = rng.standard_normal((6, N, d))
+    kept, seen = [], set()
+    for _ in range(40):
+        kept.append(np.empty(rng.integers(1, 200)))  # litter, so that later arrays land elsewhere
+        engine = compiled_engine(experiment)
+        home = np.empty(values.size + 8)
+        X = home[(start := rng.integers(0, 8)) : start + values.size].reshape(values.shape)
+        X[:] = values
+        moments = engine.moments(X)
+        after = engine.step(X, 0.1, 3, range(6), moments.grads)
+        found = (*moments, after, engine.excess(after[:, 0].copy()), engine.gap(after[:, 1].copy()))
+        seen.add(b"".join(a.tobytes() for a in found))
+    assert len(seen) == 1

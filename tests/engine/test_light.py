@@ -1,0 +1,125 @@
+"""The light runs: the same distances and gaps as full runs, from vector code written by hand."""
+
+import numpy as np
+import pytest
+from problem_zoo import ZOO
+
+from fedbounds.engine import streams
+from fedbounds.engine.kernels.compiled import kernel
+from fedbounds.engine.kernels.vectors import (
+    LANES,
+    WORD,
+    add_eight,
+    address,
+    draw_eight,
+    eight_dots,
+    gather_eight,
+    word_at,
+)
+from fedbounds.engine.light import ROUNDS, run_light
+from fedbounds.engine.loop import run
+from fedbounds.errors import DivergedError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.problems.least_squares import LeastSquaresProblem
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedsoftmax import FedSoftMax
+
+# Two orders of additions of some hundred steps, relative to the values.
+AGREEMENT = 1e-12
+
+
+def experiment_on(kind="binary", **changes):
+    problem = ZOO[kind](4)
+    eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    base = Experiment(problem, FedSoftMax(0.5), eta, 3, 5, 7, 2, w0=np.full(problem.d, 0.5), seed=2)
+    return base.with_(**changes)
+
+
+@kernel
+def vector_code(data, targets, keys, n, first, batch, x, places, rows, products, labels):
+    """One batch of eight for every key; then x = x / 2 + sum_j products_j row_j."""
+    row_bytes = len(x) * WORD
+    for r in range(len(keys)):
+        at = r * LANES * WORD
+        key = word_at(address(keys) + r * WORD)
+        draw_eight(key, 0, batch, n, first, row_bytes, address(rows) + at, address(places) + at)
+        eight_dots(address(data), address(rows) + at, address(x), row_bytes, address(products) + at)
+        gather_eight(address(targets), address(places) + at, address(labels) + at)
+    add_eight(address(data), address(rows), address(products), 0.5, address(x), row_bytes)
+
+
+@pytest.mark.parametrize("width", [8, 24])
+@pytest.mark.parametrize("batch", [5, 8])
+def test_vector_code_equals_numpy(width, batch):
+    rng = np.random.default_rng(0)
+    data, targets, x = rng.standard_normal((40, width)), rng.standard_normal(40), rng.standard_normal(width)
+    keys = streams.client_keys(1, range(3), 1).ravel()
+    places, rows = np.zeros((2, 3, LANES), dtype=np.int64)
+    products, labels = np.zeros((2, 3, LANES))
+    before = x.copy()
+    vector_code(data.ravel(), targets, keys, 30, 10, batch, x, places, rows, products, labels)
+    expected = 10 + streams.indices(keys, np.array(30), LANES)
+    expected[:, batch:] = 10
+    assert np.array_equal(places, expected)
+    assert np.array_equal(rows, expected * width * WORD)
+    np.testing.assert_allclose(products, data[expected] @ before, rtol=0, atol=1e-14 * width)
+    assert np.array_equal(labels, targets[expected])
+    np.testing.assert_allclose(x, before / 2 + products[0] @ data[expected[0]], rtol=0, atol=1e-14 * width)
+
+
+@pytest.mark.parametrize("weighting", [FedAvg(), FedSoftMax(0.5)], ids=["fedavg", "fedsoftmax"])
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {},
+        {"batch_size": 11, "stride": 7},
+        {"batch_size": 1, "replacement": False},
+        {"participation": 0.5, "tau": 1},
+        {"batch_size": None},
+        {"aggregation": "equation-2"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("kind", ["quadratic", "least-squares", "binary"])
+def test_light_runs_equal_full_runs(kind, changes, weighting):
+    experiment = experiment_on(kind, weighting=weighting, **changes)
+    light, path = run_light(experiment), run(experiment.with_(stride=1)).paths["alpha"]
+    assert light.times[0] == 0
+    assert light.times[-1] == experiment.total_steps
+    np.testing.assert_allclose(light.distance_sq, path.distance_sq[:, light.times], rtol=AGREEMENT)
+    np.testing.assert_allclose(light.gap, path.gap[:, light.times], rtol=AGREEMENT)
+
+
+def test_batches_without_replacement_hold_distinct_samples():
+    rng = np.random.default_rng(5)
+    X = [rng.standard_normal((n, 4)) for n in (12, 20)]
+    problem = LeastSquaresProblem(X, [rng.standard_normal(len(x)) for x in X], 0.1)
+    changes = {"problem": problem, "w0": None, "batch_size": 11, "replacement": False}
+    light = run_light(experiment_on(**changes))
+    path = run(experiment_on(**changes, engine="reference")).paths["alpha"]
+    np.testing.assert_allclose(light.gap, path.gap[:, light.times], rtol=AGREEMENT)
+
+
+@pytest.mark.parametrize("kind", ["least-squares", "binary"])
+def test_light_bits_depend_on_neither_threads_nor_replicates(kind):
+    for weighting in (FedAvg(), FedSoftMax(0.5)):
+        wide = run_light(experiment_on(kind, replicates=37, weighting=weighting), threads=2)
+        again = run_light(experiment_on(kind, replicates=37, weighting=weighting), threads=1)
+        narrow = run_light(experiment_on(kind, replicates=5, weighting=weighting), threads=1)
+        for name in ("distance_sq", "gap"):
+            assert np.array_equal(getattr(wide, name), getattr(again, name))
+            assert np.array_equal(getattr(wide, name)[:5], getattr(narrow, name))
+
+
+def test_long_light_runs_join_their_pieces():
+    experiment = experiment_on("least-squares", weighting=FedAvg(), rounds=ROUNDS + 3, tau=1, stride=5)
+    light, path = run_light(experiment), run(experiment).paths["alpha"]
+    assert light.times.tolist() == [*range(0, ROUNDS + 3, 5), ROUNDS + 3]
+    np.testing.assert_allclose(light.gap, path.gap, rtol=AGREEMENT)
+
+
+def test_a_diverging_light_run_names_step_and_cause():
+    for weighting in (FedAvg(), FedSoftMax(0.5)):
+        with pytest.raises(DivergedError, match=r"diverged at step 2 \(replicate 0\).*eta_t = 1e\+100 exceeds 2/L"):
+            run_light(experiment_on(eta=ConstantStep(1e100), weighting=weighting))

@@ -1,0 +1,317 @@
+"""Bands, critical values and the floor fit, against simulation, closed forms and scipy."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.empirical.bands import (
+    LEVELS,
+    MAX_LEVEL,
+    TABLE,
+    band,
+    band_from_moments,
+    clopper_pearson,
+    critical_value,
+)
+from fedbounds.evidence.empirical.floor import MIN_SPAN, floor_fit
+from validate import calibration, critical_values
+
+levels = st.floats(LEVELS[-1], MAX_LEVEL)
+sizes = st.integers(8, 5000)
+
+
+@pytest.mark.parametrize("R", [10, 16, 40, 64])
+def test_critical_value_is_the_tail_of_the_reference_law(R):
+    # 99.9% intervals: six such comparisons a size, seeded.
+    rng, trials = np.random.default_rng(R), 200_000
+    x = rng.standard_normal((trials, R)) ** 2
+    t = np.sqrt(R) * (1 - x.mean(axis=1)) / x.std(axis=1, ddof=1)
+    for level in (0.1, 1e-2, 1e-3):
+        lo, hi = clopper_pearson(int((t > critical_value(R, level)).sum()), trials, 0.999)
+        assert lo <= level <= hi
+        # The other tail is lighter, so one critical value serves both sides.
+        assert (-t > critical_value(R, level)).mean() < level
+
+
+@pytest.mark.parametrize("R", [8, 18, 40, 200])
+def test_table_and_interpolation_agree_with_their_source(R):
+    v, weight = critical_values.sample_v(R, 14_000, np.random.default_rng(1))
+    for level in (0.1, 2e-3, 5e-7, 1e-12):
+        expected, error = critical_values.quantile(level, R, v, weight)
+        # Half a percent is the interpolation's documented error; four standard errors of this small sample.
+        assert critical_value(R, level) == pytest.approx(expected, rel=0.005 + 4 * error)
+
+
+def test_table_extends_beyond_its_last_size_from_above():
+    v, weight = critical_values.sample_v(3000, 7_000, np.random.default_rng(1))
+    for level in (1e-2, 5e-7):
+        expected, error = critical_values.quantile(level, 3000, v, weight)
+        assert expected * (1 - 4 * error) <= critical_value(3000, level) <= 1.02 * expected
+    assert critical_value(10**9, 1e-6) == pytest.approx(stats.norm.isf(1e-6), rel=1e-3)
+
+
+def test_source_reproduces_a_row_of_the_table():
+    values, worst = critical_values.table(draws=35_000, replicates=(16,))
+    np.testing.assert_allclose(values[0], [critical_value(16, a) if a <= MAX_LEVEL else TABLE[16][0] for a in LEVELS],
+                               rtol=4 * worst)  # fmt: skip
+
+
+@given(R=sizes, more=st.integers(1, 2000), level=levels)
+def test_critical_value_falls_with_replicates_and_stays_above_student(R, more, level):
+    q = critical_value(R, level)
+    assert critical_value(R + more, level) <= q
+    assert q >= stats.t.isf(level, R - 1)
+
+
+@given(R=sizes, level=st.floats(2 * LEVELS[-1], MAX_LEVEL), factor=st.floats(0.5, 0.999))
+def test_critical_value_rises_as_the_level_falls(R, level, factor):
+    assert critical_value(R, level * factor) > critical_value(R, level)
+
+
+@pytest.mark.parametrize("level", [0.0, 1e-13, 0.2, float("nan")])
+def test_critical_value_rejects_levels_outside_the_table(level):
+    with pytest.raises(InputError, match="level of one comparison"):
+        critical_value(64, level)
+
+
+def test_band_is_bonferroni_with_the_critical_value():
+    x = np.random.default_rng(0).standard_normal((20, 7)) * np.geomspace(1e-200, 1e200, 7)
+    result = band(x, 0.01)
+    half = (
+        critical_value(20, 0.01 / 14) * stats.sem(x / np.geomspace(1e-200, 1e200, 7)) * np.geomspace(1e-200, 1e200, 7)
+    )
+    np.testing.assert_allclose(result.mean, x.mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(result.upper - result.mean, half, rtol=1e-12)
+    np.testing.assert_allclose(result.mean - result.lower, half, rtol=1e-12)
+    assert "7 means x 2 sides" in result.family and result.error_rate == 0.01
+    y = x[:, 3:4]
+    streamed = band_from_moments(y.mean(axis=0), y.std(axis=0, ddof=1), 20, 0.01)
+    np.testing.assert_allclose(streamed.upper, band(y, 0.01).upper, rtol=1e-12)
+
+
+@given(st.integers(0, 2**31), st.floats(-3, 3).map(lambda a: 10.0**a), st.floats(-5, 5))
+def test_band_is_equivariant(seed, scale, shift):
+    x = np.random.default_rng(seed).standard_normal((12, 3))
+    plain, moved = band(x), band(scale * x + shift)
+    size = scale * 10 + abs(shift)
+    # The mirror image swaps the limits, as both sides use the heavier tail.
+    np.testing.assert_allclose(moved.lower, scale * plain.lower + shift, atol=1e-9 * size, rtol=1e-9)
+    np.testing.assert_allclose(band(-x).upper, -plain.lower, rtol=1e-12)
+
+
+def test_constant_columns_are_certain_only_on_the_callers_word():
+    x = np.random.default_rng(0).standard_normal((16, 3))
+    x[:, 1] = 0.1 + 0.2
+    by_chance = band(x)
+    assert by_chance.upper[1] == np.inf and by_chance.lower[1] == -np.inf and np.isfinite(by_chance.upper[0])
+    told = band(x, deterministic=np.array([False, True, False]))
+    assert told.lower[1] == told.mean[1] == told.upper[1] == 0.1 + 0.2
+    assert np.all(told.upper[[0, 2]] > told.lower[[0, 2]])
+    with pytest.raises(InputError, match="must not vary"):
+        band(x, deterministic=True)
+    # Rounding is not variation either.
+    x[:, 1] += 1e-17 * np.arange(16)
+    assert band(x).upper[1] == np.inf
+
+
+def test_few_replicates_give_no_band_but_one_deterministic_run_does():
+    x = np.random.default_rng(0).standard_normal((7, 2))
+    assert np.all(band(x).upper == np.inf) and np.all(band(x).lower == -np.inf)
+    one = band(x[:1], deterministic=True)
+    np.testing.assert_array_equal(one.lower, x[0])
+    np.testing.assert_array_equal(one.upper, x[0])
+    assert np.all(band(x[:1]).upper == np.inf)
+
+
+@pytest.mark.parametrize(
+    ("samples", "rate", "message"),
+    [
+        (np.ones(5), 1e-3, "shape"),
+        (np.ones((5, 0)), 1e-3, "shape"),
+        (np.full((9, 2), np.nan), 1e-3, "finite"),
+        (np.eye(9), 0.0, "error rate"),
+        (np.eye(9), 1e-11, "level of one comparison"),
+    ],
+)
+def test_band_rejects_bad_input(samples, rate, message):
+    with pytest.raises(InputError, match=message):
+        band(samples, rate)
+
+
+def test_student_fails_and_the_reference_band_covers_on_chi_square():
+    records = calibration.measure("chi-square", 64, 50, 2000, np.random.default_rng(5))
+    at = {(r["band"], r["error_rate"]): r for r in records}
+    # Nominal is 0.1% for both sides together; Student misses above many times that, beyond doubt.
+    assert at["student", 1e-3]["above_interval"][0] > 0.02
+    for rate in (1e-2, 1e-3):
+        # By construction the reference law takes rate/2 on the heavy side: the measured interval must contain it.
+        lo, hi = at["ours", rate]["above_interval"]
+        assert lo <= rate / 2 <= hi
+        assert at["ours", rate]["below"] == 0
+
+
+def test_calibration_covers_gaussian_quadratic_forms_and_admits_what_it_does_not(tmp_path):
+    records = calibration.write(tmp_path, small=True)
+    assert json.loads((tmp_path / "calibration.json").read_text())[0]["trials"] == records[0]["trials"]
+    assert (tmp_path / "calibration.png").stat().st_size > 10_000
+    assert "chi-square product" in (tmp_path / "calibration.txt").read_text()
+    for r in records:
+        if r["band"] == "ours" and r["process"] in calibration.COVERED:
+            assert r["above_interval"][0] <= r["error_rate"] and r["below_interval"][0] <= r["error_rate"]
+    heavy = [r for r in records if (r["process"], r["band"], r["m"]) == ("chi-square product", "ours", 1)]
+    assert all(r["above_interval"][0] > r["error_rate"] for r in heavy)
+
+
+@pytest.mark.parametrize("process", list(calibration.PROCESSES))
+def test_calibration_processes_have_mean_zero(process):
+    d = calibration.PROCESSES[process](np.random.default_rng(3), 1, 200_000, 5)[0]
+    # 5 standard errors; heavy tails make the mean fall short rather than overshoot, hence the generous count.
+    assert np.all(np.abs(d.mean(axis=0)) < 5 * d.std(axis=0) / np.sqrt(len(d)))
+
+
+@given(trials=st.integers(1, 500), fraction=st.floats(0, 1), confidence=st.floats(0.5, 0.999))
+def test_clopper_pearson_inverts_the_binomial_tails(trials, fraction, confidence):
+    k = round(fraction * trials)
+    lo, hi = clopper_pearson(k, trials, confidence)
+    tail = (1 - confidence) / 2
+    assert lo <= k / trials <= hi
+    assert lo == 0 if k == 0 else stats.binom.sf(k - 1, trials, lo) == pytest.approx(tail, rel=1e-6)
+    assert hi == 1 if k == trials else stats.binom.cdf(k, trials, hi) == pytest.approx(tail, rel=1e-6)
+
+
+def test_clopper_pearson_known_values_and_errors():
+    exact = stats.binomtest(7, 40).proportion_ci(0.95, method="exact")
+    assert clopper_pearson(7, 40) == pytest.approx((exact.low, exact.high), rel=1e-9)
+    assert clopper_pearson(0, 100) == pytest.approx((0.0, 1 - 0.025**0.01), rel=1e-12)
+    with pytest.raises(InputError, match="successes"):
+        clopper_pearson(3, 2)
+
+
+GAMMA = 8.0
+TIMES = {"dense": np.arange(1001), "thin": np.arange(0, 1001, 50), "long": np.arange(0, 20_001, 20)}
+NO_FLOOR = {
+    "1/x": lambda x: 1 / x,
+    "x^-1/2": lambda x: x**-0.5,
+    "x^-0.3": lambda x: x**-0.3,
+    "x^-2": lambda x: x**-2.0,
+    "x^-1/2 + 10 x^-2": lambda x: x**-0.5 + 10 * x**-2.0,
+    "x^-1/2 + 1000 x^-2": lambda x: x**-0.5 + 1000 * x**-2.0,
+    "1/x + 5/x^2": lambda x: 1 / x + 5 / x**2,
+    "1/x - 5/x^2": lambda x: 1 / x - 5 / x**2,
+    "1/x + x^-1/2": lambda x: 1 / x + 0.3 * x**-0.5,
+    "log x/x": lambda x: np.log(x) / x,
+    "1/log x": lambda x: 1 / np.log(x),
+    "exponential": lambda x: np.exp(-(x - GAMMA) / 5),
+    "slow exponential": lambda x: np.exp(-(x - GAMMA) / 200),
+    "rounding floor": lambda x: np.exp(-(x - GAMMA) / 5) + 1e-33,
+}
+
+
+def exact_fit(gap, times, **options):
+    return floor_fit(gap(times + GAMMA)[None], times, GAMMA, deterministic=True, **options)
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("name", NO_FLOOR)
+def test_no_floor_is_faked(name, times):
+    fit = exact_fit(NO_FLOOR[name], TIMES[times])
+    assert fit.decision != "floor"
+    if name in ("1/x", "x^-2", "1/x + 5/x^2", "1/x - 5/x^2", "exponential", "slow exponential", "log x/x"):
+        assert fit.decision == "no-floor-seen"
+        last = NO_FLOOR[name](TIMES[times][-1] + GAMMA)
+        assert 0 <= fit.excluded <= max(last, 1e-20) * (1 + 1e-9)
+        assert "no floor above" in fit.detail and "prove" not in fit.detail
+
+
+@pytest.mark.parametrize("times", TIMES)
+@pytest.mark.parametrize("fast", [lambda x: 1 / x, lambda x: x**-2.0, lambda x: np.exp(-(x - GAMMA) / 5)])
+def test_a_floor_is_found_and_contained(fast, times):
+    fit = exact_fit(lambda x: 0.1 + fast(x), TIMES[times])
+    assert fit.decision == "floor"
+    # 1e-12: the containing interval is as narrow as rounding where the transient is exactly 1/T.
+    assert 0 < fit.c0[0] - 1e-12 <= 0.1 <= fit.c0[1] + 1e-12
+    assert fit.power < 0.25
+
+
+def test_exact_law_is_recovered():
+    fit = exact_fit(lambda x: 0.02 + 3 / x, TIMES["long"])
+    assert fit.c0 == pytest.approx((0.02, 0.02), abs=1e-12)
+    assert fit.c1 == pytest.approx((3, 3), abs=1e-9)
+    assert fit.span == pytest.approx(20_008 / 8) and fit.misfit < 1e-12
+
+
+@settings(max_examples=60)
+@given(p=st.floats(0.25, 3), q=st.floats(0.25, 3), b=st.floats(0, 6).map(lambda a: 10.0 ** (a - 3)))
+def test_no_mixture_of_two_powers_is_called_a_floor(p, q, b):
+    assert exact_fit(lambda x: x**-p + b * x**-q, TIMES["dense"]).decision != "floor"
+
+
+def test_short_runs_and_few_replicates_are_undecided():
+    short = np.arange(int(GAMMA * (MIN_SPAN - 1)))
+    fit = exact_fit(lambda x: 0.1 + 0 * x, short)
+    assert fit.decision == "undecided" and fit.span < MIN_SPAN and "too little" in fit.detail
+    few = floor_fit(0.1 + np.random.default_rng(0).random((5, 1001)), TIMES["dense"], GAMMA)
+    assert few.decision == "undecided" and few.c0 == (-np.inf, np.inf)
+    assert exact_fit(lambda x: 0.1 + 0 * x, np.array([0, 500, 1000])).decision == "undecided"
+
+
+def test_no_floor_is_claimed_below_the_resolution():
+    def gap(x):
+        return 1e-9 * (1 + 1 / x)
+
+    assert exact_fit(gap, TIMES["long"], resolution=1e-10).decision == "floor"
+    assert exact_fit(gap, TIMES["long"], resolution=1e-8).decision == "no-floor-seen"
+
+
+@pytest.mark.parametrize("gamma", np.geomspace(0.1, 300, 12))
+def test_rounding_of_an_exact_law_is_no_floor(gamma):
+    times = np.arange(5000)
+    fit = floor_fit(1 / (times + gamma)[None], times, gamma, deterministic=True)
+    assert fit.c0[0] <= 0 <= fit.c0[1] and fit.decision == "no-floor-seen"
+
+
+@pytest.mark.parametrize("rate", [20, 50, 100, 200, 400, 800])
+@pytest.mark.parametrize("floor", [0.0, 0.01, 0.05])
+def test_excluded_floors_exclude_no_true_floor(rate, floor):
+    fit = exact_fit(lambda x: floor + np.exp(-(x - GAMMA) / rate), TIMES["dense"])
+    assert fit.excluded >= floor
+    assert fit.decision != "floor" or (fit.c0[0] <= floor <= fit.c0[1])
+
+
+def sgd_gaps(R, bias, seed, dimension=20, steps=1000):
+    """F gaps ((R, steps + 1)) of SGD with eta = 2/(t + 8) on |w|^2/2, measured from a point ``bias`` away."""
+    rng, w = np.random.default_rng(seed), np.ones((R, dimension))
+    gaps = [((w + bias) ** 2).mean(axis=1) / 2]
+    for t in range(steps):
+        eta = 2 / (t + 2 * GAMMA)
+        w = (1 - eta) * w - eta * rng.standard_normal(w.shape)
+        gaps.append(((w + bias) ** 2).mean(axis=1) / 2)
+    return np.stack(gaps, axis=1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noisy_runs_with_and_without_a_floor(seed):
+    none = floor_fit(sgd_gaps(128, 0.0, seed), TIMES["dense"], 2 * GAMMA)
+    assert none.decision == "no-floor-seen" and none.c1[0] > 0
+    biased = floor_fit(sgd_gaps(128, 0.5, seed), TIMES["dense"], 2 * GAMMA)
+    assert biased.decision == "floor" and biased.c0[0] <= 0.125 <= biased.c0[1]
+
+
+@pytest.mark.parametrize(
+    ("gaps", "times", "gamma", "message"),
+    [
+        (np.ones(4), np.arange(4), 1.0, "shape"),
+        (np.ones((9, 4)), np.arange(3), 1.0, "shape"),
+        (np.ones((9, 4)), np.arange(4), 0.0, "positive and increasing"),
+        (np.ones((9, 4)), np.arange(4)[::-1], 1.0, "positive and increasing"),
+        (np.full((9, 99), np.nan), np.arange(99), 1.0, "finite"),
+    ],
+)
+def test_floor_fit_rejects_bad_input(gaps, times, gamma, message):
+    with pytest.raises(InputError, match=message):
+        floor_fit(gaps, times, gamma)

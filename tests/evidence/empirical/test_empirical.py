@@ -1,0 +1,221 @@
+"""Empirical verdicts: false claims refuted on hand-made instances, true ones not, and nothing overclaimed."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence.constants import Policy, evaluate, examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.skews import rho_pairs
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.plugins import claims
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.theory.assumptions import full_participation
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, eta, gap, mu, sigma_p_sq
+from fedbounds.theory.verdict import Status
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedmax import FedMax
+from fedbounds.weightings.fixed import Fixed
+from fedbounds.weightings.power_of_choice import PowerOfChoice
+
+KNOWN = claims()
+
+
+def pair(p=(0.5, 0.5), minima=(-1.0, 1.0), noise_std=0.0, curvature=1.0):
+    return quadratic(np.full((2, 1), curvature), np.array(minima)[:, None], np.array(p), noise_std=noise_std)
+
+
+def noiseless(problem, weighting, eta, **changes):
+    base = {"tau": 2, "rounds": 1, "replicates": 1, "batch_size": None, "engine": "reference"}
+    return simulate(Experiment(problem=problem, weighting=weighting, eta=eta, **(base | changes)))
+
+
+def examine(key, trajectory, reading="repaired", policy=None, error_rate=1e-3):
+    claim = KNOWN[key] if isinstance(key, str) else key
+    return empirical.examine(claim, examine_run(trajectory, READINGS[reading], policy), error_rate)
+
+
+def test_lemma_2_is_false_for_arbitrary_steps():
+    """F_i = (w -/+ 1)^2/2, w_0 = 0, eta = (1/4, 1/100): the drift 1/16 exceeds 16 eta^2 tau^2 G^2 = 4/625."""
+    trajectory = noiseless(pair(), FedAvg(), lambda t: (0.25, 0.01)[t])
+    verdict = examine("lemma-2", trajectory, "literal")
+    assert verdict.status is Status.REFUTED and verdict.worst_t == 1 and verdict.error_rate == 0
+    assert verdict.data["lhs"] == pytest.approx(1 / 16) and verdict.data["rhs"] == pytest.approx(4 / 625)
+    repaired = examine("lemma-2", trajectory, "repaired")
+    assert repaired.status is Status.NOT_APPLICABLE and "earlier step size" in repaired.detail
+
+
+@pytest.fixture(scope="module")
+def rare_client():
+    """A client of weight 1e-4 that FedMax follows for a round: rho is 1/p at its start and 9 a step later."""
+    problem = pair(p=(1e-4, 1 - 1e-4), minima=(1.0, 0.0))
+    return noiseless(problem, FedMax(), InverseTime(1.0, 4.0))
+
+
+def test_theorem_1_is_false_with_rho_bar_at_synchronisation_times(rare_client):
+    verdict = examine("theorem-1", rare_client, "sync")
+    assert verdict.status is Status.REFUTED and verdict.worst_t == 1 and verdict.data["rhs"] < 0
+    assert examine("theorem-1", rare_client, "repaired").status is Status.HOLDS
+    assert examine("sharper-step", rare_client).status is Status.HOLDS
+
+
+def test_the_corollary_is_false_where_B_exceeds_gamma(rare_client):
+    assert examine("corollary", rare_client, "sync").status is Status.REFUTED
+    assert examine("corollary", rare_client, "repaired").status is Status.HOLDS
+    assert examine("sharper-corollary", rare_client).status is Status.HOLDS
+
+
+def test_fedmax_has_a_floor_and_fedavg_has_none():
+    problem = quadratic(np.array([[1.0], [2.0]]), np.array([[0.0], [1.0]]), np.array([0.7, 0.3]))
+    eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    floor = examine("rate", noiseless(problem, FedMax(), eta, tau=1, rounds=2000, w0=np.array([2.0])), "literal")
+    assert floor.status is Status.REFUTED
+    # With steps going to 0 the iterate settles where both gaps agree: w^2/2 = (1 - w)^2, w = sqrt(2)/(1 + sqrt(2)).
+    w = np.sqrt(2) / (1 + np.sqrt(2))
+    exact = float(problem.gap(np.array([w])))
+    assert floor.data["floor"][0] <= exact * 1.05 and floor.data["floor"][1] >= exact * 0.95
+    assert exact < floor.data["error_term"]
+    average = examine("rate", noiseless(problem, FedAvg(), eta, tau=2, rounds=2000, w0=np.array([2.0])), "literal")
+    assert average.status is Status.UNDECIDED and "no floor" in average.detail
+
+
+def noisy(weighting=None, replicates=64, **changes):
+    base = {"tau": 1, "rounds": 200, "batch_size": 1, "engine": "reference", "w0": np.array([3.0])}
+    problem = changes.pop("problem", pair(noise_std=1.0))
+    eta = changes.pop("eta", ConstantStep(0.1))
+    weighting = weighting or FedAvg()
+    return simulate(
+        Experiment(problem=problem, weighting=weighting, eta=eta, replicates=replicates, **(base | changes))
+    )
+
+
+# Equal curvature h = 1 under FedAvg with tau = 1: E Delta_{t+1} = (1 - eta h)^2 Delta_t + eta^2 sum p_i^2 sigma_i^2.
+EQUALITY = Claim(
+    key="equality",
+    title="One step of averaged SGD on equal quadratics",
+    source="closed form",
+    scope="step",
+    lhs=Delta_next,
+    terms={"contraction": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_p_sq},
+    assumptions=(full_participation,),
+    kind=Kind.IDENTITY,
+)
+
+
+def test_an_equality_is_confirmed_and_its_mutants_refuted():
+    trajectory = noisy()
+    assert examine(EQUALITY, trajectory).status is Status.HOLDS
+    for factor in (0.99, 1.01):
+        off = replace(EQUALITY, terms=EQUALITY.terms | {"noise": factor * EQUALITY.terms["noise"]})
+        assert examine(off, trajectory).status is Status.REFUTED
+    as_bound = replace(EQUALITY, kind=Kind.INEQUALITY)
+    assert examine(as_bound, trajectory).status is Status.HOLDS
+    weaker = replace(as_bound, terms={"contraction": EQUALITY.terms["contraction"]})
+    assert examine(weaker, trajectory).status is Status.REFUTED
+
+
+def test_too_few_replicates_decide_nothing():
+    verdict = examine("sharper-corollary", noisy(replicates=4, eta=InverseTime(1.0, 4.0)))
+    assert verdict.status is Status.UNDECIDED
+
+
+def test_a_horizon_claim_with_noise_is_decided_by_its_band():
+    below = Claim("c", "gap below its mean", "test", "horizon", gap, {"bound": sp.Integer(10)}, readings=("literal",))
+    assert examine(below, noisy(), "literal").status is Status.HOLDS
+    above = replace(below, terms={"bound": sp.Rational(1, 10000)})
+    verdict = examine(above, noisy(), "literal")
+    assert verdict.status is Status.REFUTED and verdict.error_rate == 1e-3 and verdict.margin < 0
+
+
+def test_given_constants_that_the_run_exceeds_make_a_claim_not_applicable():
+    policy = Policy(source="given", sigma_sq=10.0, G_sq=1e-6)
+    verdict = examine("theorem-1", noisy(), "sync", policy)
+    assert verdict.status is Status.NOT_APPLICABLE and "G_sq" in verdict.detail
+    generous = Policy(source="given", sigma_sq=10.0, G_sq=1e3)
+    assert examine("theorem-1", noisy(), "sync", generous).status is Status.HOLDS
+    with pytest.raises(InputError, match="both"):
+        Policy(source="given", G_sq=1.0)
+
+
+def test_a_ball_certifies_moments_only_inside_it():
+    trajectory = noisy()
+    inside = examine_run(trajectory, READINGS["sync"], Policy(source="ball", radius=10.0))
+    visited = examine_run(trajectory, READINGS["sync"])
+    assert inside.constants["G_sq"].value >= visited.constants["G_sq"].value
+    assert inside.constants["G_sq"].provenance == "bound" and visited.constants["G_sq"].provenance == "exact"
+    assert (
+        examine("theorem-1", trajectory, "sync", Policy(source="ball", radius=0.01)).status is Status.NOT_APPLICABLE
+    )
+
+
+def test_total_moments_are_labelled_estimates():
+    run = examine_run(noisy(), READINGS["sync"], Policy(moments="total"))
+    assert run.constants["G_sq"].provenance == "estimated"
+    assert run.constants["G_sq"].value <= examine_run(noisy(), READINGS["sync"]).constants["G_sq"].value
+    assert "estimated" in empirical.examine(KNOWN["theorem-1"], run).detail
+
+
+def test_partial_participation_is_outside_the_claims():
+    verdict = examine("theorem-1", noisy(FedMax(), participation=0.5))
+    assert verdict.status is Status.NOT_APPLICABLE and "C = 0.5" in verdict.detail
+
+
+def test_another_step_size_is_named():
+    verdict = examine("corollary", noisy())
+    assert verdict.status is Status.NOT_APPLICABLE and "the claim asks 0.25" in verdict.detail
+
+
+def test_per_path_skews_give_each_replicate_its_own_bound():
+    trajectory = noisy(FedMax(), tau=2, problem=pair((0.3, 0.7), (-1.0, 2.0), 1.0))
+    worst, path = (examine_run(trajectory, READINGS["all-steps"], Policy(across=a)) for a in ("worst", "path"))
+    assert path.values()["rho_bar"].shape == (64, 1)
+    assert path.values()["rho_bar"].min() == worst.values()["rho_bar"]
+    assert empirical.examine(KNOWN["theorem-1"], path).status is Status.HOLDS
+
+
+@pytest.mark.parametrize("weighting", [FedAvg(), FedMax(), PowerOfChoice(2, 1)])
+@pytest.mark.parametrize("changes", [{"aggregation": "equation-2"}, {"stride": 7}, {"across": "path"}])
+def test_every_reading_option_is_decided_without_complaint(weighting, changes):
+    """What is known to be the same in every repetition must be so in each protocol and reading."""
+    across = changes.get("across", "worst")
+    settings = {k: v for k, v in changes.items() if k != "across"}
+    trajectory = noisy(weighting, tau=3, rounds=20, eta=InverseTime(1.0, 4.0), **settings)
+    for reading in READINGS:
+        for key in ("theorem-1", "lemma-2", "corollary"):
+            verdict = examine(key, trajectory, reading, Policy(across=across))
+            assert verdict.status is not Status.REFUTED
+
+
+def test_evaluation_asks_for_what_is_missing():
+    with pytest.raises(InputError, match="mu"):
+        evaluate(G_sq * mu, {"G_sq": 1.0})
+    assert np.isposinf(evaluate(1 / mu, {"mu": 0.0}))
+
+
+def test_a_client_without_weight_is_refused():
+    """With p_i = 0 and alpha_i > 0 the skew at w* is infinite although Gamma may be 0: no bound speaks of it."""
+    with pytest.raises(InputError, match="positive weight p_i"):
+        noiseless(pair(p=(1.0, 0.0)), FedMax(), ConstantStep(0.1))
+
+
+def test_a_tiny_weight_does_not_make_minima_coincide():
+    trajectory = noiseless(pair(p=(1 - 1e-15, 1e-15)), Fixed((0.0, 1.0)), ConstantStep(0.1), tau=1, rounds=50)
+    assert examine("error-free-step", trajectory).status is Status.NOT_APPLICABLE
+
+
+def test_what_thinned_runs_do_not_know_is_not_claimed():
+    trajectory = noisy(FedMax(), tau=2, rounds=40, stride=7, eta=InverseTime(1.0, 4.0))
+    verdict = examine("cho-2020", trajectory, "literal")
+    assert verdict.status is Status.NOT_APPLICABLE and "stride" in verdict.detail
+    assert rho_pairs(trajectory) == (trajectory.extremes.pi_min.min(), False)
+
+
+def test_everyone_present_is_full_participation():
+    assert examine("sharper-step", noisy(participation=0.99)).status is Status.HOLDS

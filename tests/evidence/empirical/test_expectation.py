@@ -1,0 +1,280 @@
+"""Evidence by expectation: what it decides, for which rho_bar, and that false claims do not pass."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from problem_zoo import quadratic_problem, ridge_problem
+
+import fedbounds
+from fedbounds import plugins
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence import expectation
+from fedbounds.evidence.constants import Policy, examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.referee.mutants import Part, scaled
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import Provenance
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedmax import FedMax
+from fedbounds.weightings.fixed import Fixed
+
+CLAIMS = plugins.claims()
+SKEWED = Fixed((0.4, 0.1, 0.3, 0.2))
+MISPRINTS = {"speed-floor", "fedavg-speed"}
+
+
+def make(problem, weighting, **changes):
+    step = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    made = {"tau": 3, "rounds": 20, "replicates": 256, "batch_size": 1, "w0": np.ones(problem.d)} | changes
+    return Experiment(problem, weighting, made.pop("eta", step), **made)
+
+
+def seen(experiment, reading="repaired", policy=None):
+    return expectation.exact_run(simulate(experiment, exact=True), READINGS[reading], policy)
+
+
+def everything(experiment):
+    """(claim, verdict) in each of the claim's readings."""
+    trajectory = simulate(experiment, exact=True)
+    for claim in CLAIMS.values():
+        for name in claim.readings:
+            yield claim, expectation.examine(claim, expectation.exact_run(trajectory, READINGS[name]))
+
+
+@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
+def test_under_fedavg_every_claim_is_decided(build):
+    found = list(everything(make(build(1), FedAvg())))
+    assert {verdict.evidence for _, verdict in found} == {Evidence.EXPECTATION}
+    applied = [(c, v) for c, v in found if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
+    assert len(applied) > 20
+    for claim, verdict in applied:
+        wanted = Status.REFUTED if claim.key in MISPRINTS else Status.HOLDS
+        assert verdict.status is wanted, (claim.key, verdict)
+        assert verdict.error_rate == 0 and "no sampling error" in verdict.detail
+
+
+@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
+def test_no_true_claim_is_refuted_under_fixed_weights(build):
+    statuses = {}
+    for claim, verdict in everything(make(build(2), SKEWED)):
+        if claim.kind is not Kind.RATE and claim.key not in MISPRINTS | {"error-by-pi"}:
+            assert verdict.status is not Status.REFUTED, verdict
+            statuses[claim.key, verdict.reading] = verdict
+    assert statuses["theorem-1", "repaired"].status is Status.HOLDS
+    assert statuses["final-bound", "literal"].status is Status.HOLDS
+    assert "for every rho_bar in [" in statuses["theorem-1", "repaired"].detail
+    assert "rho_bar" not in statuses["final-bound", "literal"].detail
+
+
+@pytest.mark.parametrize("weighting", [FedAvg(), SKEWED])
+@pytest.mark.parametrize(("key", "term", "factor"), [("star-step", "variance", -1), ("theorem-1", "drift", -1)])
+def test_false_mutants_are_refuted(weighting, key, term, factor):
+    claim, run = CLAIMS[key], seen(make(ridge_problem(1), weighting))
+    assert expectation.examine(claim, run).status is Status.HOLDS
+    part = Part(term, (), claim.terms[term], claim.terms[term])
+    verdict = expectation.examine(scaled(claim, part, factor).claim, run)
+    assert verdict.status is Status.REFUTED and verdict.evidence is Evidence.EXPECTATION and verdict.margin < 0
+
+
+# One client with H = h I: Delta_{t+1} = (1 - eta h)^2 Delta_t + eta^2 sigma^2, an equality at every t.
+EQUALITY = Claim(
+    key="equality",
+    title="",
+    source="",
+    scope="step",
+    kind=Kind.IDENTITY,
+    lhs=symbols.Delta_next,
+    terms={"kept": (1 - symbols.eta * symbols.mu) ** 2 * symbols.Delta, "noise": symbols.eta**2 * symbols.sigma_sq},
+)
+
+
+def test_an_equality_is_decided_where_samples_leave_it_open():
+    problem = quadratic(np.array([[2.0, 2.0]]), np.zeros((1, 2)), noise_std=0.5)
+    experiment = make(problem, FedAvg(), eta=ConstantStep(0.1), tau=1, w0=np.zeros(2))
+    slightly_false = replace(EQUALITY, terms=EQUALITY.terms | {"noise": EQUALITY.terms["noise"] * (1 - 1e-6)})
+    for claim, status in ((EQUALITY, Status.HOLDS), (slightly_false, Status.REFUTED)):
+        for kind in (Kind.IDENTITY, Kind.INEQUALITY):
+            assert expectation.examine(replace(claim, kind=kind), seen(experiment)).status is status
+    largest = simulate(experiment, exact=True).paths["alpha"].gap.max()
+    sampled = examine_run(simulate(experiment), READINGS["repaired"])
+    for factor, status in ((1 + 1e-4, Status.HOLDS), (1 - 1e-4, Status.REFUTED)):
+        below = replace(EQUALITY, kind=Kind.INEQUALITY, scope="horizon", lhs=symbols.gap)
+        below = replace(below, terms={"limit": sp.Float(largest * factor)})
+        assert expectation.examine(below, seen(experiment)).status is status
+        assert empirical.examine(below, sampled).status is Status.UNDECIDED
+
+
+def constant_claim(lhs, rhs):
+    return Claim(
+        key="made", title="", source="", scope="constant", lhs=sp.sympify(lhs), terms={"rhs": sp.sympify(rhs)}
+    )
+
+
+@pytest.mark.parametrize("reading", ["sync", "repaired"])
+def test_what_holds_for_part_of_the_interval_of_rho_bar_stays_undecided(reading):
+    run = seen(make(ridge_problem(3), SKEWED), reading)
+    low, high = expectation.skew_range(run)
+    assert run.constants["pi_min"].value <= low < high
+    middle, rho = (low + high) / 2, symbols.rho_bar
+    for value, status in ((low * 0.999, "HOLDS"), (middle, "UNDECIDED"), (high * 1.001, "REFUTED")):
+        assert expectation.examine(constant_claim(value, rho), run).status == status
+        assert expectation.examine(constant_claim(value, symbols.rho_pairs), run).status == status
+    # Not monotone in rho_bar: both ends satisfy it, the middle does not.
+    dip = (rho - middle) ** 2 + 1
+    assert expectation.examine(constant_claim(1 + ((high - low) / 4) ** 2, dip), run).status is Status.UNDECIDED
+    assert expectation.examine(constant_claim(0.999, dip), run).status is Status.HOLDS
+    assert expectation.examine(constant_claim(1 / rho, 1 / rho), run).status is Status.HOLDS
+
+
+@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
+    problem = build(seed)
+    experiment = make(problem, SKEWED)
+    for reading in ("sync", "repaired"):
+        run = seen(experiment, reading)
+        low, high = expectation.skew_range(run)
+        # rho_bar is the infimum over all paths, so no path lies below `low`, and some lie below `high`.
+        extremes = simulate(experiment).extremes
+        sampled = extremes.rho_bar_sync if reading == "sync" else extremes.rho_bar_all
+        assert low <= sampled.min() <= high
+
+
+def test_the_smallest_skew_is_attained():
+    problem, alpha = ridge_problem(0), np.array(SKEWED.weights)
+    rng = np.random.default_rng(0)
+    bound = expectation.smallest_skew(problem, alpha)
+
+    def skew(w):
+        excess = problem.excess(w)
+        return (excess @ alpha) / (excess @ problem.p)
+
+    from scipy.optimize import minimize
+
+    starts = problem.w_star + 3 * rng.standard_normal((5, problem.d))
+    found = min(minimize(skew, w, method="Nelder-Mead", options={"maxiter": 400}).fun for w in starts)
+    assert bound <= found <= bound + 1e-3
+    assert (skew(problem.w_star + 5 * rng.standard_normal((1000, problem.d))) >= bound).all()
+
+
+def test_without_randomness_rho_bar_is_known():
+    experiment = make(ridge_problem(3), SKEWED, batch_size=None)
+    low, high = expectation.skew_range(seen(experiment))
+    assert low == high == pytest.approx(simulate(experiment).extremes.rho_bar_all.min(), rel=1e-12)
+    run = seen(make(ridge_problem(3), FedAvg()))
+    assert expectation.skew_range(run) == (1.0, 1.0)
+
+
+def test_coinciding_minimisers_have_a_smallest_skew_too():
+    problem = quadratic(np.array([[1.0, 4.0], [2.0, 1.0]]), np.ones((2, 2)), np.array([0.5, 0.5]), noise_std=0.1)
+    alpha = np.array([0.2, 0.8])
+    # (0.2 (a + 4b) + 0.8 (2a + b)) / (0.5 (a + 4b) + 0.5 (2a + b)) is smallest at a = 0.
+    assert expectation.smallest_skew(problem, alpha) == pytest.approx(1.6 / 2.5, rel=1e-9)
+
+
+def evaluated(expression, values):
+    return sp.lambdify(sorted(expression.free_symbols, key=str), expression, "math")(
+        *[values[s.name] for s in sorted(expression.free_symbols, key=str)]
+    )
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(CLAIMS)), st.integers(0, 10**6))
+def test_bounds_contain_the_value_at_every_point(key, seed):
+    claim, rng = CLAIMS[key], np.random.default_rng(seed)
+    reading = READINGS["repaired" if claim.repair else "literal"]
+    expression = sp.sympify(claim.lhs - sp.Add(*claim.terms_in(reading).values())).subs(dict(claim.definitions))
+    ranges, point = {}, {}
+    for symbol in expression.free_symbols:
+        low, high = np.sort(rng.uniform(0.1, 5, 2)) if rng.random() < 0.7 else (2.0, 2.0)
+        ranges[symbol.name] = (np.asarray(low), np.asarray(high))
+        point[symbol.name] = rng.uniform(low, high)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        below, above = expectation.bounds(expression, ranges)
+    value = evaluated(expression, point)
+    assume(not isinstance(value, complex))  # a real power of a negative number has no place on the line
+    slack = 1e-9 * (1 + abs(value))
+    assert below - slack <= value <= above + slack
+
+
+def test_bounds_of_powers_and_unknown_functions():
+    x = sp.Symbol("x")
+    across = {"x": (np.array([-1.0, 2.0]), np.array([3.0, 3.0]))}
+    for expression, low, high in (
+        (x**2, [0, 4], [9, 9]),
+        (x**3, [-1, 8], [27, 27]),
+        (1 / x, [-np.inf, 1 / 3], [np.inf, 1 / 2]),
+        (sp.Max(x, 0) - sp.Min(x, 1), [-1, 1], [4, 2]),
+        (sp.exp(x), [-np.inf] * 2, [np.inf] * 2),
+    ):
+        with np.errstate(divide="ignore"):
+            below, above = expectation.bounds(expression, across)
+        np.testing.assert_allclose(np.broadcast_to(below, 2), low)
+        np.testing.assert_allclose(np.broadcast_to(above, 2), high)
+
+
+def test_moments_are_total_and_exact_unless_given():
+    experiment = make(ridge_problem(1), SKEWED)
+    extremes = simulate(experiment, exact=True).extremes
+    for policy in (None, Policy("ball", radius=3.0), Policy(moments="conditional", across="path")):
+        run = seen(experiment, policy=policy)
+        constants = run.constants
+        assert run.policy.moments == "total" and run.policy.across == "worst"
+        assert constants["G_sq"].value == extremes.G_sq_mean and constants["sigma_sq"].value == extremes.sigma_sq_mean
+        assert constants["G_sq"].provenance is Provenance.EXACT
+        assert constants["rho_bar"].provenance is Provenance.BOUND
+    given_run = seen(experiment, policy=Policy("given", sigma_sq=1e-9, G_sq=100.0))
+    assert given_run.constants["G_sq"].value == 100 and given_run.constants["G_sq"].provenance is Provenance.GIVEN
+    verdict = expectation.examine(CLAIMS["theorem-1"], given_run)
+    assert verdict.status is Status.NOT_APPLICABLE and "Assumption 3" in verdict.detail
+
+
+def test_points_and_sampled_runs_are_refused():
+    experiment = make(ridge_problem(1), FedAvg())
+    verdict = expectation.examine(CLAIMS["lemma-1"], seen(experiment, "literal"))
+    assert verdict.status is Status.NOT_APPLICABLE and "every point" in verdict.detail
+    with pytest.raises(InputError, match="exact=True"):
+        expectation.exact_run(simulate(experiment), READINGS["repaired"])
+
+
+def test_a_floor_is_a_floor_without_sampling_error():
+    problem = quadratic(np.array([[1.0], [1.0]]), np.array([[-1.0], [1.0]]), np.array([0.5, 0.5]), noise_std=0.3)
+    experiment = make(problem, Fixed((0.8, 0.2)), rounds=300)
+    verdict = expectation.examine(CLAIMS["rate"], seen(experiment, "literal"))
+    assert verdict.status is Status.REFUTED and verdict.evidence is Evidence.EXPECTATION
+    low, high = verdict.data["floor"]
+    assert low <= 0.6**2 / 2 <= high  # the minimiser of the weighted sum is at -0.6
+    fair = expectation.examine(CLAIMS["rate"], seen(make(problem, FedAvg(), rounds=300), "literal"))
+    assert fair.status is Status.UNDECIDED
+
+
+def test_what_does_not_apply_or_costs_too_much_is_left_out():
+    problem, claim = ridge_problem(1), CLAIMS["theorem-1"]
+    listed = [(claim, make(problem, FedAvg()), ["sync", "repaired"]), (claim, make(problem, FedMax()), ["sync"])]
+    found = expectation.verdicts(listed, Policy())
+    assert [(v.claim, v.reading) for v in found] == [("theorem-1", "sync"), ("theorem-1", "repaired")]
+    assert expectation.verdicts(listed, Policy(), limit=1.0) == []
+    wild = make(problem, FedAvg(), eta=ConstantStep(5.0), rounds=200)
+    assert expectation.verdicts([(claim, wild, ["sync"])], Policy()) == []
+
+
+def test_a_study_adds_this_evidence_where_it_applies():
+    small = {"rounds": 4, "replicates": 16, "clients": 4, "samples": 20, "dimension": 3, "engine": "reference"}
+    result = fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], **small)
+    kinds = {(w, v.evidence) for w, v in result.verdicts}
+    assert ("fedavg", Evidence.EXPECTATION) in kinds and ("fedmax", Evidence.EXPECTATION) not in kinds
+    exact = {v.claim: v for w, v in result.verdicts if v.evidence is Evidence.EXPECTATION}
+    assert exact["theorem-1"].status is Status.HOLDS
+    assert "own step size" in exact["li-2020"].detail and exact["li-2020"].status is Status.HOLDS
+    assert all(v.status is not Status.NOT_APPLICABLE for v in exact.values())

@@ -1,0 +1,401 @@
+"""Exact evidence: the evaluator against the simulator and by hand, and every shipped counterexample."""
+
+import itertools
+import json
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.exact import intervals
+from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
+from fedbounds.evidence.exact.decide import compare, examine, has_exact_check, rational
+from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json
+from fedbounds.evidence.exact.run import run
+from fedbounds.model.experiment import Experiment
+from fedbounds.plugins import claim_named, weighting_named
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status
+
+FILES = {path.stem: path for path in all_files()}
+# Both engines round a few hundred additions of numbers of order 1.
+ROUNDING = 1e-10
+# Every finite claim or remark that is false, and what must refute it.
+REFUTED = {
+    "lemma-2": ("lemma-2", "literal"),
+    "theorem-1-sync": ("theorem-1", "sync"),
+    "theorem-1-literal": ("theorem-1", "literal"),
+    "error-free-step-literal": ("error-free-step", "literal"),
+    "corollary-B": ("corollary", "literal, with rho_tilde >= rho_bar"),
+    "corollary-D": ("corollary", "literal, with B <= gamma"),
+    "induction-B": ("induction", "-"),
+    "induction-beta": ("induction", "-"),
+    "induction-D": ("induction", "-"),
+    "speed-floor": ("speed-floor", "literal"),
+    "error-free-iid": ("error-free-iid", "-"),
+    "fedmax-gap": ("fedmax-gap", "-"),
+    "fedmax-skew": ("fedmax-skew", "-"),
+    "error-minimiser": ("error-minimiser", "literal"),
+    "error-by-pi": ("error-by-pi", "literal"),
+    "pi-alone": ("pi-alone", "-"),
+    "fedavg-speed": ("fedavg-speed", "literal"),
+    "fedmax-k-poc": ("fedmax-k-poc", "-"),
+    "softmax-limits": ("softmax-limits", "-"),
+    "rate": ("rate", "literal"),
+    "softmax-rate": ("softmax-rate", "-"),
+    "alpha-limit": ("alpha-limit", "-"),
+    "temperature-higher": ("temperature", "-"),
+    "temperature-lower": ("temperature", "-"),
+}
+
+
+def small(**changes):
+    base = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": ["2"], "eta": ["1/8", "1/9"], "tau": 2}
+    return from_json(base | changes)
+
+
+def test_every_false_statement_has_its_file():
+    assert set(FILES) == set(REFUTED)
+    for name, expected in REFUTED.items():
+        example = read(FILES[name])
+        assert (example.subject, example.reading) == expected
+        assert example.document["title"] and example.document["why"]
+
+
+@pytest.mark.parametrize("name", sorted(REFUTED))
+def test_counterexample_is_verified_exactly(name):
+    sides = read(FILES[name]).verify()
+    assert isinstance(sides.lhs, F) and isinstance(sides.rhs, F)
+    assert sides.lhs > sides.rhs or (
+        sides.lhs != sides.rhs and name in ("error-free-iid", "fedmax-k-poc", "pi-alone")
+    )
+
+
+def tampered(name, change):
+    document = json.loads(FILES[name].read_text())
+    change(document)
+    return Counterexample(name, document)
+
+
+@pytest.mark.parametrize(
+    "name, change",
+    [
+        ("lemma-2", lambda d: d["instance"].update(eta=["1/4", "1/10"])),
+        ("theorem-1-sync", lambda d: d["instance"].update(p=["1/2", "1/2"])),
+        ("theorem-1-literal", lambda d: d["instance"].update(eta=["1/10", "1/10"])),
+        ("corollary-B", lambda d: d["instance"].update(p=["9/10", "1/10"])),
+        ("corollary-D", lambda d: d.update(t=20)),
+        ("induction-B", lambda d: d["data"].update(B="21/5")),
+        ("induction-beta", lambda d: d["data"].update(B="2")),
+        ("induction-D", lambda d: d["data"].update(D="0")),
+        ("fedmax-gap", lambda d: d["data"]["instance"].update(w0=["3", "2"])),
+        ("fedmax-skew", lambda d: d["data"].update(weights=[["1", "0"], ["1", "0"]])),
+        ("error-free-iid", lambda d: d["data"]["instance"].update(curvatures=["1", "1"])),
+        ("error-free-iid", lambda d: d["data"]["instance"].update(minima=["0", "1"])),
+        ("error-minimiser", lambda d: d["instance"].update(w0=["1/2"])),
+        ("error-by-pi", lambda d: d["instance"].update(minima=["0", "1"])),
+        ("pi-alone", lambda d: d["data"]["second"].update(minima=["0", "1"])),
+        ("fedmax-k-poc", lambda d: d["data"]["instance"].update(floor=["0", "0"])),
+        ("softmax-limits", lambda d: d["data"].update(x="3/2")),
+        ("softmax-rate", lambda d: d["data"].update(bracket=["3/10", "2/5"])),
+        ("alpha-limit", lambda d: d["data"].update(lhs_above="1/8")),
+        ("temperature-higher", lambda d: d["data"].update(slower="2")),
+        ("temperature-lower", lambda d: d["data"].update(slower="1/2")),
+        ("rate", lambda d: d["instance"].update(w0=["1/4"])),
+        ("lemma-2", lambda d: d.update(lhs="1/17")),
+        ("lemma-2", lambda d: d.update(reading="repaired")),
+        ("theorem-1-sync", lambda d: d.update(reading="repaired")),
+        ("corollary-B", lambda d: d.update(substitution="B <= gamma")),
+        ("lemma-2", lambda d: d.update(t=7)),
+        ("lemma-2", lambda d: d["instance"].update(w0=[0.5])),
+    ],
+)
+def test_a_tampered_file_is_rejected(name, change):
+    with pytest.raises(InputError):
+        tampered(name, change).verify()
+
+
+def test_lemma_2_by_hand():
+    # x_i = -/+ 1/4 after one step of 1/4, so the drift is 1/16; 16 (1/100)^2 2^2 1 = 4/625.
+    sides = read(FILES["lemma-2"]).verify()
+    assert (sides.lhs, sides.rhs) == (F(1, 16), F(4, 625))
+
+
+def test_isolated_readings_keep_the_repair():
+    for name in ("theorem-1-sync", "theorem-1-literal"):
+        instance = from_json(read(FILES[name]).document["instance"])
+        verdict = {k: examine(instance, claim_named("theorem-1"), r).status for k, r in (READINGS | ISOLATED).items()}
+        assert verdict["repaired"] is Status.HOLDS
+        assert verdict["sync-skew" if "sync" in name else "p-virtual"] is Status.REFUTED
+        assert verdict["p-virtual" if "sync" in name else "sync-skew"] is Status.HOLDS
+
+
+def test_corollary_branches_fail_for_one_reason_each():
+    for name, broken in (("corollary-B", "B"), ("corollary-D", "D")):
+        record = run(from_json(read(FILES[name]).document["instance"]))
+        values = record.constants("sync")
+        too_large = 1 + F(3, 8) * values["rho_bar"] > 4 * values["L"] / values["mu"]
+        assert too_large == (broken == "B")
+        assert values["rho_tilde"] < values["rho_bar"]
+
+
+def as_experiment(instance):
+    eta = [float(x) for x in instance.eta]
+    name = instance.weighting
+    problem = quadratic(
+        np.array(instance.curvatures, dtype=float),
+        np.array(instance.minima, dtype=float),
+        np.array(instance.p, float),
+    )
+    return Experiment(
+        problem,
+        weighting_named(name),
+        lambda t: eta[t],
+        tau=instance.tau,
+        rounds=instance.rounds,
+        replicates=1,
+        batch_size=None,
+        w0=np.array(instance.w0, dtype=float),
+        engine="reference",
+    )
+
+
+fractions = st.fractions(min_value=F(-2), max_value=2, max_denominator=6)
+positive = st.fractions(min_value=F(1, 4), max_value=4, max_denominator=6)
+
+
+@st.composite
+def instances(draw, weightings=("fedavg", "fedmax", "fedmax:2")):
+    N, d, tau, rounds = (draw(st.integers(*bounds)) for bounds in ((2, 3), (1, 2), (1, 3), (1, 2)))
+    curvatures = draw(st.lists(st.tuples(*[positive] * d), min_size=N, max_size=N))
+    raw = draw(st.lists(positive, min_size=N, max_size=N))
+    L = max(c for row in curvatures for c in row)
+    eta = draw(st.lists(st.fractions(F(1, 20), 1, max_denominator=20), min_size=tau * rounds, max_size=tau * rounds))
+    return Instance(
+        curvatures=tuple(curvatures),
+        minima=tuple(draw(st.lists(st.tuples(*[fractions] * d), min_size=N, max_size=N))),
+        p=tuple(x / sum(raw) for x in raw),
+        w0=draw(st.tuples(*[fractions] * d)),
+        eta=tuple(x / L for x in eta),
+        tau=tau,
+        weighting=draw(st.sampled_from(weightings)),
+    )
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances())
+def test_agrees_with_the_simulator(instance):
+    record = run(instance)
+    # Ties are decided by rounding in floating point, exactly here.
+    gaps = [sorted(e) for e in record.excesses]
+    if instance.weighting != "fedavg" and any(b - a < F(1, 10**6) for e in gaps for a, b in itertools.pairwise(e)):
+        return
+    trajectory = simulate(as_experiment(instance))
+    for name, path in trajectory.paths.items():
+        for field in ("distance_sq", "gap", "drift"):
+            exact = np.array(record.paths[name][field], dtype=float)
+            assert np.allclose(getattr(path, field)[0], exact, rtol=ROUNDING, atol=ROUNDING)
+    for reading in READINGS.values():
+        seen, exact_values = examine_run(trajectory, reading).values(), record.constants(reading.skew)
+        for symbol in ("L", "mu", "Gamma", "G_sq", "pi_min", "pi_max", "Delta_0", "p_min", "N", "tau", "sigma_sq"):
+            assert float(exact_values[symbol]) == pytest.approx(seen[symbol], rel=ROUNDING, abs=ROUNDING)
+        if exact_values["Gamma"] > F(1, 10**6):
+            assert float(exact_values["rho_tilde"]) == pytest.approx(seen["rho_tilde"], rel=1e-8)
+        lowest = min(sum(a * e for a, e in zip(instance.p, x, strict=True)) for x in record.excesses)
+        if lowest > F(1, 10**6):
+            assert float(exact_values["rho_bar"]) == pytest.approx(seen["rho_bar"], rel=1e-8)
+
+
+@settings(max_examples=40, deadline=None)
+@given(instances(weightings=("fedavg", "fedmax")))
+def test_true_claims_are_never_refuted(instance):
+    for key in ("lemma-1", "sharper-step", "theorem-1", "lemma-2", "pi-max"):
+        assert examine(instance, claim_named(key), READINGS["repaired"]).status is not Status.REFUTED
+
+
+def test_two_point_noise_is_enumerated():
+    # One client, one step from its minimum: w_1 = -/+ eta s, so E||w_1||^2 = eta^2 s^2 and G^2 = sigma^2 = s^2.
+    instance = small(
+        curvatures=[1, 1],
+        minima=[0, 0],
+        p=["1/2", "1/2"],
+        w0=["0"],
+        eta=["1/4"],
+        tau=1,
+        noise=["3", "0"],
+        weighting="fixed",
+        weights=[["1", "0"]],
+    )
+    record = run(instance)
+    assert record.paths["alpha"]["distance_sq"] == (0, F(9, 16))
+    assert record.values["sigma_sq"] == record.values["G_sq"] == 9
+    # Independent noises of equal size average: half the variance.
+    both = run(
+        small(
+            curvatures=[1, 1],
+            minima=[0, 0],
+            p=["1/2", "1/2"],
+            w0=["0"],
+            eta=["1/4"],
+            tau=1,
+            noise=["3", "3"],
+            weighting="fedavg",
+        )
+    )
+    assert both.paths["alpha"]["distance_sq"][1] == F(9, 32)
+
+
+def test_noise_over_two_rounds_selects_on_the_outcome():
+    # Two clients at -/+ 1: after one noisy round FedMax follows whichever side the noise left behind.
+    instance = small(
+        curvatures=[1, 1],
+        minima=[-1, 1],
+        p=["1/2", "1/2"],
+        w0=["1/2"],
+        eta=["1/4", "1/4"],
+        tau=1,
+        noise=["2", "2"],
+        weighting="fedmax",
+    )
+    record = run(instance)
+    # e_1 > e_2 at 1/2: w_1 = 1/2 - 3/8 -/+ 1/2 is -3/8 or 5/8; then client 2 or client 1, again -/+ 1/2.
+    ends = [F(-3, 8) - F(1, 4) * (F(-3, 8) - 1) + s for s in (F(1, 2), F(-1, 2))]
+    ends += [F(5, 8) - F(1, 4) * (F(5, 8) + 1) + s for s in (F(1, 2), F(-1, 2))]
+    assert record.paths["alpha"]["distance_sq"][2] == sum(w**2 for w in ends) / 4
+
+
+def test_too_much_noise_is_refused():
+    with pytest.raises(InputError, match="every outcome"):
+        run(small(eta=["1/8"] * 12, tau=2, noise=["1", "1"]))
+
+
+def test_ties_share_the_weight():
+    assert largest((F(1), F(1), F(0)), 1) == (F(1, 2), F(1, 2), 0)
+    assert largest((F(2), F(1), F(1)), 2) == (F(1, 2), F(1, 4), F(1, 4))
+
+
+def test_rational_evaluation_is_exact_and_refuses_what_is_not():
+    x = symbols.rho_bar
+    assert rational(sp.Rational(1, 3) / x + sp.Max(x, 2), {"rho_bar": F(1, 7)}) == F(7, 3) + 2
+    assert rational(1 / x, {"rho_bar": F(0)}) is None
+    assert rational(sp.sqrt(x), {"rho_bar": F(2)}) is None
+    with pytest.raises(InputError, match="rho_bar"):
+        rational(x, {})
+
+
+def test_unknown_assumptions_are_never_taken_for_granted():
+    # The same false claim with a condition of the user's, which has no exact check whatever its name is.
+    lemma = claim_named("lemma-2")
+    mine = Assumption("smooth", "something else", lambda run: (True, ""))
+    claim = Claim("mine", "", "", "step", lemma.lhs, lemma.terms, assumptions=(mine,))
+    verdict = examine(from_json(read(FILES["lemma-2"]).document["instance"]), claim, READINGS["literal"])
+    assert not has_exact_check(mine)
+    assert verdict.status is Status.UNDECIDED and "cannot be checked" in verdict.detail
+
+
+def test_a_failed_assumption_is_named():
+    verdict = examine(small(eta=["1/8", "1/10"]), claim_named("corollary"), READINGS["literal"])
+    assert verdict.status is Status.NOT_APPLICABLE and "eta" in verdict.detail
+
+
+def test_the_verdict_carries_both_sides_as_fractions():
+    document = read(FILES["lemma-2"]).document
+    verdict = examine(from_json(document["instance"]), claim_named("lemma-2"), READINGS["literal"])
+    assert verdict.evidence is Evidence.EXACT and verdict.status is Status.REFUTED and verdict.worst_t == 1
+    assert (verdict.data["lhs"], verdict.data["rhs"]) == ("1/16", "4/625")
+    again = examine(from_json(verdict.data["instance"]), claim_named("lemma-2"), READINGS["literal"])
+    assert again.data == verdict.data
+
+
+def test_compare_at_one_time_is_one_of_all():
+    record = run(small())
+    claim, reading = claim_named("sharper-step"), READINGS["repaired"]
+    assert list(compare(claim, record, reading, 1)) == [s for s in compare(claim, record, reading) if s.t == 1]
+
+
+@settings(max_examples=30, deadline=None)
+@given(instances())
+def test_json_round_trip(instance):
+    assert from_json(json.loads(json.dumps(to_json(instance)))) == instance
+
+
+@pytest.mark.parametrize(
+    "changes, named",
+    [
+        ({"p": ["1/3", "1/3"]}, "sum to 1"),
+        ({"p": ["1", "0"]}, "positive"),
+        ({"eta": ["1/8"]}, "tau must divide"),
+        ({"curvatures": [1]}, "curvatures"),
+        ({"L": "1"}, "enclose"),
+        ({"weighting": "fedmax:5"}, "weighting"),
+        ({"weighting": "fixed"}, "weights"),
+        ({"weighting": "fixed", "weights": [["2", "-1"]]}, "simplex"),
+        ({"surprise": 1}, "surprise"),
+        ({"w0": [0.5]}, "fractions"),
+        ({"w0": ["1/0"]}, "fractions"),
+    ],
+)
+def test_bad_instances_are_one_sentence(changes, named):
+    with pytest.raises(InputError, match=named):
+        small(**changes)
+
+
+def test_fraction_refuses_floats_and_booleans():
+    assert fraction("3/4") == F(3, 4) and fraction(2) == 2
+    for wrong in (0.5, True, None, "x"):
+        with pytest.raises(InputError):
+            fraction(wrong)
+
+
+def test_intervals_contain_the_floating_point_value():
+    instance = small(eta=["1/8", "1/9", "1/10", "1/11"])
+    gap = intervals.final_gap(instance, F(1, 2))
+    experiment = as_experiment(instance).with_(weighting=weighting_named("fedsoftmax:0.5"))
+    seen = float(simulate(experiment).paths["alpha"].gap[0, -1])
+    assert float(gap.mid()) == pytest.approx(seen, rel=ROUNDING) and float(gap.rad()) < ROUNDING
+
+
+def test_validate_floor_agrees_with_its_closed_form():
+    from validate.floor import ANY_CLIENTS, TWO_CLIENTS, fedmax_gaps, floor, two_client_ratio
+
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        s, q = rng.integers(1, 6, size=2), F(int(rng.integers(1, 20)), 40)
+        s_1, s_2 = F(int(s[0])), F(int(s[1]))
+        if q * s_1 >= (1 - q) * s_2:
+            continue
+        c, p = np.array([float(s_1**2), float(s_2**2)]), np.array([float(q), float(1 - q)])
+        exact = two_client_ratio(s_1, s_2, q)
+        assert 0 < exact < TWO_CLIENTS
+        assert floor(c, np.array([0.0, 1.0]), p).ratio == pytest.approx(float(exact), rel=1e-6)
+    for _ in range(300):
+        N = int(rng.integers(2, 6))
+        c, m, p = np.exp(rng.normal(size=N)), rng.normal(size=N), rng.dirichlet(np.ones(N))
+        found = floor(c, m, p)
+        assert 0 < found.ratio * c.max() / c.min() < float(ANY_CLIENTS)
+        assert found.gap < found.sharper < found.error
+    # Both constants are approached by three clients.
+    e, x = 1e-9, 1e-3
+    found = floor(np.ones(3), np.array([0.0, 1.0, 0.5 + x]), np.array([e, e, 1 - 2 * e]))
+    assert found.ratio > 0.99 * float(ANY_CLIENTS) and found.gap > 0.99 * found.sharper
+    c, m, p = np.array([1.0, 2.0]), np.array([0.0, 1.0]), np.array([0.3, 0.7])
+    # The last steps are 1/(mu T): the iterate is within L/(mu T) of its limit.
+    assert fedmax_gaps(c, m, p, 4000)[-1] == pytest.approx(floor(c, m, p).gap, rel=1e-2)
+
+
+def test_the_documentation_lists_every_file_with_its_sides():
+    text = (next(iter(FILES.values())).parents[2] / "docs" / "counterexamples.md").read_text()
+    for name, path in FILES.items():
+        row = next(line for line in text.splitlines() if line.startswith(f"| `{name}` |"))
+        document = read(path).document
+        assert document["title"] in row
+        assert all(document[side] in row or "exact in the file" in row for side in ("lhs", "rhs"))

@@ -1,0 +1,114 @@
+"""The exact checker: what it accepts, and everything it must not."""
+
+import json
+from dataclasses import asdict, replace
+from fractions import Fraction as F
+from pathlib import Path
+
+import numpy as np
+import pytest
+from flint import fmpq
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedbounds.evidence.sdp.certificate as module
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.certificate import Certificate, check, is_psd
+from fedbounds.evidence.sdp.decide import certify
+from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.plugins import claim_named
+
+STORED = sorted((Path(__file__).resolve().parents[3] / "derivations" / "certificates").glob("*.json"))
+LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))
+
+
+def test_the_checker_is_short_and_free_of_floats_and_solvers():
+    text = Path(module.__file__).read_text()
+    assert len(text.splitlines()) < 100
+    assert not any(word in text for word in ("float(", "cvxpy", "numpy", "sdp_solve", "isclose"))
+
+
+def test_a_certificate_survives_its_file(tmp_path):
+    LEMMA_2.write(tmp_path / "c.json")
+    again = Certificate.read(tmp_path / "c.json")
+    assert asdict(again) == json.loads(json.dumps(asdict(LEMMA_2)))
+    assert check(again) == (True, "verified")
+
+
+@pytest.mark.parametrize("path", STORED, ids=lambda p: p.stem)
+def test_every_stored_certificate_verifies(path):
+    assert check(Certificate.read(path)) == (True, "verified")
+
+
+def test_every_multiplier_matters():
+    label, value = max(LEMMA_2.multipliers.items(), key=lambda item: F(item[1]))
+    for wrong in (F(0), -F(value), F(value) * 2, F(value) + F(1, 10**9)):
+        changed = replace(LEMMA_2, multipliers={**LEMMA_2.multipliers, label: str(wrong)})
+        assert not check(changed)[0]
+
+
+def test_a_smaller_right_side_is_not_proved():
+    rhs = {"G_sq": str(F(LEMMA_2.rhs["G_sq"]) / 1000)}
+    assert check(replace(LEMMA_2, rhs=rhs)) == (False, "this is not the inequality of lemma-2")
+    assert not check(replace(LEMMA_2, rhs=rhs, claim=None))[0]
+
+
+def test_the_inequality_must_be_the_claims_own():
+    assert not check(replace(LEMMA_2, lhs="Delta"))[0]
+    assert not check(replace(LEMMA_2, scale={"drift": "2"}))[0]
+    assert not check(replace(LEMMA_2, claim="lemma-1"))[0]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"setting": {}},
+        {"multipliers": {"no such constraint": "1"}},
+        {"rhs": {"G_sq": "many"}},
+        {"rhs": {"nothing": "1"}, "claim": None},
+        {"setting": {**LEMMA_2.setting, "alpha": ["1", "1"]}},
+        {"setting": {**LEMMA_2.setting, "mu": "1/0"}},
+        {"setting": {**LEMMA_2.setting, "mu": "2"}},
+        {"claim": "no-such-claim"},
+    ],
+)
+def test_malformed_certificates_are_rejected_not_crashed_on(change):
+    valid, reason = check(replace(LEMMA_2, **change))
+    assert not valid and reason
+
+
+def test_another_setting_does_not_verify():
+    for change in ({"eta": ["4", "1"]}, {"eta": ["4", "1"], "alpha": ["1/3", "2/3"]}, {"L": "1/100", "mu": "1/1000"}):
+        assert not check(replace(LEMMA_2, setting={**LEMMA_2.setting, **change}, claim=None))[0]
+
+
+def test_files_that_are_no_certificates(tmp_path):
+    for text in ("", "[]", '{"lhs": 1}'):
+        (tmp_path / "c.json").write_text(text)
+        with pytest.raises(InputError, match="JSON file of this format"):
+            Certificate.read(tmp_path / "c.json")
+    with pytest.raises(InputError):
+        Certificate.read(tmp_path / "missing.json")
+
+
+small = st.integers(-4, 4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.lists(small, min_size=3, max_size=3), min_size=1, max_size=4), st.integers(0, 3))
+def test_definiteness_agrees_with_how_the_matrix_was_made(rows, k):
+    B = np.array(rows)
+    S = B.T @ B
+    assert is_psd([[fmpq(int(v)) for v in row] for row in S])
+    S = S.astype(object)
+    eigenvalues = np.linalg.eigvalsh(S.astype(float) - np.diag([1e-3 * (j == k) for j in range(3)]))
+    S = [[fmpq(int(S[i, j])) - (fmpq(1, 1000) if i == j == k else 0) for j in range(3)] for i in range(3)]
+    if abs(eigenvalues[0]) > 1e-9:
+        assert is_psd(S) is bool(eigenvalues[0] > 0)
+
+
+def test_a_zero_pivot_needs_a_zero_column():
+    zero, one = fmpq(0), fmpq(1)
+    assert is_psd([[zero, zero], [zero, one]])
+    assert not is_psd([[zero, one], [one, one]])
+    assert not is_psd([[one, one, zero], [one, one, one], [zero, one, one]])

@@ -1,0 +1,216 @@
+"""Performance estimation of one round: closed forms, PEPit, replays in the simulator and mutants as oracles."""
+
+import math
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pepit_oracle
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.certificate import check
+from fedbounds.evidence.sdp.decide import certify, certify_form, examination, examine, worst_ratio
+from fedbounds.evidence.sdp.interpolation import Interpolant
+from fedbounds.evidence.sdp.model import build
+from fedbounds.evidence.sdp.replay import replay
+from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
+from fedbounds.evidence.sdp.solve import Outcome, worst_case
+from fedbounds.evidence.sdp.tight import tight, tight_curve, tight_value
+from fedbounds.plugins import claim_named, claims
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import G_sq, eta, tau
+from fedbounds.theory.verdict import Status
+
+# Solvers stop at 1e-8; values of the order of 1 agree to a little less.
+SOLVER = 1e-6
+LEMMA_1, LEMMA_2, THEOREM_1 = (claim_named(key) for key in ("lemma-1", "lemma-2", "theorem-1"))
+SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (F(1, 2), F(1, 2)), "rho_bar": F(3, 2)}
+
+
+def worst_descent(N, tau_steps, bounds=("Delta_start", "star_grad_sq")):
+    model = build(round_setting(N, tau_steps, kappa=10, eta=F(1, 2)), float, bounded=False)
+    return worst_case(model, model.forms["Delta_next"], [model.forms[name] for name in bounds], "nonneg")
+
+
+class TestAgainstPepit:
+    def test_lemma_1(self):
+        found = tight(LEMMA_1, round_setting(1, 1), "gap")
+        assert found.solver == pytest.approx(2, rel=1e-6) == pytest.approx(pepit_oracle.lemma_1(0.1, 1.0), rel=1e-5)
+
+    @pytest.mark.parametrize("N", [2, 3, 5])
+    @pytest.mark.parametrize("steps", [1, 2, 3])
+    def test_a_round_of_local_descent(self, N, steps):
+        mine, theirs = worst_descent(N, steps).value, pepit_oracle.local_descent(N, steps, 0.1, 1.0, 0.5)
+        assert mine == pytest.approx(theirs, rel=1e-5)
+
+    def test_uniform_weights_do_not_depend_on_the_number_of_clients(self):
+        values = [worst_descent(N, 2).value for N in (2, 3, 4)]
+        assert np.ptp(values) < SOLVER
+
+
+class TestClosedForms:
+    @settings(max_examples=10, deadline=None)
+    @given(st.integers(2, 1000), st.integers(1, 19))
+    def test_gradient_descent_contracts_by_its_known_rate(self, kappa, tenths):
+        step = F(tenths, 10)
+        model = build(round_setting(2, 1, kappa=kappa, eta=step), float, bounded=False)
+        value = worst_case(model, model.forms["Delta_next"], [model.forms["Delta_start"]]).value
+        known = max((1 - float(step) / kappa) ** 2, (1 - float(step)) ** 2)
+        assert value == pytest.approx(known, abs=SOLVER)
+
+    @pytest.mark.parametrize("steps", [2, 3, 4])
+    def test_lemma_2_at_constant_steps_needs_the_square_of_the_steps_taken(self, steps):
+        # Opposite gradients +-G for s steps drift by (s eta G)^2; curvature lowers it, kappa = 10^6 hardly.
+        found = tight_value(LEMMA_2, round_setting(2, steps, kappa=10**6, eta=F(1, 10**4)), "drift")
+        assert found == pytest.approx(((steps - 1) / steps) ** 2, rel=1e-3)
+
+    def test_the_drift_of_one_step_is_zero(self):
+        assert worst_ratio(LEMMA_2, round_setting(2, 3, 0)) == pytest.approx(0, abs=SOLVER)
+
+    def test_half_the_drift_is_tight_for_fedavg(self):
+        found = tight(claim_named("fedavg-step"), replace(round_setting(2, 2), local="any"), "drift")
+        assert found.stated == 0.5 and found.solver == pytest.approx(0.5, abs=1e-5)
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize("key", sorted(key for key, claim in claims().items() if applies(claim)))
+    @pytest.mark.parametrize("step", [0, 1])
+    def test_one_round_claims_hold_in_the_repaired_reading_or_do_not_apply(self, key, step):
+        for chosen in (round_setting(2, 2, step), round_setting(2, 2, step, **SKEWED)):
+            verdict, certificate = examination(claim_named(key), chosen)
+            assert verdict.status in (Status.HOLDS, Status.NOT_APPLICABLE)
+            assert (certificate is not None) is (verdict.status is Status.HOLDS)
+            if certificate is not None:
+                assert check(certificate) == (True, "verified") and verdict.margin > -SOLVER
+
+    def test_what_is_no_one_round_statement_is_not_applicable(self):
+        assert examine(claim_named("corollary"), round_setting()).status is Status.NOT_APPLICABLE
+        with pytest.raises(InputError, match="one-round"):
+            coefficients(claim_named("corollary"), round_setting())
+
+    def test_the_literal_reading_of_theorem_1_is_refuted_at_an_aggregation_step(self):
+        chosen = round_setting(2, 2, alpha=SKEWED["alpha"], kappa=1000, reading="literal")
+        verdict = examine(THEOREM_1, chosen)
+        assert verdict.status is Status.REFUTED and verdict.margin < 0
+        assert examine(THEOREM_1, replace(chosen, reading="repaired")).status is Status.HOLDS
+
+    def test_the_sync_reading_is_refuted_at_a_tiny_weight(self):
+        tiny = (1 - F(1, 10**4), F(1, 10**4))
+        chosen = round_setting(2, 2, alpha=(F(0), F(1)), p=tiny, rho_bar=F(5000), kappa=2, reading="sync")
+        verdict = examine(THEOREM_1, chosen)
+        assert verdict.status is Status.REFUTED
+        assert examine(THEOREM_1, replace(chosen, reading="repaired")).status is not Status.REFUTED
+
+    def test_lemma_2_is_refuted_by_steps_that_shrink_too_fast(self):
+        chosen = replace(round_setting(2, 2), eta=(F(1, 4), F(1, 100)))
+        assert examine(LEMMA_2, replace(chosen, reading="literal")).status is Status.REFUTED
+        verdict = examine(LEMMA_2, chosen)
+        assert verdict.status is Status.NOT_APPLICABLE and "slow-decay" in verdict.detail
+
+    def test_an_assumption_the_model_cannot_impose_leaves_it_undecided(self):
+        claim = claim_named("error-free-step")
+        terms = {name: term for name, term in claim.terms.items() if name != "drift"}
+        verdict = examine(replace(claim, terms=terms), round_setting(2, 1, **SKEWED))
+        assert verdict.status is Status.UNDECIDED and "homogeneous" in verdict.detail
+
+
+class TestMutants:
+    """A false claim is never certified: just below a tight constant nothing is proved."""
+
+    @pytest.mark.parametrize(
+        "key, term, step", [("lemma-1", "gap", 0), ("lemma-2", "drift", 1), ("sharper-step", "gradient", 1)]
+    )
+    def test_below_the_tight_constant(self, key, term, step):
+        claim = claim_named(key)
+        clients = 1 if key == "lemma-1" else 2
+        chosen = round_setting(clients, step + 1, kappa=20, eta=F(1, 40))
+        stated = {"gap": 2, "drift": 16, "gradient": 1}[term]
+        factor = tight_value(claim, chosen, term) / stated
+        assert 0 < factor < 1.001
+        assert certify(claim, chosen, {term: F(factor * 0.999)}) is None
+        assert certify(claim, chosen, {term: F(factor + 0.01)}) is not None
+
+    def test_a_mutant_is_refuted_by_an_instance(self):
+        mutant = replace(LEMMA_2, terms={"drift": LEMMA_2.terms["drift"] / 100})
+        verdict, certificate = examination(mutant, round_setting(2, 2))
+        assert verdict.status is Status.REFUTED and certificate is None
+
+    def test_without_its_gradient_term_lemma_2_has_no_constant(self):
+        terms = {"drift": 16 * eta**2 * tau**2 * G_sq, "none": sp.Integer(0)}
+        bare = Claim("bare", "", "", "step", LEMMA_2.lhs, terms)
+        assert math.isnan(tight_value(bare, round_setting(2, 2), "none"))
+
+
+class TestTightConstants:
+    def test_the_certified_constant_is_just_above_the_solver_s(self):
+        found = tight(LEMMA_2, round_setting(2, 3), "drift")
+        assert found.solver < float(found.certified) < found.solver + 1e-3
+        assert check(found.certificate) == (True, "verified")
+
+    def test_the_gradient_term_of_theorem_1_is_not_needed_without_skew(self):
+        found = tight(THEOREM_1, round_setting(2, 2), "drift")
+        assert not found.needed and found.certified == 0 and "G_sq" not in found.certificate.rhs
+
+    def test_a_larger_contraction_is_certified_from_below(self):
+        found = tight(THEOREM_1, round_setting(2, 2), "contraction")
+        assert found.stated == 3 / 8 < found.solver and 0.999 * found.solver < float(found.certified) < found.solver
+        assert check(found.certificate) == (True, "verified")
+
+    def test_a_curve_re_solves_one_programme(self):
+        curve = [round_setting(2, 2, kappa=kappa) for kappa in (2, 10, 50)]
+        values = tight_curve(LEMMA_2, curve, "drift")
+        assert values == pytest.approx([tight_value(LEMMA_2, one, "drift") for one in curve], rel=1e-5)
+
+    def test_unknown_terms_are_named(self):
+        with pytest.raises(InputError, match="terms among"):
+            coefficients(THEOREM_1, round_setting(), {"nonsense": F(1)})
+
+
+class TestReplay:
+    @settings(max_examples=8, deadline=None)
+    @given(st.sampled_from(["theorem-1", "sharper-step", "star-step", "lemma-2"]), st.integers(2, 30), st.booleans())
+    def test_a_worst_case_shows_its_value_in_the_simulator(self, key, kappa, skewed):
+        claim = claim_named(key)
+        chosen = round_setting(2, 2, kappa=kappa, **(SKEWED if skewed else {}))
+        model = build(chosen, float, coefficients(claim, chosen).get("G_sq", 0) != 0)
+        rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
+        found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs, float)])
+        assert found.outcome is Outcome.OPTIMAL
+        shown = replay(claim, model, found)
+        scale = max(shown.predicted.values())
+        for name, value in shown.predicted.items():
+            assert shown.measured[name] == pytest.approx(value, abs=2e-4 * scale)
+
+    def test_interpolants_pass_through_their_data_and_keep_their_class(self):
+        rng = np.random.default_rng(3)
+        mu, L = 0.2, 3.0
+        Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+        H = Q @ np.diag([mu, 1.0, L]) @ Q.T
+        x = rng.standard_normal((5, 3))
+        function = Interpolant(x, x @ H, np.einsum("ki,ij,kj->k", x, H, x) / 2, mu, L)
+        for a, b in zip(x, x @ H, strict=True):
+            value, slope = function(a)
+            assert value == pytest.approx(a @ H @ a / 2, abs=1e-9) and slope == pytest.approx(b, abs=1e-6)
+        for _ in range(30):
+            a, b = rng.standard_normal((2, 3)) * 2
+            (fa, ga), (fb, gb) = function(a), function(b)
+            step = 1e-6 * rng.standard_normal(3)
+            assert function(a + step)[0] - fa == pytest.approx(ga @ step, abs=1e-10)
+            slack = fb - fa - ga @ (b - a)
+            assert mu / 2 * (b - a) @ (b - a) - 1e-9 <= slack <= L / 2 * (b - a) @ (b - a) + 1e-9
+            assert np.linalg.norm(gb - ga) <= L * np.linalg.norm(b - a) * (1 + 1e-6)
+
+
+def test_a_bound_that_is_no_claim_is_certified_too():
+    """One round of local descent, the number the docs quote: ||w+ - w*||^2 <= a Delta + b mean ||grad F_i(w*)||^2."""
+    found = worst_descent(2, 2)
+    above = {"Delta_start": F(found.y[0] + 1e-5), "star_grad_sq": F(found.y[1] + 1e-5)}
+    chosen = round_setting(2, 2, kappa=10, eta=F(1, 2))
+    certificate = certify_form("Delta_next", above, chosen)
+    assert certificate is not None and check(certificate) == (True, "verified")
+    below = {name: value * F(99, 100) for name, value in above.items()}
+    assert certify_form("Delta_next", below, chosen) is None

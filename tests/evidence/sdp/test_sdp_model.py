@@ -1,0 +1,143 @@
+"""The one-round model: real problems lie in it, both arithmetics agree, recorded proofs hold, bad settings do not."""
+
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.appendix import certify_appendix
+from fedbounds.evidence.sdp.certificate import check, verify
+from fedbounds.evidence.sdp.forms import Form, exact
+from fedbounds.evidence.sdp.known import known_multipliers
+from fedbounds.evidence.sdp.model import build
+from fedbounds.evidence.sdp.rounding import size
+from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.solve import Family, Outcome, worst_case
+from fedbounds.plugins import claim_named
+
+# Solvers stop at 1e-8; values of the order of 1 agree to a little less.
+SOLVER = 1e-6
+SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (F(1, 2), F(1, 2)), "rho_bar": F(3, 2)}
+
+
+class TestModel:
+    def test_real_problems_lie_in_the_model(self):
+        """The Gram matrix of a quadratic problem satisfies every constraint, and the forms are its numbers."""
+        rng = np.random.default_rng(0)
+        chosen = round_setting(3, 3, kappa=10, alpha=(F(1, 2), F(1, 4), F(1, 4)), rho_bar=F(3, 4))
+        model = build(chosen)
+        H = np.stack([np.diag(rng.uniform(0.1, 1, 4)) for _ in range(3)])
+        minima = rng.standard_normal((3, 4))
+        star = np.linalg.solve(H.mean(0), np.einsum("nij,nj->i", H, minima) / 3)
+        minima -= star
+        vectors, values = {"w0": np.ones(4)}, {"G_sq": 1e3}
+        local = np.tile(vectors["w0"], (3, 1))
+        alpha = np.array([0.5, 0.25, 0.25])
+
+        def gradient(i, x):
+            return H[i] @ (x - minima[i])
+
+        def value(i, x):
+            return (x - minima[i]) @ gradient(i, x) / 2
+
+        for k, step in enumerate(chosen.eta):
+            slopes = [gradient(i, local[i]) for i in range(3)]
+            for i in range(3):
+                vectors[f"g{i}.{k}"], values[f"f{i}.{k}"] = slopes[i], value(i, local[i])
+                vectors[f"h{i}.{k}"], values[f"v{i}.{k}"] = gradient(i, alpha @ local), value(i, alpha @ local)
+            middle, local = alpha @ local, local - float(step) * np.array(slopes)
+        for i in range(3):
+            vectors[f"s{i}"], vectors[f"u{i}"], values[f"e{i}"] = gradient(i, 0 * star), minima[i], value(i, 0 * star)
+        frame = np.stack([vectors[name] for name in model.basis])
+        gram, z = frame @ frame.T, np.array([values[name] for name in model.scalars])
+        slack = np.einsum("mij,ij->m", model.quad, gram) + model.lin @ z
+        natural = [not label.startswith("rho") for label in model.labels]
+        assert slack[natural].min() > -1e-9
+
+        def number(name):
+            return (model.forms[name].quad * gram).sum() + model.forms[name].lin @ z
+
+        assert number("Delta") == pytest.approx(middle @ middle)
+        assert number("Delta_next") == pytest.approx((alpha @ local) @ (alpha @ local))
+        assert number("Gamma") == pytest.approx(np.mean([value(i, 0 * star) for i in range(3)]))
+
+    def test_exact_and_float_models_agree(self):
+        chosen = round_setting(2, 2, **SKEWED)
+        rational, floating = build(chosen, exact), build(chosen)
+        assert rational.labels == floating.labels
+        numbers = np.array([[[int(v.p) / int(v.q) for v in row] for row in one] for one in rational.quad])
+        assert np.abs(numbers - floating.quad).max() < 1e-15
+
+    @settings(max_examples=15, deadline=None)
+    @given(
+        *(st.integers(low, high) for low, high in ((2, 200), (1, 9), (1, 9), (0, 20))),
+        st.sampled_from([F(1, 3), F(7, 8)]),
+    )
+    def test_the_recorded_proofs_hold_at_every_parameter(self, kappa, a, b, r, step):
+        """The derivations of sharper-step, star-step and fedavg-step, as multipliers, verified exactly."""
+        alpha, p = (F(a, 10), 1 - F(a, 10)), (F(b, 10), 1 - F(b, 10))
+        low, high = sorted((alpha[0] / p[0], alpha[1] / p[1]))
+        chosen = round_setting(
+            2, 1, kappa=kappa, eta=step, alpha=alpha, p=p, rho_bar=low + (high - low) * F(r, 20), local="any"
+        )
+        model = build(chosen, exact)
+        for key in ("sharper-step", "star-step", "fedavg-step"):
+            multipliers = known_multipliers(key, chosen)
+            if multipliers is not None:
+                claim = claim_named(key)
+                assert verify(model, "Delta_next", coefficients(claim, chosen), multipliers) == (True, "verified")
+
+    def test_the_worst_case_satisfies_its_constraints(self):
+        model = build(round_setting(2, 2, **SKEWED))
+        found = worst_case(model, model.forms["Delta_next"], [size(model)])
+        slack = np.einsum("mij,ij->m", model.quad, found.gram) + model.lin @ found.values
+        assert slack.min() > -SOLVER and np.linalg.eigvalsh(found.gram)[0] > -SOLVER
+        assert found.value == pytest.approx((model.forms["Delta_next"].quad * found.gram).sum(), abs=SOLVER)
+
+    def test_unbounded_and_empty_problems_are_said_to_be_so(self):
+        model = build(round_setting(2, 1))
+        nothing = Form(0 * model.quad[0], 0 * model.lin[0])
+        assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Outcome.OPTIMAL
+        assert Family.of(model).fits(model) and not Family.of(model).fits(build(round_setting(3, 1)))
+        assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
+
+
+class TestInput:
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            {"alpha": (F(1, 2), F(1, 3))},
+            {"alpha": (F(3, 2), F(-1, 2))},
+            {"p": (F(1),), "alpha": (F(1, 2), F(1, 2))},
+            {"kappa": 1},
+            {"reading": "nonsense"},
+            {"rho_bar": F(5)},
+            {"rho_bar": F(-1)},
+            {"rho_tilde": F(1, 10)},
+            {"step": 9},
+            {"eta": F(0)},
+            {"local": "any", "reading": "literal"},
+        ],
+    )
+    def test_bad_settings_are_one_clear_sentence(self, wrong):
+        with pytest.raises(InputError, match="but received"):
+            round_setting(**{"clients": 2, "tau": 2, **wrong})
+
+    def test_settings_survive_json(self):
+        chosen = round_setting(2, 3, rho_tilde=F(8, 5), **SKEWED)
+        assert Setting.from_json(chosen.to_json()) == chosen
+
+
+class TestAppendix:
+    @pytest.mark.parametrize("weights", [{}, SKEWED])
+    @pytest.mark.parametrize("name", ["A_1", "A_3", "A_5"])
+    def test_the_bounds_hold_at_the_corollary_s_steps(self, name, weights):
+        certificate = certify_appendix(name, round_setting(2, 2, **weights))
+        assert certificate is not None and check(certificate) == (True, "verified")
+
+    def test_the_others_are_named(self):
+        with pytest.raises(InputError, match="A_2"):
+            certify_appendix("A_2", round_setting())

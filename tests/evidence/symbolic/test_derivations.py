@@ -1,0 +1,269 @@
+"""Every derivation checks, ends in its claim's own line, and stops checking when any part of it is broken."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+from fedbounds.cli.commands.derive import COMMANDS
+from fedbounds.errors import InputError
+from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import table as proof_table
+from fedbounds.evidence.symbolic.check import check, library
+from fedbounds.evidence.symbolic.derivation import Averaged, Case, Cases, Cited, Induction
+from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
+from fedbounds.plugins import claims
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+ALL = symbolic.installed()
+PROVED = {
+    "corollary": "repaired",
+    "error-free": "repaired",
+    "error-free-step": "repaired",
+    "error-minimiser": "repaired",
+    "final-bound": "repaired",
+    "lemma-1": "literal",
+    "lemma-2": "repaired",
+    "li-2020": "literal",
+    "pi-inverse": "literal",
+    "pi-max": "literal",
+    "pi-ratio": "literal",
+    "sharper-corollary": "repaired",
+    "sharper-step": "repaired",
+    "theorem-1": "repaired",
+}
+REFUTED = ("fedavg-speed", "rate", "speed-floor")
+DOCS = Path(__file__).resolve().parents[3] / "docs" / "derivations.md"
+
+
+def recheck(derivation):
+    """The check of a changed derivation, the ones it cites being as they were."""
+    shelf = library({**ALL, derivation.key: derivation})
+    shelf.checked.update({key: value for key, value in symbolic.check_all().items() if key != derivation.key})
+    return check(derivation.key, shelf)
+
+
+def with_step(derivation, position, changed):
+    """The derivation up to a step, that step changed."""
+    return replace(derivation, steps=(*derivation.steps[:position], changed), positive=())
+
+
+def combinations(key):
+    """(position, step) of the steps that combine facts."""
+    return [(k, s) for k, s in enumerate(ALL[key].steps) if isinstance(s.because, tuple)]
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_every_step_checks(key):
+    checked = symbolic.checked_named(key)
+    assert checked.fault == "" and all(outcome.ok for outcome in checked.outcomes.values())
+
+
+@pytest.mark.parametrize(("key", "reading"), sorted(PROVED.items()))
+def test_claims_proved(key, reading):
+    verdict = symbolic.examine(claims()[key], READINGS[reading])
+    assert verdict.status is Status.HOLDS, verdict.detail
+    assert verdict.detail.startswith("proved under these assumptions")
+
+
+@pytest.mark.parametrize("key", REFUTED)
+def test_claims_refuted(key):
+    assert symbolic.examine(claims()[key], READINGS["literal"]).status is Status.REFUTED
+
+
+def test_what_no_derivation_is_about_has_no_verdict():
+    assert symbolic.examine(claims()["theorem-1"], READINGS["sync"]) is None
+    assert symbolic.examine(claims()["cho-2020"], READINGS["literal"]) is None
+
+
+@pytest.mark.parametrize("key", sorted({**PROVED, **dict.fromkeys(REFUTED, "literal")}))
+def test_last_line_is_the_claims_and_any_changed_term_is_seen(key):
+    claim = claims()[key]
+    derivation = symbolic.derivation_named(key)
+    reading = READINGS[derivation.readings[0]]
+    checked = symbolic.checked_named(key)
+    for name, term in claim.terms.items():
+        if term == 0:
+            continue
+        changed = replace(claim, terms={**claim.terms, name: sp.sympify(term) * sp.Rational(9, 10)})
+        verdict = symbolic.judge(checked, changed, reading)
+        assert verdict.status is Status.UNDECIDED, (key, name)
+        assert "right side differs" in verdict.detail
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_a_dropped_fact_is_seen(key):
+    for position, step in combinations(key):
+        for index, (multiplier, _) in enumerate(step.because):
+            fewer = (*step.because[:index], *step.because[index + 1 :])
+            checked = recheck(with_step(ALL[key], position, replace(step, because=fewer)))
+            assert not checked.outcomes[step.label].ok, (step.label, index, multiplier)
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_a_wrong_constant_is_seen(key):
+    for position, step in combinations(key):
+        changed = replace(step, rhs=step.rhs * sp.Rational(99, 100) - sp.Rational(1, 100), paper=None)
+        assert not recheck(with_step(ALL[key], position, changed)).outcomes[step.label].ok, step.label
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_a_flipped_relation_is_seen(key):
+    flipped = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
+    for position, step in enumerate(ALL[key].steps):
+        if step.relation in flipped:
+            changed = replace(step, relation=flipped[step.relation])
+            assert not recheck(with_step(ALL[key], position, changed)).outcomes[step.label].ok, step.label
+
+
+@pytest.mark.parametrize("key", sorted(key for key, derivation in ALL.items() if derivation.conditions))
+def test_a_missing_condition_is_seen(key):
+    for condition in ALL[key].conditions:
+        kept = tuple(other for other in ALL[key].conditions if other is not condition)
+        assert recheck(replace(ALL[key], conditions=kept)).fault, condition.why
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_negated_facts_are_seen(key):
+    """A multiplier of the wrong sign is refused, and so is an identity taken backwards."""
+    for position, step in combinations(key):
+        for index, (multiplier, fact) in enumerate(step.because):
+            turned = (*step.because[:index], (-multiplier, fact), *step.because[index + 1 :])
+            checked = recheck(with_step(ALL[key], position, replace(step, because=turned)))
+            assert not checked.outcomes[step.label].ok, (step.label, index)
+
+
+def test_the_smoothness_constant_matters():
+    key = "sharper-step"
+    position, step = next((k, s) for k, s in enumerate(ALL[key].steps) if s.label == "client")
+    swapped = step.rhs.subs({sp.Symbol("L", positive=True): sp.Symbol("mu", positive=True)})
+    assert not recheck(with_step(ALL[key], position, replace(step, rhs=swapped))).outcomes["client"].ok
+
+
+def test_lemma_2_needs_slow_decay_except_on_its_schedule():
+    assert "slow-decay" in symbolic.checked_named("lemma-2").assumptions
+    schedule = symbolic.checked_named("lemma-2-schedule")
+    assert "slow-decay" not in schedule.assumptions
+    assert "slow-decay" not in symbolic.checked_named("corollary").assumptions
+    assert "slow-decay" in symbolic.checked_named("theorem-1").assumptions
+
+
+def test_the_paper_own_chain_needs_smaller_steps_than_the_repaired_one():
+    assert "quarter-steps" in symbolic.checked_named("theorem-1-appendix").assumptions
+    assert "quarter-steps" not in symbolic.checked_named("theorem-1").assumptions
+
+
+def test_a_citation_without_its_discharge_brings_the_condition():
+    derivation = ALL["corollary"]
+    position, step = next((k, s) for k, s in enumerate(derivation.steps) if s.label == "recursion")
+    uses = tuple((m, Cited("theorem-1") if isinstance(f, Cited) else f) for m, f in step.because)
+    checked = recheck(with_step(derivation, position, replace(step, because=uses)))
+    assert {"small-steps", "slow-decay"} <= checked.assumptions
+
+
+def test_an_induction_with_a_wrong_base_or_step_is_seen():
+    for derivation in ALL.values():
+        for position, step in enumerate(derivation.steps):
+            if isinstance(step.because, Induction):
+                for wrong in (replace(step.because, base=step.because.step), replace(step.because, end={})):
+                    checked = recheck(with_step(derivation, position, replace(step, because=wrong)))
+                    assert not checked.outcomes[step.label].ok
+
+
+def test_a_missing_fact_in_a_case_is_seen():
+    for derivation in ALL.values():
+        for position, step in enumerate(derivation.steps):
+            if isinstance(step.because, Cases):
+                first = step.because.first
+                wrong = replace(step.because, first=Case(first.condition, first.uses[1:]))
+                checked = recheck(with_step(derivation, position, replace(step, because=wrong)))
+                assert not checked.outcomes[step.label].ok
+
+
+def test_the_misprints_of_the_paper_are_displayed_with_their_differences():
+    shown = {(d.key, s.label) for d in ALL.values() for s in d.steps if s.paper is not None}
+    assert shown == {
+        ("theorem-1-appendix", "A1"),
+        ("theorem-1-appendix", "A1-drift"),
+        ("fedavg-speed", "corrected"),
+        ("error-by-pi-corrected", "conclude"),
+    }
+    text = render_text(symbolic.checked_named("theorem-1-appendix"))
+    assert "the paper has:" in text and "correction: Lemma 2 gives 16" in text
+
+
+def test_text_shows_ticks_and_failures():
+    good = render_text(symbolic.checked_named("theorem-1"))
+    assert good.count("✓") == len(ALL["theorem-1"].steps) and "✗" not in good
+    step = replace(ALL["theorem-1"].steps[0], rhs=sp.Integer(0))
+    bad = render_text(recheck(with_step(ALL["theorem-1"], 0, step)))
+    assert "✗" in bad and "UNDECIDED" in bad
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+def test_latex_is_a_balanced_page(key):
+    page = render_latex(symbolic.checked_named(key))
+    plain = re.sub(r"\\[{}$%&#_]", "", page)
+    depth = 0
+    for character in plain:
+        depth += (character == "{") - (character == "}")
+        assert depth >= 0
+    assert depth == 0
+    assert page.count(r"\left") - page.count(r"\leftarrow") == page.count(r"\right") - page.count(r"\rightarrow")
+    opened = re.findall(r"\\(begin|end)\{(\w+\*?)\}", page)
+    stack = []
+    for kind, name in opened:
+        if kind == "begin":
+            stack.append(name)
+        else:
+            assert stack.pop() == name
+    assert not stack and page.startswith(r"\documentclass") and page.rstrip().endswith(r"\end{document}")
+    assert plain.count("$") % 2 == 0
+
+
+def test_escape():
+    assert escape("a_b <= 50% -> c") == r"a\_b $\le$ 50\% $\to$ c"
+
+
+def test_averages_are_walked_for_citations():
+    derivation = ALL["theorem-1-appendix"]
+    inside = [f for s in derivation.steps if isinstance(s.because, tuple) for _, f in s.because]
+    assert any(isinstance(fact, Averaged) for fact in inside)
+
+
+def run(*arguments):
+    return CliRunner().invoke(COMMANDS[0], arguments, catch_exceptions=False)
+
+
+def test_command_prints_a_proof_by_claim_or_derivation():
+    assert "✓ 1. [room]" in run("theorem-1").output
+    assert run("lemma-2-schedule").output.startswith("lemma-2-schedule: ")
+    assert r"\begin{document}" in run("theorem-1", "--format", "latex").output
+    data = json.loads(run("rate", "--format", "json").output)
+    assert data["verdict"]["status"] == "REFUTED" and all(step["checked"] for step in data["steps"])
+
+
+def test_command_table():
+    lines = run("--all").output.splitlines()
+    assert len(lines) == 1 + len(ALL)
+    assert len(json.loads(run("--all", "--format", "json").output)) == len(ALL)
+
+
+@pytest.mark.parametrize("arguments", [(), ("theorem-1", "--all"), ("theorem-one",), ("--all", "--format", "latex")])
+def test_command_rejects(arguments):
+    with pytest.raises(InputError):
+        run(*arguments)
+
+
+def test_unknown_derivation_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'theorem-1'"):
+        symbolic.derivation_named("theorm-1")
+
+
+def test_the_documented_table_is_current():
+    assert DOCS.read_text() == proof_table.table("markdown")

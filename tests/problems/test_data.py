@@ -1,0 +1,344 @@
+"""Real data: shapes, transformations, file formats and their failures."""
+
+import bz2
+import gzip
+import hashlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from fedbounds.errors import InputError
+from fedbounds.problems.data import idx
+from fedbounds.problems.data import sources as data
+
+# Means and variances of at most 20 numbers of order 1 after one division: a few dozen roundings.
+ROUNDING = 1e-12
+
+
+def idx_bytes(array: np.ndarray) -> bytes:
+    header = bytes((0, 0, 8, array.ndim)) + np.array(array.shape, dtype=">u4").tobytes()
+    return header + array.astype(np.uint8).tobytes()
+
+
+IMAGES = np.arange(7 * 4 * 3, dtype=np.uint8).reshape(7, 4, 3)
+LABELS = np.array([3, 1, 3, 0, 1, 9, 3], dtype=np.uint8)
+
+
+def write_folder(folder: Path, *, compress: bool = False, dot: bool = False) -> Path:
+    folder.mkdir(exist_ok=True)
+    for stem, rows in (("train", slice(0, 5)), ("t10k", slice(5, 7))):
+        for name, array in ((f"{stem}-images-idx3-ubyte", IMAGES[rows]), (f"{stem}-labels-idx1-ubyte", LABELS[rows])):
+            content = idx_bytes(array)
+            path = folder / (name.replace("-idx", ".idx") if dot else name)
+            if compress:
+                path.with_name(path.name + ".gz").write_bytes(gzip.compress(content))
+            else:
+                path.write_bytes(content)
+    return folder
+
+
+def table(features: np.ndarray, targets: np.ndarray, classes: tuple[int, ...] | None = None) -> data.Dataset:
+    return data.Dataset(features, targets, "made up", classes is not None, classes)
+
+
+@pytest.mark.parametrize(
+    ("source", "shape", "classes"),
+    [("digits", (1797, 64), tuple(range(10))), ("breast-cancer", (569, 30), (0, 1)), ("diabetes", (442, 10), None)],
+)
+def test_shipped_data(source, shape, classes):
+    dataset = data.load(source)
+    assert dataset.features.shape == shape and dataset.features.dtype == np.float64
+    assert dataset.targets.shape == shape[:1]
+    assert dataset.classes == classes and dataset.classification == (classes is not None)
+    assert dataset.targets.dtype == (np.int64 if classes else np.float64)
+
+
+def test_digits_are_images_in_the_unit_interval():
+    features = data.load("digits").features
+    assert features.min() == 0 and features.max() == 1
+
+
+def test_limit_keeps_the_first_samples_and_their_classes():
+    whole, few = data.load("digits"), data.load("digits", limit=4)
+    assert np.array_equal(few.features, whole.features[:4]) and few.classes == (0, 1, 2, 3)
+    with pytest.raises(InputError, match="limit must be at least 1"):
+        data.load("digits", limit=0)
+
+
+def test_unknown_source_names_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'breast-cancer'"):
+        data.load("breast_cancer")
+    with pytest.raises(InputError, match="needs a path"):
+        data.load("libsvm:")
+
+
+# --- transformations ---------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hnp.arrays(
+        np.float64,
+        st.tuples(st.integers(2, 20), st.integers(1, 4)),
+        # All finite numbers, subnormal ones too: neither differences nor squares may leave the range.
+        elements=st.floats(allow_nan=False, allow_infinity=False) | st.sampled_from([-1.7e308, 1.7e308, 0.1, 2.0]),
+    )
+)
+def test_standardised_columns(features):
+    z = data.standardise(table(features, np.zeros(len(features)))).features
+    constant = np.ptp(features / np.maximum(np.abs(features).max(axis=0), 1e-308), axis=0) == 0
+    assert np.array_equal(z[:, -1], np.ones(len(features)))
+    z = z[:, :-1]
+    assert np.all(z[:, constant] == 0)
+    assert np.all(np.abs(z.mean(axis=0)) <= ROUNDING)
+    assert np.all(np.abs(z[:, ~constant].var(axis=0) - 1) <= ROUNDING)
+
+
+def test_standardise_is_the_textbook_formula():
+    features = data.load("breast-cancer").features
+    z = data.standardise(data.load("breast-cancer"), intercept=False).features
+    assert np.allclose(z, (features - features.mean(axis=0)) / features.std(axis=0), rtol=0, atol=1e-10)
+
+
+def test_row_norm_applies_before_the_intercept_and_spares_zero_rows():
+    features = np.array([[1.0, 2.0], [3.0, -1.0], [2.0, 0.5]])  # the last row is the mean of the columns
+    z = data.standardise(table(features, np.zeros(3)), row_norm=2.0).features
+    assert np.allclose(np.linalg.norm(z[:2, :-1], axis=1), 2.0, rtol=1e-15)
+    assert np.array_equal(z[2], [0.0, 0.0, 1.0])
+    with pytest.raises(InputError, match="row_norm must be positive"):
+        data.with_row_norm(table(features, np.zeros(3)), 0.0)
+
+
+def test_labels_as_numbers_and_as_two_classes():
+    digits = data.load("digits")
+    numbers = data.as_regression(digits)
+    assert not numbers.classification and numbers.classes is None and "as numbers" in numbers.name
+    assert np.allclose(
+        numbers.targets, (digits.targets - digits.targets.mean()) / digits.targets.std(), atol=ROUNDING
+    )
+    halves = data.as_binary(digits)
+    assert np.array_equal(halves.targets, (digits.targets >= 5).astype(int)) and halves.classes == (0, 1)
+    assert halves.name == "digits (0,1,2,3,4 vs 5,6,7,8,9)"
+    assert np.array_equal(data.as_binary(digits, [7]).targets == 1, digits.targets == 7)
+    cancer = data.load("breast-cancer")
+    assert data.as_binary(cancer) is cancer
+    for positive in ([], range(10), [11]):
+        with pytest.raises(InputError, match="some, not all"):
+            data.as_binary(digits, positive)
+
+
+def test_logistic_refuses_labels_of_the_wrong_kind():
+    with pytest.raises(InputError, match=r"labels of the wrong kind.*choose a least-squares problem"):
+        data.class_codes(data.load("diabetes"))
+    with pytest.raises(InputError, match="needs two classes"):
+        data.require_classes(table(np.ones((2, 1)), np.array([4, 4]), (4,)))
+    codes = data.class_codes(table(np.ones((3, 1)), np.array([1, -1, 1]), (-1, 1)))
+    assert codes.tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+def test_non_finite_data_is_refused_with_its_place(bad):
+    features = np.ones((3, 2))
+    features[1, 0] = bad
+    with pytest.raises(InputError, match=r"features of made up must be finite.*\(1, 0\)"):
+        table(features, np.zeros(3))
+    with pytest.raises(InputError, match="targets of made up must be finite"):
+        table(np.ones((1, 2)), np.array([bad]))
+    with pytest.raises(InputError, match="one target for each"):
+        table(np.ones((3, 2)), np.zeros(2))
+
+
+def test_split_gives_each_client_its_rows_and_weight():
+    dataset = data.load("diabetes")
+    parts = (np.array([0, 5]), np.array([1, 2, 3, 4, 6, 7]))
+    clients = data.split(dataset, parts)
+    assert np.array_equal(clients.features[0], dataset.features[[0, 5]])
+    assert np.array_equal(clients.targets[1], dataset.targets[parts[1]])
+    assert clients.p.tolist() == [0.25, 0.75]
+    assert data.split(dataset, parts, np.array([0.5, 0.5])).p.tolist() == [0.5, 0.5]
+    with pytest.raises(InputError, match="none for client 1"):
+        data.split(dataset, (parts[0], np.array([], dtype=int)))
+    with pytest.raises(InputError, match="must be a distribution"):
+        data.split(dataset, parts, np.array([0.5, 0.6]))
+
+
+# --- IDX -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("compress", [False, True])
+@pytest.mark.parametrize("dot", [False, True])
+def test_idx_round_trip(tmp_path, compress, dot):
+    folder = write_folder(tmp_path / "tiny", compress=compress, dot=dot)
+    train = data.load("mnist:tiny", root=tmp_path)
+    assert train.name == "tiny" and train.classes == (0, 1, 3)
+    assert np.array_equal(train.features, IMAGES[:5].reshape(5, 12) / 255)
+    assert np.array_equal(train.targets, LABELS[:5])
+    assert np.array_equal(data.load(f"idx:{folder}", part="test").targets, LABELS[5:])
+    everything = data.load(f"idx:{folder}", part="all", limit=6)
+    assert np.array_equal(everything.features, IMAGES[:6].reshape(6, 12) / 255)
+    assert everything.classes == (0, 1, 3, 9)
+
+
+def damaged(content: bytes, how: str) -> bytes:
+    whole = idx_bytes(IMAGES[:5])
+    return {
+        "data": content[:-1],
+        "header": content[:9],
+        "magic": content[:2],
+        "empty": b"",
+        "surplus": content + b"x",
+        "labels": idx_bytes(LABELS[:5]),
+        "type": b"\0\0\x0d" + content[3:],
+        "gzip": gzip.compress(content)[:-12],
+        "gzip tail": gzip.compress(content) + b"garbage",
+        "gzip sum": gzip.compress(content)[:-8] + b"12345678",
+        "gzip then short": gzip.compress(content[:-1]),
+        "huge": whole[:4] + b"\xff" * 12 + whole[16:],
+    }[how]
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("data", "must hold 60 elements for shape .5, 4, 3., but received 59: the file is truncated"),
+        ("header", "16 bytes of header, but received 9 bytes: the file is truncated"),
+        ("magic", "the file is truncated"),
+        ("empty", "the file is truncated"),
+        ("surplus", "must hold 60 elements.*received 61"),
+        ("labels", "magic number 0x00000803.*0x00000801.*not swapped"),
+        ("type", "magic number"),
+        ("gzip", "a whole gzip stream.*truncated"),
+        ("gzip tail", "valid gzip"),
+        ("gzip sum", "valid gzip"),
+        ("gzip then short", "the file is truncated"),
+        ("huge", "the file is truncated"),
+    ],
+)
+def test_damaged_idx(tmp_path, how, message):
+    folder = write_folder(tmp_path)
+    path = folder / "train-images-idx3-ubyte"
+    path.write_bytes(damaged(path.read_bytes(), how))
+    with pytest.raises(InputError, match=message) as caught:
+        data.load(f"idx:{folder}")
+    assert "\n" not in str(caught.value) and "train-images-idx3-ubyte" in str(caught.value)
+
+
+def test_wrong_idx_folders(tmp_path):
+    folder = write_folder(tmp_path / "a")
+    (folder / "train-labels-idx1-ubyte").write_bytes(idx_bytes(LABELS[:4]))
+    with pytest.raises(InputError, match="one label for each of the 5 images, but received 4 labels"):
+        data.load(f"idx:{folder}")
+    (folder / "t10k-labels-idx1-ubyte").unlink()
+    with pytest.raises(InputError, match=r"must contain t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte\.gz"):
+        data.load(f"idx:{folder}", part="test")
+    with pytest.raises(InputError, match="must be a folder"):
+        data.load(f"idx:{folder}/nowhere")
+    with pytest.raises(InputError, match="part must be one of train, test, all"):
+        data.load(f"idx:{folder}", part="both")
+    other = write_folder(tmp_path / "b")
+    (other / "t10k-images-idx3-ubyte").write_bytes(idx_bytes(IMAGES[5:, :2]))
+    with pytest.raises(InputError, match="must have one size"):
+        data.load(f"idx:{other}", part="all")
+
+
+def test_checksums_look_at_the_uncompressed_content(tmp_path, monkeypatch):
+    folder = write_folder(tmp_path, compress=True)
+    image_path, label_path = (folder / f"train-{name}-ubyte.gz" for name in ("images-idx3", "labels-idx1"))
+    assert data.verify(image_path) is None
+    with pytest.raises(InputError, match=r"published content.*unknown content"):
+        data.load(f"idx:{folder}", checksum=True)
+    digests = [hashlib.sha256(idx_bytes(array)).hexdigest() for array in (IMAGES[:5], LABELS[:5])]
+    names = ["toy/train-images-idx3-ubyte", "toy/train-labels-idx1-ubyte"]
+    monkeypatch.setattr(idx, "KNOWN_SHA256", dict(zip(names, digests, strict=True)))
+    assert data.verify(image_path) == names[0] and data.verify(label_path) == names[1]
+    assert data.load(f"idx:{folder}", checksum=True).targets.tolist() == LABELS[:5].tolist()
+    mixed = dict(zip((names[0], names[1].replace("toy", "tea")), digests, strict=True))
+    monkeypatch.setattr(idx, "KNOWN_SHA256", mixed)
+    with pytest.raises(InputError, match="belong to one data set"):
+        data.load(f"idx:{folder}", checksum=True)
+    monkeypatch.setattr(idx, "KNOWN_SHA256", dict(zip(reversed(names), digests, strict=True)))
+    with pytest.raises(InputError, match="the content of toy/train-labels"):
+        data.load(f"idx:{folder}", checksum=True)
+
+
+def test_known_checksums_are_eight_different_digests():
+    assert len(set(data.KNOWN_SHA256.values())) == 8
+    assert all(len(digest) == 64 and int(digest, 16) for digest in data.KNOWN_SHA256.values())
+    folders = {name.split("/")[0] for name in data.KNOWN_SHA256}
+    assert folders == {"mnist", "fashion-mnist"}
+
+
+# --- LIBSVM ---------------------------------------------------------------------------------------------
+
+GOOD = "+1 1:0.5 3:-2 # a comment\n\n-1 2:1e-1\n+1\n"
+
+
+@pytest.mark.parametrize("suffix", ["", ".gz", ".bz2"])
+def test_libsvm_classes(tmp_path, suffix):
+    path = tmp_path / f"toy{suffix}"
+    raw = GOOD.encode()
+    path.write_bytes({"": raw, ".gz": gzip.compress(raw), ".bz2": bz2.compress(raw)}[suffix])
+    dataset = data.load(f"libsvm:{path}")
+    assert dataset.features.tolist() == [[0.5, 0.0, -2.0], [0.0, 0.1, 0.0], [0.0, 0.0, 0.0]]
+    assert dataset.targets.tolist() == [1, -1, 1] and dataset.classes == (-1, 1) and dataset.classification
+    assert not data.load(f"libsvm:toy{suffix}", root=tmp_path, classification=False).classification
+
+
+def test_libsvm_regression_by_values_or_by_their_number(tmp_path):
+    path = tmp_path / "toy"
+    path.write_text("1.5 1:1\n2 1:2\n")
+    dataset = data.load(f"libsvm:{path}")
+    assert not dataset.classification and dataset.targets.tolist() == [1.5, 2.0]
+    with pytest.raises(InputError, match=r"labels of .* must be integers, but received 1\.5"):
+        data.load(f"libsvm:{path}", classification=True)
+    path.write_text("".join(f"{k} 1:1\n" for k in range(data.MAX_CLASSES + 1)))
+    assert not data.load(f"libsvm:{path}").classification
+    assert data.load(f"libsvm:{path}", classification=True).classes == tuple(range(data.MAX_CLASSES + 1))
+
+
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("cat 1:2", "label 'cat'"),
+        ("1,2 1:2", "label '1,2'"),
+        ("nan 1:2", "label 'nan'"),
+        ("1 1", "'1'"),
+        ("1 1:x", "'1:x'"),
+        ("1 x:1", "'x:1'"),
+        ("1 1: 2", "'1:'"),
+        ("1 1:nan", "'1:nan'"),
+        ("1 1:2 2:-inf", "'2:-inf'"),
+        ("1 2:1 1:1", "'1:1'.*increasing"),
+        ("1 2:1 2:1", "'2:1'.*increasing"),
+        ("1 -1:1", "'-1:1'.*non-negative"),
+        ("1 3000000000:1", "below 2.31"),
+        ("1 99999999999999999999:1", "below 2.31"),
+    ],
+)
+def test_malformed_libsvm_line_is_named_by_number(tmp_path, line, named):
+    path = tmp_path / "toy"
+    for rest in ("1 1:1\n", "also bad\n"):  # the first bad line is named, and not only where parsing stops
+        path.write_text(f"+1 1:0.5\n\n# comment\n{line}\n{rest}")
+        with pytest.raises(InputError, match=f"line 4 of .* 'label index:value ...'.*{named}") as caught:
+            data.load(f"libsvm:{path}")
+        assert "\n" not in str(caught.value)
+
+
+def test_unreadable_libsvm_files(tmp_path):
+    with pytest.raises(InputError, match="must be an existing file"):
+        data.load("libsvm:nowhere", root=tmp_path)
+    path = tmp_path / "toy"
+    path.write_text("# nothing\n")
+    with pytest.raises(InputError, match="at least one sample"):
+        data.load(f"libsvm:{path}")
+    path.write_text("1 2000000000:1\n")
+    with pytest.raises(InputError, match="as a dense table"):
+        data.load(f"libsvm:{path}")
+    short = tmp_path / "toy.gz"
+    short.write_bytes(gzip.compress(GOOD.encode() * 50)[:-9])
+    with pytest.raises(InputError, match="must be a readable LIBSVM file"):
+        data.load(f"libsvm:{short}")

@@ -1,0 +1,343 @@
+"""Partitions: nothing lost, nothing twice, skew where it is asked for, one clear sentence where it cannot be."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.errors import InputError
+from fedbounds.problems.data import partition
+from fedbounds.problems.data.dataset import Dataset, split
+
+DIGITS = np.repeat(np.arange(10), 60)  # 600 samples, balanced
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def dataset(targets: np.ndarray, classification: bool = True) -> Dataset:
+    classes = tuple(int(k) for k in np.unique(targets)) if classification else None
+    return Dataset(np.ones((len(targets), 1)), targets, "made up", classification, classes)
+
+
+def assert_partition(parts, n: int, clients: int) -> None:
+    assert len(parts) == clients
+    assert all(len(part) > 0 and part.dtype == np.int64 for part in parts)
+    assert np.array_equal(np.sort(np.concatenate(parts)), np.arange(n))
+
+
+def label_distance(labels: np.ndarray, parts) -> float:
+    """Mean total variation between a client's label shares and the overall ones."""
+    known = np.unique(labels)
+    overall = np.array([(labels == k).mean() for k in known])
+    shares = [np.array([(labels[part] == k).mean() for k in known]) for part in parts]
+    return float(np.mean([np.abs(share - overall).sum() / 2 for share in shares]))
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
+    share=st.floats(0, 1),
+    text=st.sampled_from(["iid", "stratified", "shards", "dealt", "dirichlet", "quantity", "power"]),
+    dial=st.floats(-6, 6),
+    seed=st.integers(0, 2**32 - 1),
+    classification=st.booleans(),
+)
+def test_every_partition_is_a_partition(labels, share, text, dial, seed, classification):
+    n = len(labels)
+    clients = 1 + int(share * (n - 1))
+    size, power = max(1, n // clients), abs(dial)
+    special = {
+        "iid": "iid",
+        "stratified": f"stratified:{power}",
+        "shards": f"shards:{size}",
+        "dealt": f"shards:{size},unbalanced",
+        "power": f"power:{power}",
+    }
+    data = dataset(np.array(labels) * (1 if classification else 0.5), classification)
+    spec = partition.parse(special.get(text, f"{text}:{10**dial}"))
+    parts = partition.apply(spec, data, clients, rng(seed))
+    assert_partition(parts, n, clients)
+    assert sum(len(x) for x in split(data, parts).targets) == n
+    again = partition.apply(spec, data, clients, rng(seed))
+    assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(1e-9, 1.0), min_size=1, max_size=30), st.integers(0, 10_000))
+def test_apportioned_sizes_sum_and_stay_within_one(weights, extra):
+    share = np.array(weights) / np.sum(weights)
+    n = len(share) + extra
+    counts = partition.apportion(n, share)
+    assert counts.sum() == n and counts.min() >= 1
+    # Largest remainder never strays a whole sample from the exact quota (plus rounding of n * share).
+    assert np.all(np.abs(counts - 1 - extra * share) < 1 + 1e-9)
+
+
+def test_apportioned_remainders_go_to_the_largest():
+    assert partition.apportion(5, np.array([0.5, 0.3, 0.2])).tolist() == [2, 2, 1]
+
+
+def test_iid_sizes():
+    parts = partition.iid(10, 3, rng())
+    assert sorted(len(part) for part in parts) == [3, 3, 4]
+    parts = partition.iid(10, 3, rng(), sizes=[7, 1, 2])
+    assert [len(part) for part in parts] == [7, 1, 2]
+    assert_partition(parts, 10, 3)
+    assert any(not np.array_equal(a, b) for a, b in zip(parts, partition.iid(10, 3, rng(1), [7, 1, 2]), strict=True))
+    for sizes in ([5, 5], [10, 0, 0], [3, 3, 3]):
+        with pytest.raises(InputError, match="3 positive numbers that sum to 10"):
+            partition.iid(10, 3, rng(), sizes=sizes)
+    with pytest.raises(InputError, match="sizes must hold whole numbers"):
+        partition.iid(10, 3, rng(), sizes=np.array([5.0, 3.0, 2.0]).tolist())
+
+
+def test_shards_as_in_mcmahan_et_al():
+    labels = rng(3).permutation(DIGITS)
+    parts = partition.shards(labels, 10, 30, rng())  # 20 shards: two a client, each of one label
+    assert all(len(part) == 60 for part in parts)
+    assert all(len(np.unique(labels[part])) <= 2 for part in parts)
+    assert_partition(parts, 600, 10)
+
+
+def test_uneven_shards():
+    parts = partition.shards(DIGITS, 7, 59, rng())  # 11 shards, the last of 10 samples
+    sizes = sorted(len(part) for part in parts)
+    assert_partition(parts, 600, 7)
+    assert sizes.count(59) + sizes.count(118) + sizes.count(10) + sizes.count(69) == 7
+    with pytest.raises(InputError, match="600 samples make 10 shards of 60, but received 11 clients: use at most 10"):
+        partition.shards(DIGITS, 11, 60, rng())
+    with pytest.raises(InputError, match="shard size must be at least 1"):
+        partition.shards(DIGITS, 2, 0, rng())
+
+
+def test_shards_break_ties_at_random():
+    first, second = (partition.shards(np.zeros(40, dtype=int), 2, 20, rng(seed)) for seed in (0, 1))
+    assert not np.array_equal(first[0], second[0])
+
+
+def test_unbalanced_shards_stay_whole():
+    labels = rng(3).permutation(np.repeat(np.arange(10), 100))
+    parts = partition.shards(labels, 4, 100, rng(4), unbalanced=True)  # a shard is a label here
+    assert_partition(parts, 1000, 4)
+    assert all(len(part) == 100 * len(np.unique(labels[part])) for part in parts)
+    uneven = [-(-len(part) // 60) for part in partition.shards(labels, 5, 60, rng(4), unbalanced=True)]
+    even = [-(-len(part) // 60) for part in partition.shards(labels, 5, 60, rng(4))]
+    assert sorted(even) == [3, 3, 3, 4, 4]  # 17 shards in turn
+    assert sum(uneven) == 17 and sorted(uneven) != sorted(even)
+
+
+def test_unbalanced_shards_go_to_a_uniform_client_each_after_one_for_everyone():
+    # 30 shards, 6 clients: 1 + Binomial(24, 1/6) shards each.
+    labels, draws = np.repeat(np.arange(10), 30), 400
+    held = np.array(
+        [[len(part) / 10 for part in partition.shards(labels, 6, 10, rng(k), unbalanced=True)] for k in range(draws)]
+    )
+    assert held.min() == 1 and np.all(held.sum(axis=1) == 30)
+    variance = 24 * (1 / 6) * (5 / 6)
+    # 400 draws: five standard errors of a mean.
+    assert np.all(np.abs(held.mean(axis=0) - 5) < 5 * np.sqrt(variance / draws))
+    assert abs(held.var() / variance - 1) < 0.15
+    exact = partition.shards(labels, 30, 10, rng(), unbalanced=True)
+    assert [len(part) for part in exact] == [10] * 30
+
+
+@given(
+    labels=st.lists(st.integers(0, 4), min_size=1, max_size=80),
+    share=st.floats(0, 1),
+    power=st.floats(0, 4),
+    seed=st.integers(0, 2**32 - 1),
+)
+def test_stratified_clients_are_within_one_of_the_whole(labels, share, power, seed):
+    labels, n = np.array(labels), len(labels)
+    clients = 1 + int(share * (n - 1))
+    parts = partition.stratified(labels, clients, rng(seed), power)
+    assert_partition(parts, n, clients)
+    known, available = np.unique(labels, return_counts=True)
+    held = np.array([[np.sum(labels[part] == k) for k in known] for part in parts])
+    sizes = held.sum(axis=1)
+    # In integers: |held n - n_i m_k| < n says within one of proportionality, with no rounding.
+    assert np.all(np.abs(held * n - sizes[:, None] * available) < n)
+    assert sizes.tolist() == [len(part) for part in partition.power_law(n, clients, power, rng())]
+
+
+def test_stratified_is_exact_where_it_can_be_and_random_within_a_label():
+    labels = rng(3).permutation(DIGITS)
+    first, second = (partition.stratified(labels, 20, rng(seed)) for seed in (0, 1))
+    for parts in (first, second):
+        assert all(np.bincount(labels[part]).tolist() == [3] * 10 for part in parts)
+    assert not np.array_equal(first[0], second[0])
+    large = partition.apply(partition.parse("stratified:2"), dataset(labels), 4, rng())
+    assert len(large[0]) > 3 * len(large[1]) and label_distance(labels, large) < 0.05
+
+
+def test_the_rounding_prefers_no_client():
+    # Two labels of one sample, four clients of one of four samples: client 0 must not always get the rare label.
+    labels = np.array([0, 1, 1, 1])
+    owners = [
+        next(i for i, part in enumerate(partition.stratified(labels, 4, rng(k))) if 0 in part) for k in range(80)
+    ]
+    assert np.all(np.bincount(owners, minlength=4) > 5)
+
+
+def test_dirichlet_skews_the_labels():
+    skews = [label_distance(DIGITS, partition.dirichlet(DIGITS, 10, c, rng(5))) for c in (1e-6, 0.1, 1.0, 1e6)]
+    assert skews[0] > skews[1] > skews[2] > skews[3]
+    assert skews[0] > 0.7  # one owner a label; 0.9 would be one label a client
+    assert skews[3] < 0.02
+    assert label_distance(DIGITS, partition.iid(600, 10, rng())) < 0.3
+
+
+def test_dirichlet_proportions_have_the_moments_of_the_distribution():
+    # Var of a share is (1/K)(1 - 1/K) / (K c + 1) for K clients at concentration c.
+    clients, c, per_label, labels = 5, 0.7, 1000, 400
+    y = np.repeat(np.arange(labels), per_label)
+    parts = partition.dirichlet(y, clients, c, rng(11))
+    shares = np.stack([np.bincount(y[part], minlength=labels) for part in parts]) / per_label
+    expected = (1 / clients) * (1 - 1 / clients) / (clients * c + 1)
+    # 2000 dependent draws: a relative error of 0.1 is about three standard errors of this variance.
+    assert abs(shares.var() / expected - 1) < 0.1
+
+
+@pytest.mark.parametrize("min_size", [1, 20, 60])
+def test_dirichlet_tops_up_small_clients(min_size):
+    parts = partition.dirichlet(DIGITS, 10, 1e-3, rng(2), min_size=min_size)
+    assert_partition(parts, 600, 10)
+    assert min(len(part) for part in parts) >= min_size
+    with pytest.raises(InputError, match="600 samples must give every client 61 samples, but received 10 clients"):
+        partition.dirichlet(DIGITS, 10, 0.5, rng(), min_size=61)
+
+
+def test_quantity_skews_the_sizes_and_not_the_labels():
+    spread = [np.std([len(part) for part in partition.quantity(600, 6, c, rng(1))]) for c in (0.05, 1.0, 1e6)]
+    assert spread[0] > spread[1] > spread[2] and spread[2] < 2
+    sizes = [len(part) for part in partition.power_law(1006, 6, 2.0, rng())]
+    assert np.all(np.abs(np.array(sizes) - 1 - 1000 * partition.power_shares(6, 2.0)) < 1)
+    assert [len(part) for part in partition.power_law(60, 6, 0.0, rng())] == [10] * 6
+    large = partition.power_law(600, 3, 1.0, rng(4))
+    assert label_distance(DIGITS, large) < 0.15
+
+
+def test_by_hand_follows_the_table():
+    table = [[3, 0, 1], [0, 4, 0]]
+    labels = np.array([5, 7, 9] * 6)
+    parts = partition.by_hand(labels, table, rng())
+    held = [[int(np.sum(labels[part] == k)) for k in (5, 7, 9)] for part in parts]
+    assert held == table
+    assert len(np.unique(np.concatenate(parts))) == 8
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        ([[1, 1]], "one column for each of the 3 labels, but received shape .1, 2."),
+        ([[7, 0, 0]], "at most the 6 samples of label 5, but received 7"),
+        ([[1, 0, 0], [0, 0, 0]], "an empty row 1"),
+        ([[1, -1, 0]], "whole numbers of at least 0"),
+        ([[1.5, 0, 0]], "whole numbers"),
+        (np.zeros((0, 3), dtype=int), "at least one sample"),
+    ],
+)
+def test_wrong_tables(table, message):
+    with pytest.raises(InputError, match=message):
+        partition.by_hand(np.array([5, 7, 9] * 6), table, rng())
+
+
+def test_identical_clients_hold_everything():
+    parts = partition.identical(5, 3)
+    assert len(parts) == 3 and all(part.tolist() == [0, 1, 2, 3, 4] for part in parts)
+    data = dataset(np.arange(5))
+    clients = split(data, partition.apply(partition.parse("identical"), data, 3, rng()))
+    assert np.array_equal(clients.p, np.full(3, 1 / 3))
+    with pytest.raises(InputError, match="at least one of each"):
+        partition.identical(5, 0)
+
+
+def test_real_targets_are_binned_by_quantile():
+    targets = rng(8).normal(size=500)
+    bins = partition.label_bins(dataset(targets, classification=False))
+    assert np.array_equal(np.unique(bins), np.arange(partition.QUANTILE_BINS))
+    assert np.all(np.bincount(bins) == 50)
+    order = np.argsort(targets)
+    assert np.all(np.diff(bins[order]) >= 0)
+    parts = partition.apply(partition.parse("shards:50"), dataset(targets, classification=False), 10, rng())
+    means = np.sort([targets[part].mean() for part in parts])
+    assert np.all(np.diff(means) > 0.1)  # each client sees another range of the target
+    tied = partition.label_bins(dataset(np.array([0.0] * 90 + [1.0] * 10), classification=False))
+    assert len(np.unique(tied[:90])) == 1 and tied[0] != tied[-1]
+
+
+def test_parse_the_command_line(tmp_path):
+    assert partition.parse("iid") == partition.Spec("iid", "iid")
+    assert partition.parse("shards:60").value == 60
+    assert partition.parse("shards:60").dealing == "" and partition.parse("shards:60,even").dealing == "even"
+    assert partition.parse("shards:60,unbalanced").dealing == "unbalanced"
+    assert partition.parse("stratified").value == 0 and partition.parse("stratified:1.5").value == 1.5
+    assert partition.parse("dirichlet:0.3").value == 0.3
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps([[1, 0], [0, 2]]))
+    spec = partition.parse(f"hand:{path}")
+    assert spec.table == ((1, 0), (0, 2))
+    data = dataset(np.array([0, 1, 0, 1]))
+    assert [len(part) for part in partition.apply(spec, data, 2, rng())] == [1, 2]
+    with pytest.raises(InputError, match="describes 2 clients, but received 3 clients"):
+        partition.apply(spec, data, 3, rng())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dirichlte:0.3", "did you mean 'dirichlet"),
+        ("iid:3", "has the form iid, but received 'iid:3'"),
+        ("shards", "has the form shards:SIZE"),
+        (
+            "shards:60,lopsided",
+            "form shards:SIZE or shards:SIZE,even or shards:SIZE,unbalanced, but received 'shards:60,l",
+        ),
+        ("shards:60,", "has the form shards:SIZE"),
+        ("power:1,even", "has the form power:EXPONENT"),
+        ("stratfied", "did you mean 'stratified'"),
+        ("shard:60", "did you mean 'shards:SIZE'"),
+        ("stratified:lots", "stratified:EXPONENT needs a number"),
+        ("shards:6.5", "SIZE needs a whole number, but received '6.5'"),
+        ("dirichlet:lots", "CONCENTRATION needs a number"),
+        ("hand:nowhere.json", "needs a readable file"),
+    ],
+)
+def test_parse_errors(text, message):
+    with pytest.raises(InputError, match=message):
+        partition.parse(text)
+
+
+@pytest.mark.parametrize("content", ["{", "3", "[]", "[1, 2]", "[[1.5]]", "[[true]]", "[[1, 2], [1]]", '{"0": [1]}'])
+def test_hand_files_that_hold_no_table(tmp_path, content):
+    path = tmp_path / "table.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"table.json must hold"):
+        partition.parse(f"hand:{path}")
+
+
+@pytest.mark.parametrize(
+    "text", ["iid", "stratified", "shards:1", "shards:1,unbalanced", "dirichlet:1", "quantity:1", "power:1"]
+)
+def test_too_many_or_no_clients(text):
+    data = dataset(np.array([0, 1, 0]))
+    with pytest.raises(InputError, match="3 samples must give every client a sample, but received 4 clients"):
+        partition.apply(partition.parse(text), data, 4, rng())
+    with pytest.raises(InputError, match="at least one client"):
+        partition.apply(partition.parse(text), data, 0, rng())
+
+
+@pytest.mark.parametrize("text", ["dirichlet:0", "dirichlet:nan", "quantity:-1", "quantity:inf", "dirichlet:1e9"])
+def test_concentrations_out_of_range(text):
+    with pytest.raises(InputError, match="concentration must lie in"):
+        partition.apply(partition.parse(text), dataset(np.array([0, 1])), 2, rng())
+
+
+@pytest.mark.parametrize("text", ["power:-1", "power:nan", "power:1e9", "stratified:-1"])
+def test_powers_out_of_range(text):
+    with pytest.raises(InputError, match="power of the sizes must lie in"):
+        partition.apply(partition.parse(text), dataset(np.array([0, 1])), 2, rng())

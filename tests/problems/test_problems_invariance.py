@@ -1,0 +1,94 @@
+"""What must not change when clients are permuted, features rotated or targets scaled; and the registry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from problem_zoo import SAMPLED, ZOO
+
+from fedbounds.model.problem import Problem
+from fedbounds.problems.least_squares import LeastSquaresProblem
+from fedbounds.problems.logistic import LogisticProblem
+from fedbounds.problems.quadratic import QuadraticProblem, quadratic
+from fedbounds.problems.registry import problem_plugin, problem_plugins
+
+# Two double-precision evaluations of the same short formula.
+ROUNDING = 1e-12
+# Minimisers are sums over samples in another order, amplified by the condition number (below 1e3 here).
+MINIMISER_ROUNDING = 1e-10
+
+
+def permuted(problem: Problem, order: list[int]) -> Problem:
+    if isinstance(problem, QuadraticProblem):
+        fields = (problem.H, problem.w_i_star, problem.F_i_star, problem.p, problem.noise_std)
+        return QuadraticProblem(*(f[order] for f in fields))
+    if isinstance(problem, LeastSquaresProblem):
+        X, y = [[f[i] for i in order] for f in (problem.features, problem.targets)]
+        return LeastSquaresProblem(X, y, problem.regularisation)
+    assert isinstance(problem, LogisticProblem)
+    X, y = [[f[i] for i in order] for f in (problem.features, problem.labels)]
+    return LogisticProblem(X, y, problem.regularisation)
+
+
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_permuting_clients_permutes_everything(kind: str) -> None:
+    problem, order = ZOO[kind](14), [2, 0, 3, 1]
+    other = permuted(problem, order)
+    x = np.random.default_rng(15).standard_normal((2, problem.N, problem.d))
+    np.testing.assert_allclose(other.client_losses(x[:, order]), problem.client_losses(x)[:, order])
+    np.testing.assert_allclose(other.F_i_star, problem.F_i_star[order], rtol=ROUNDING)
+    np.testing.assert_allclose(other.w_star, problem.w_star, rtol=0, atol=MINIMISER_ROUNDING)
+    assert pytest.approx(problem.L) == other.L and other.mu == pytest.approx(problem.mu)
+    assert float(other.Gamma) == pytest.approx(float(problem.Gamma), rel=MINIMISER_ROUNDING)
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_rotating_features_rotates_the_minimum_and_keeps_the_values(kind: str) -> None:
+    problem = ZOO[kind](16)
+    Q = np.linalg.qr(np.random.default_rng(17).standard_normal((3, 3)))[0]
+    if isinstance(problem, LeastSquaresProblem):
+        other: Problem = LeastSquaresProblem([X @ Q.T for X in problem.features], problem.targets, 0.1)
+    else:
+        assert isinstance(problem, LogisticProblem)
+        other = LogisticProblem([X @ Q.T for X in problem.features], problem.labels, 0.05)
+    assert other.F_star == pytest.approx(problem.F_star, rel=ROUNDING)
+    turned = (problem.w_star.reshape(-1, 3) @ Q.T).ravel()
+    np.testing.assert_allclose(other.w_star, turned, rtol=0, atol=MINIMISER_ROUNDING)
+    assert pytest.approx(problem.L) == other.L and float(other.Gamma) == pytest.approx(float(problem.Gamma))
+
+
+def test_scaling_targets_scales_least_squares() -> None:
+    problem = ZOO["least-squares"](18)
+    assert isinstance(problem, LeastSquaresProblem)
+    other = LeastSquaresProblem(problem.features, [3 * y for y in problem.targets], 0.1)
+    np.testing.assert_allclose(other.w_star, 3 * problem.w_star, rtol=MINIMISER_ROUNDING)
+    assert float(other.Gamma) == pytest.approx(9 * float(problem.Gamma), rel=MINIMISER_ROUNDING)
+    np.testing.assert_allclose(
+        other.client_variance(3 * problem.w_i_star, 1), 9 * problem.client_variance(problem.w_i_star, 1)
+    )
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_identical_clients_have_no_heterogeneity_at_all(kind: str) -> None:
+    rng = np.random.default_rng(19)
+    X = rng.standard_normal((6, 3))
+    if kind == "least-squares":
+        problem: Problem = LeastSquaresProblem([X] * 3, [X[:, 0] + 1] * 3, 0.1)
+    else:
+        y = np.arange(6) % (3 if kind == "multinomial" else 2)
+        problem = LogisticProblem([X] * 3, [y] * 3, 0.1)
+    assert float(problem.Gamma) == 0 and np.all(problem.w_i_star == problem.w_star)
+    one = quadratic(np.array([1.0, 3.0]), np.ones((3, 2)) / 3)
+    assert float(one.Gamma) == 0
+
+
+def test_registry_finds_the_problems_by_looking() -> None:
+    assert {"quadratic", "least-squares", "logistic"} <= set(problem_plugins())
+    build = problem_plugin("logistic").from_clients
+    assert build is not None
+    X = [np.eye(2), np.eye(2)]
+    problem = build(X, [np.array([0, 1])] * 2, 0.1, np.array([0.25, 0.75]))
+    assert problem.kind == "logistic" and problem.p[1] == 0.75
+    assert problem_plugin("quadratic").from_clients is None
+    with pytest.raises(ValueError, match="did you mean 'logistic'"):
+        problem_plugin("logistc")

@@ -1,0 +1,254 @@
+"""Minima against other solvers and extended precision, certificates, and accuracy next to the minimum."""
+
+from __future__ import annotations
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from problem_zoo import SAMPLED, ZOO, features, labels
+
+from fedbounds.errors import InputError
+from fedbounds.model.problem import Array, Problem
+from fedbounds.problems import newton
+from fedbounds.problems.least_squares import LeastSquaresProblem
+from fedbounds.problems.logistic import LogisticProblem, RowObjective
+from fedbounds.problems.logsumexp import cross_entropy, divergence, exp_remainder, slopes
+
+KINDS = sorted(ZOO)
+# What the certificate promises, relative to the minimum.
+CERTIFIED = 1e-12
+# Interior-point and quasi-Newton solvers stop near here, relative to the minimum.
+OTHER_SOLVER = 1e-7
+# Relative accuracy of an excess 1e-9 from the minimum; platforms without a float wider than double get 1e-6.
+NEAR = 2e-8 if np.finfo(np.longdouble).eps < 1e-18 else 1e-6
+BIASED = np.array([0.7, 0.0, 0.1, 0.2])
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_optima_agree_with_clarabel(kind: str) -> None:
+    import cvxpy as cp
+
+    problem = ZOO[kind](1)
+    for weights in (problem.p, BIASED, np.eye(4)[1]):
+        w = cp.Variable(problem.d)
+        terms = []
+        for i, weight in enumerate(weights):
+            X = problem.features[i]  # type: ignore[attr-defined]
+            if isinstance(problem, LeastSquaresProblem):
+                loss = cp.sum_squares(X @ w - problem.targets[i]) / 2
+            else:
+                assert isinstance(problem, LogisticProblem)
+                z = X @ cp.reshape(w, (problem.K, 3), order="C").T
+                z = cp.hstack([np.zeros((len(X), 1)), z]) if problem.K == 1 else z
+                hot = np.eye(len(problem.classes))[np.searchsorted(problem.classes, problem.labels[i])]
+                loss = cp.sum(cp.log_sum_exp(z, axis=1)) - cp.sum(cp.multiply(hot, z))
+            terms.append(weight / len(X) * loss)
+        ridge = problem.regularisation / 2 * cp.sum_squares(w)  # type: ignore[attr-defined]
+        objective = cp.Problem(cp.Minimize(sum(terms) + ridge))
+        objective.solve(solver=cp.CLARABEL)
+        ours = problem.argmin(weights)
+        assert ours.value == pytest.approx(objective.value, rel=OTHER_SOLVER)
+        assert ours.value <= weights @ problem.losses(w.value) * (1 + CERTIFIED)
+        np.testing.assert_allclose(ours.w, w.value, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("kind", SAMPLED)
+def test_optima_agree_with_scikit_learn(kind: str) -> None:
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    problem = ZOO[kind](2)
+    X = np.concatenate(problem.features)  # type: ignore[attr-defined]
+    n = len(X)
+    if isinstance(problem, LeastSquaresProblem):
+        model = Ridge(alpha=n * problem.regularisation, fit_intercept=False)
+        w = model.fit(X, np.concatenate(problem.targets)).coef_
+        np.testing.assert_allclose(problem.w_star, w, rtol=1e-10)
+    else:
+        assert isinstance(problem, LogisticProblem)
+        inverse = 1 / (n * problem.regularisation)
+        model = LogisticRegression(C=inverse, fit_intercept=False, tol=1e-12, solver="newton-cg", max_iter=1000)
+        w = model.fit(X, np.concatenate(problem.labels)).coef_.ravel()
+        np.testing.assert_allclose(problem.w_star, w, rtol=0, atol=1e-6)
+    assert problem.F_star == pytest.approx(problem.p @ problem.losses(w), rel=OTHER_SOLVER)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradients_vanish_and_certificates_hold(kind: str) -> None:
+    problem = ZOO[kind](3)
+    assert np.abs(problem.p @ problem.grads(problem.w_star)).max() < 1e-14
+    assert np.abs(problem.client_grads(problem.w_i_star)).max() < 1e-14
+    biased = problem.argmin(BIASED)
+    assert np.abs(BIASED @ problem.grads(biased.w)).max() < 1e-14
+    for optimum in (problem.optimum, biased, *problem.client_optima):
+        assert 0 <= optimum.excess_bound <= CERTIFIED * abs(optimum.value)
+    assert np.all(problem.client_excess(problem.w_i_star) == 0) and problem.gap(problem.w_star) == 0
+
+
+def exact_excess(problem: LogisticProblem, i: int, w: Array) -> float:
+    """F_i(w) - F_i* in 50 digits, the minimiser found by Newton steps in the same precision."""
+    X, K = problem.features[i], problem.K
+    codes = np.searchsorted(problem.classes, problem.labels[i])
+    reg, n = mpmath.mpf(problem.regularisation), len(X)
+
+    def scores(v: list) -> list[list]:
+        rows = [[mpmath.fdot(map(mpmath.mpf, x), v[3 * k : 3 * k + 3]) for k in range(K)] for x in X]
+        return [[mpmath.mpf(0), *row] if K == 1 else row for row in rows]
+
+    def value(v: list) -> mpmath.mpf:
+        each = [mpmath.log(sum(map(mpmath.exp, z))) - z[c] for z, c in zip(scores(v), codes, strict=True)]
+        return sum(each) / n + reg / 2 * mpmath.fdot(v, v)
+
+    def gradient(v: list) -> list:
+        out = [reg * entry for entry in v]
+        for x, z, c in zip(X, scores(v), codes, strict=True):
+            total = sum(map(mpmath.exp, z))
+            for k in range(K):
+                row = k + (1 if K == 1 else 0)
+                slope = (mpmath.exp(z[row]) / total - int(row == c)) / n
+                for m in range(3):
+                    out[3 * k + m] += slope * mpmath.mpf(x[m])
+        return out
+
+    with mpmath.workdps(50):
+        objective = problem._objective(np.eye(problem.N)[i])
+        inverse = np.linalg.inv(objective.hessian(problem.w_i_star[i]))
+        best = [mpmath.mpf(entry) for entry in problem.w_i_star[i]]
+        for _ in range(4):  # each gains the twelve or more digits the double-precision Hessian is right to
+            g = np.array([float(entry * mpmath.mpf(10) ** 15) for entry in gradient(best)])
+            best = [b - mpmath.mpf(s) / mpmath.mpf(10) ** 15 for b, s in zip(best, inverse @ g, strict=True)]
+        return float(value([mpmath.mpf(entry) for entry in w]) - value(best))
+
+
+@pytest.mark.parametrize("kind", ["binary", "multinomial"])
+def test_excess_next_to_the_minimum_matches_fifty_digits(kind: str) -> None:
+    problem = ZOO[kind](4)
+    assert isinstance(problem, LogisticProblem)
+    u = np.random.default_rng(5).standard_normal(problem.d)
+    for size in (1e-9, 1e-6, 1e-3, 1.0, 100.0):
+        for i in range(problem.N):
+            w = problem.w_i_star[i] + size * u
+            exact = exact_excess(problem, i, w)
+            assert problem.excess(w)[i] == pytest.approx(exact, rel=NEAR, abs=0), (size, i)
+
+
+@pytest.mark.parametrize("K", [2, 3])
+def test_rounding_of_the_minimiser_itself_is_accounted_for(K: int) -> None:
+    rng = np.random.default_rng(0)
+    problem = LogisticProblem([100 * x for x in features(rng)], labels(rng, K), 0.01)
+    u = 1e-10 * rng.standard_normal(problem.d)  # where kappa ~ 1e6 makes the residual gradient visible
+    for i in range(problem.N):
+        w = problem.w_i_star[i] + u
+        assert problem.excess(w)[i] == pytest.approx(exact_excess(problem, i, w), rel=NEAR, abs=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_excess_and_gap_scale_as_the_square_near_the_minimum(kind: str) -> None:
+    problem = ZOO[kind](6)
+    direction = np.random.default_rng(7).standard_normal(problem.d)
+    for centre, gap in [(problem.w_star, problem.gap), (problem.w_i_star[2], lambda w: problem.excess(w)[2])]:
+        # The points are rounded to a grid of 1e-16, so the ratio is known to 1e-16 / 1e-9 at best.
+        u_small, u_large = (centre + t * direction - centre for t in (1e-9, 1e-7))
+        ratio = gap(centre + 1e-7 * direction) / gap(centre + 1e-9 * direction)
+        expected = np.sum(u_large * direction) ** 2 / np.sum(u_small * direction) ** 2
+        assert ratio == pytest.approx(expected, rel=1e-6)
+
+
+@given(x=st.floats(-600, 600))
+@settings(max_examples=200, deadline=None)
+def test_exp_remainder_to_rounding(x: float) -> None:
+    with mpmath.workdps(700):  # exp(x) - 1 - x of the smallest doubles whose square is one too
+        exact = float(mpmath.exp(mpmath.mpf(x)) - 1 - mpmath.mpf(x))
+    assert float(exp_remainder(np.array([x]))[0]) == pytest.approx(exact, rel=1e-14, abs=1e-300)
+
+
+@given(
+    z=st.lists(st.floats(-1000, 1000), min_size=3, max_size=3),
+    dz=st.lists(st.floats(-1, 1), min_size=3, max_size=3),
+    scale=st.sampled_from([1e-8, 1e-3, 1.0, 1e3]),
+)
+@settings(max_examples=200, deadline=None)
+def test_softmax_at_extreme_margins(z: list[float], dz: list[float], scale: float) -> None:
+    scores, step = np.array(z)[:, None], scale * np.array(dz)[:, None]
+    code = np.array([1])
+    with mpmath.workdps(1500):  # probabilities down to exp(-2000) are added to 1
+        exps = [mpmath.exp(mpmath.mpf(v)) for v in z]
+        s = [e / sum(exps) for e in exps]
+        moved = sum(p * mpmath.exp(mpmath.mpf(v)) for p, v in zip(s, step[:, 0], strict=True))
+        exact = float(mpmath.log(moved) - mpmath.fdot(s, map(mpmath.mpf, step[:, 0])))
+        loss = float(-mpmath.log(s[1]))
+        slope = float(s[1] - 1)
+    # The centred step carries the rounding of softmax(z).dz, which is relative to the step's own square.
+    # Below the smallest normal number no relative accuracy is left.
+    floor = max(1e-14 * float(np.max(np.abs(step))) ** 2, 1e-300)
+    assert float(divergence(step, scores)[0]) == pytest.approx(exact, rel=1e-9, abs=floor)
+    assert float(cross_entropy(scores, code)[0]) == pytest.approx(loss, rel=1e-12, abs=1e-300)
+    assert float(slopes(scores, code)[1, 0]) == pytest.approx(slope, rel=1e-11, abs=1e-300)
+
+
+def test_no_overflow_at_margins_of_thousands() -> None:
+    rng = np.random.default_rng(8)
+    X = [1e3 * x for x in features(rng)]
+    problem = LogisticProblem(X, labels(rng, 3), 1e-4)
+    w = 10 * rng.standard_normal((5, problem.d))
+    assert np.all(np.isfinite(problem.excess(w))) and np.all(problem.excess(w) > 0)
+    np.testing.assert_allclose(problem.excess(w) + problem.F_i_star, problem.losses(w), rtol=1e-12)
+    assert problem.optimum.excess_bound <= CERTIFIED * problem.F_star
+
+
+def test_conjugate_gradient_path_finds_the_dense_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = ZOO["multinomial"](9)
+    monkeypatch.setattr(newton, "DENSE_LIMIT", 0)
+    matrix_free = ZOO["multinomial"](9)
+    np.testing.assert_allclose(matrix_free.w_star, dense.w_star, rtol=0, atol=1e-12)
+
+
+def test_conjugate_gradients_end_after_one_step_a_distinct_eigenvalue() -> None:
+    eigenvalues, products = np.repeat([1.0, 10.0, 100.0], 7), []
+
+    def product(v: Array) -> Array:
+        products.append(v)
+        return eigenvalues * v
+
+    b = np.random.default_rng(1).standard_normal(21)
+    np.testing.assert_allclose(newton.conjugate_gradients(product, b, 1e-10), b / eigenvalues, rtol=1e-8)
+    assert len(products) == 3
+
+
+@pytest.mark.parametrize("kind", ["binary", "multinomial"])
+def test_hessian_is_the_derivative_of_the_gradient(kind: str) -> None:
+    problem = ZOO[kind](10)
+    assert isinstance(problem, LogisticProblem)
+    objective: RowObjective = problem._objective(BIASED)
+    w, h = np.random.default_rng(11).standard_normal(problem.d), 1e-5
+    H, product = objective.hessian(w), objective.hessian_product(w)
+    for k, unit in enumerate(np.eye(problem.d)):
+        numeric = (objective.gradient(w + h * unit) - objective.gradient(w - h * unit)) / (2 * h)
+        np.testing.assert_allclose(H[:, k], numeric, rtol=0, atol=1e-8)
+        np.testing.assert_allclose(product(unit), H[:, k], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(objective.residual(w), objective.gradient(w), rtol=1e-12, atol=1e-14)
+
+
+def test_binary_smoothness_constant_is_attained_at_zero() -> None:
+    problem = ZOO["binary"](12)
+    assert isinstance(problem, LogisticProblem)
+    hessians = [problem._objective(row).hessian(np.zeros(3)) for row in np.eye(4)]
+    assert pytest.approx(max(np.linalg.eigvalsh(H)[-1] for H in hessians), rel=1e-12) == problem.L
+    away = 1e6 * np.random.default_rng(13).standard_normal(3)
+    flat = [problem._objective(row).hessian(away) for row in np.eye(4)]
+    assert min(np.linalg.eigvalsh(H)[0] for H in flat) == pytest.approx(problem.mu, rel=1e-9)
+
+
+def test_least_squares_constants_are_the_extreme_eigenvalues() -> None:
+    problem: Problem = ZOO["least-squares"](14)
+    data = problem.kernel_data()
+    assert data is not None
+    eigenvalues = np.linalg.eigvalsh(data[1][4])
+    assert pytest.approx(eigenvalues.max()) == problem.L and problem.mu == pytest.approx(eigenvalues.min())
+
+
+def test_an_uncertified_minimum_is_an_error() -> None:
+    assert newton.certificate(1.0, 1e-8, 1e-3, "it") == pytest.approx(5e-14, abs=0)
+    with pytest.raises(InputError, match=r"certified to 1e-12 relative.*increase the regularisation"):
+        newton.certificate(1.0, 1e-6, 1e-3, "a logistic objective")

@@ -1,0 +1,177 @@
+"""Generators: the dial from identical to extreme clients, the published moments, the same seed the same bits."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.errors import InputError
+from fedbounds.problems.data.synthetic import federated_regression, quadratics, synthetic
+from fedbounds.problems.quadratic import quadratic
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+def ridge_gamma(data, ridge: float = 0.1) -> float:
+    """Gamma of F_i = mean (x^T w - y)^2 / 2 + ridge ||w||^2 / 2, as sum_i p_i ||w* - w_i*||^2 in H_i / 2."""
+    H = np.stack([x.T @ x / len(x) + ridge * np.eye(x.shape[1]) for x in data.features])
+    g = np.stack([x.T @ y / len(y) for x, y in zip(data.features, data.targets, strict=True)])
+    own = np.linalg.solve(H, g[..., None])[..., 0]
+    shared = np.linalg.solve(np.tensordot(data.p, H, 1), data.p @ g)
+    return float(data.p @ np.einsum("ij,ijk,ik->i", shared - own, H, shared - own) / 2)
+
+
+def logistic_disagreement(data) -> float:
+    """Mean total variation between the clients' label shares and the pooled ones."""
+    K = len(data.classes)
+    shares = np.stack([np.bincount(y, minlength=K) / len(y) for y in data.targets])
+    return float(np.abs(shares - data.p @ shares).sum(axis=1).mean() / 2)
+
+
+def test_regression_at_zero_gives_all_clients_the_same_bits():
+    data = federated_regression(5, 3, 20, 0.0, rng(4))
+    assert all(np.array_equal(x, data.features[0]) for x in data.features)
+    assert all(np.array_equal(y, data.targets[0]) for y in data.targets)
+    assert np.std(data.features[0]) > 0.5 and np.array_equal(data.p, np.full(5, 0.2))
+
+
+def test_regression_heterogeneity_grows_with_the_dial():
+    gammas = [ridge_gamma(federated_regression(8, 4, 60, h, rng(7))) for h in (0.0, 1e-3, 0.1, 1.0, 10.0, 1e3, 1e6)]
+    assert gammas[0] < 1e-25  # equal up to the rounding of the solves
+    assert np.all(np.diff(gammas) > 0) and gammas[-1] > 1e6
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.floats(0, 1e6), st.integers(0, 2**32 - 1), st.floats(0, 10))
+def test_regression_stays_finite_and_of_unit_scale(h, seed, noise):
+    data = federated_regression(3, 4, 50, h, rng(seed), noise_std=noise)
+    scale = np.sqrt(np.mean(np.square(data.features)))
+    assert 0.5 < scale < 2.5  # second moment between 1 (h = 0) and 2 (h to infinity)
+    assert all(np.all(np.isfinite(y)) and y.shape == (50,) for y in data.targets)
+
+
+def test_regression_follows_its_model():
+    quiet, noisy = (federated_regression(2, 3, 4000, 1.0, rng(1), noise_std=s) for s in (0.0, 0.5))
+    for x, y, z in zip(quiet.features, quiet.targets, noisy.targets, strict=True):
+        w, *_ = np.linalg.lstsq(x, y)
+        assert np.allclose(x @ w, y, rtol=0, atol=1e-12)  # noise-free targets are exactly linear
+        # 4000 samples: the standard error of a standard deviation of 0.5 is 0.5 / sqrt(8000) = 0.0056.
+        assert abs(np.std(z - y) - 0.5) < 0.03
+
+
+def test_synthetic_has_the_published_moments():
+    alpha, beta, clients, d = 2.0, 3.0, 400, 60
+    data = synthetic(alpha, beta, clients, rng(2), sizes=[30] * clients)
+    means = np.stack([x.mean(axis=0) for x in data.features])
+    # Var of the client means over clients: beta^2 + 1 + Sigma_jj / n_i; the level B_k is common to the coordinates.
+    assert abs(means.mean(axis=1).std() / beta - 1) < 0.15
+    within = np.var(means - means.mean(axis=1, keepdims=True)) * d / (d - 1)
+    assert abs(within - 1) < 0.05
+    pooled = np.mean([x.var(axis=0, ddof=1) for x in data.features], axis=0)
+    assert np.allclose(pooled, np.arange(1, d + 1) ** -1.2, rtol=0.06)  # 11600 degrees of freedom: 4.5 sigma
+    assert data.classes == tuple(range(10)) and all(y.max() < 10 for y in data.targets)
+
+
+def test_synthetic_sizes_and_weights():
+    data = synthetic(1.0, 1.0, 300, rng(9), d=2, classes=3)
+    sizes = np.array([len(y) for y in data.targets])
+    assert sizes.min() >= 50 and np.array_equal(data.p, sizes / sizes.sum())
+    logs = np.log(sizes - 49.5)  # the floor is undone on average
+    assert abs(np.median(logs) - 4.0) < 0.4 and abs(logs.std() - 2.0) < 0.3
+    assert synthetic(1.0, 1.0, 2, rng(), sizes=[3, 9], p=np.array([0.5, 0.5])).p.tolist() == [0.5, 0.5]
+
+
+def test_synthetic_dials_make_clients_differ():
+    sizes = [200] * 20
+    shared = synthetic(0, 0, 20, rng(3), sizes=sizes, iid=True)
+    mild = synthetic(0, 0, 20, rng(3), sizes=sizes)
+    spread = [np.std([x.mean() for x in synthetic(0, b, 20, rng(3), sizes=sizes).features]) for b in (0, 1, 30)]
+    assert spread[0] < spread[1] < spread[2]
+    assert logistic_disagreement(shared) < 0.1 < logistic_disagreement(mild)
+    extreme = synthetic(0, 30, 20, rng(3), sizes=sizes)
+    assert logistic_disagreement(extreme) > logistic_disagreement(mild)
+
+
+def test_synthetic_alpha_moves_no_label():
+    # u_k (1 + sum_j x_j) is added to the scores of all classes alike: the argmax cannot see it.
+    still, moved = (synthetic(alpha, 1.0, 10, rng(3), sizes=[100] * 10) for alpha in (0.0, 5.0))
+    assert all(np.array_equal(a, b) for a, b in zip(still.features, moved.features, strict=True))
+    assert all(np.array_equal(a, b) for a, b in zip(still.targets, moved.targets, strict=True))
+
+
+def test_quadratics_at_zero_are_one_function():
+    q = quadratics(6, 5, 0.5, 8.0, 0.0, rng(1))
+    assert all(
+        np.array_equal(q.spectra[i], q.spectra[0]) and np.array_equal(q.minima[i], q.minima[0]) for i in range(6)
+    )
+    problem = quadratic(q.spectra, q.minima, q.p)
+    assert float(problem.Gamma) == 0.0
+    assert problem.mu == 0.5 and problem.L == 8.0
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    st.integers(1, 6),
+    st.integers(1, 5),
+    st.floats(1e-6, 1e3),
+    st.floats(1, 1e6),
+    st.floats(0, 1e6),
+    st.integers(0, 2**32 - 1),
+    st.floats(0, 100),
+)
+def test_quadratic_spectra_lie_in_the_range_and_attain_it(clients, d, mu, ratio, h, seed, imbalance):
+    q = quadratics(clients, d, mu, mu * ratio, h, rng(seed), noise_std=0.3, imbalance=imbalance)
+    assert q.spectra.shape == q.minima.shape == (clients, d)
+    assert q.spectra.min() == mu and (d == 1 or q.spectra.max() == mu * ratio) and q.spectra.max() <= mu * ratio
+    assert q.p.shape == (clients,) and np.all(q.p > 0) and abs(q.p.sum() - 1) < 1e-12 and np.all(np.diff(q.p) <= 0)
+    assert q.noise_std == 0.3
+
+
+def test_quadratic_gamma_grows_with_the_dial():
+    values = []
+    for h in (0.0, 0.01, 1.0, 100.0):
+        q = quadratics(6, 5, 0.5, 8.0, h, rng(1))
+        values.append(float(quadratic(q.spectra, q.minima, q.p).Gamma))
+    assert np.all(np.diff(values) > 0)
+    spectra = quadratics(6, 5, 0.5, 8.0, 1e6, rng(1)).spectra
+    assert not np.allclose(spectra[0], spectra[1])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda g: federated_regression(3, 2, 5, 1.0, g).features,
+        lambda g: federated_regression(3, 2, 5, 1.0, g).targets,
+        lambda g: synthetic(1, 1, 3, g, sizes=[4, 5, 6]).features,
+        lambda g: synthetic(1, 1, 3, g, sizes=[40, 50, 60]).targets,
+        lambda g: quadratics(3, 4, 1.0, 2.0, 1.0, g).spectra,
+        lambda g: quadratics(3, 4, 1.0, 2.0, 1.0, g).minima,
+    ],
+)
+def test_the_seed_decides_every_bit(make):
+    first, same, other = make(rng(5)), make(rng(5)), make(rng(6))
+    assert all(np.array_equal(a, b) for a, b in zip(first, same, strict=True))
+    assert any(not np.array_equal(a, b) for a, b in zip(first, other, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: federated_regression(0, 2, 5, 1.0, rng()), "clients must be at least 1"),
+        (lambda: federated_regression(2, 2, 5, -1.0, rng()), "heterogeneity must lie in"),
+        (lambda: federated_regression(2, 2, 5, 1.0, rng(), p=np.ones(2)), "must be a distribution"),
+        (lambda: synthetic(float("nan"), 0, 2, rng()), "alpha must lie in"),
+        (lambda: synthetic(0, 0, 2, rng(), classes=1), "classes must be at least 2"),
+        (lambda: synthetic(0, 0, 2, rng(), sizes=[3]), "2 whole numbers"),
+        (lambda: synthetic(0, 0, 2, rng(), sizes=[3, 0]), "2 whole numbers"),
+        (lambda: quadratics(2, 2, 0.0, 1.0, 1.0, rng()), "0 < mu <= L"),
+        (lambda: quadratics(2, 2, 2.0, 1.0, 1.0, rng()), "0 < mu <= L"),
+        (lambda: quadratics(2, 2, 1.0, 2.0, 1.0, rng(), noise_std=-1), "noise_std must lie in"),
+        (lambda: quadratics(2, 2, 1.0, 2.0, 1.0, rng(), imbalance=1e9), "power of the sizes"),
+    ],
+)
+def test_bad_parameters(make, message):
+    with pytest.raises(InputError, match=message):
+        make()

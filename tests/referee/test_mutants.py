@@ -1,0 +1,363 @@
+"""Mutants are caught, survivors are said to survive with a proof that checks, and a broken checker shows."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.cli.commands.power import LETTERS, lines, power
+from fedbounds.errors import InputError
+from fedbounds.evidence.constants import evaluate
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.model.schedule import InverseTime
+from fedbounds.plugins import claims
+from fedbounds.referee import power as table
+from fedbounds.referee.mutants import (
+    FACTORS,
+    NEXT_ETA,
+    as_read,
+    dropped,
+    parts,
+    replaced_at,
+    scaled,
+    shifted,
+    swapped,
+)
+from fedbounds.referee.power import Outcome
+from fedbounds.referee.redundancy import SLACK, argument_for, never_negative, proved_factor, why_still_true
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.sensitivity import ERROR_RATE
+from fedbounds.theory.assumptions import unbiased
+from fedbounds.theory.quantity import Constant
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, tau
+from fedbounds.theory.verdict import Status, Verdict
+from validate import false_alarms
+
+KNOWN = claims()
+REPAIRED, LITERAL = READINGS["repaired"], READINGS["literal"]
+FEW = tuple(regime for regime in REGIMES if regime.name in ("one client", "one client, one step", "faster decay"))
+
+FEW_MORE = (*FEW, next(regime for regime in REGIMES if regime.name == "extreme ratios"))
+
+
+def part(claim, *needles, whole=False):
+    """The part of a claim whose label has these words, the outermost if several do."""
+    return next(
+        p for p in parts(claim) if all(n in p.label for n in needles) and (whole or p.path or len(needles) == 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return Suite(REGIMES)
+
+
+def refuting(suite, claim, reading):
+    names = []
+    for regime in suite.regimes:
+        run = suite.run(regime, reading, claim)
+        if empirical.examine(claim, run, ERROR_RATE).status is Status.REFUTED:
+            names.append(regime.name)
+    return names
+
+
+STEEPER = {**SHARPER_STEP.terms, "contraction": (1 - 3 * eta * mu * (1 + rho_bar)) * Delta}
+WRONG = {
+    "lemma-1 with L for 2L": (
+        scaled(KNOWN["lemma-1"], part(KNOWN["lemma-1"], "gap"), sp.Rational(1, 2)).claim,
+        LITERAL,
+    ),
+    "lemma-2 with 15 for 16": (
+        scaled(KNOWN["lemma-2"], part(KNOWN["lemma-2"], "drift"), sp.Rational(15, 16)).claim,
+        REPAIRED,
+    ),
+    "a contraction thrice as strong": (replace(SHARPER_STEP, terms=STEEPER), REPAIRED),
+    "no drift": (scaled(SHARPER_STEP, part(SHARPER_STEP, "drift"), 0).claim, REPAIRED),
+    "no gradient": (scaled(SHARPER_STEP, part(SHARPER_STEP, "gradient"), 0).claim, REPAIRED),
+    "no bias": (scaled(SHARPER_STEP, part(SHARPER_STEP, "bias"), 0).claim, REPAIRED),
+    "corollary without its error": (scaled(KNOWN["corollary"], part(KNOWN["corollary"], "error"), 0).claim, REPAIRED),
+    "Li et al. without the start": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "start"), 0).claim, LITERAL),
+    "Li et al. without the variance": (
+        scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "variance"), 0).claim,
+        LITERAL,
+    ),
+    "Li et al. without the drift": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "drift"), 0).claim, LITERAL),
+    "theorem 1 contracting by more than 1": (
+        scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], ": 3*rho_bar/8"), sp.Rational(27, 10)).claim,
+        REPAIRED,
+    ),
+    "theorem 1 without the drift": (scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], "drift"), 0).claim, REPAIRED),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_false_variants_are_refuted(suite, name):
+    assert refuting(suite, *WRONG[name])
+
+
+def test_the_contraction_of_theorem_1_may_grow_to_1_and_no_further(suite):
+    claim = KNOWN["theorem-1"]
+    third = part(claim, ": 3*rho_bar/8")
+    up = proved_factor(claim, third, REPAIRED, True)
+    assert 2.6 < up <= 8 / 3
+    assert refuting(suite, scaled(claim, third, sp.Rational(8, 3)).claim, REPAIRED) == []
+    assert why_still_true(scaled(claim, third, sp.Rational(8, 3)), REPAIRED)
+    assert not why_still_true(scaled(claim, third, sp.Rational(27, 10)), REPAIRED)
+
+
+def test_parts_are_terms_and_every_addend():
+    labels = [p.label for p in parts(KNOWN["theorem-1"])]
+    assert labels[:4] == [
+        "contraction",
+        "contraction: 1 of -eta*mu*(3*rho_bar/8 + 1) + 1",
+        "contraction: -eta*mu*(3*rho_bar/8 + 1) of -eta*mu*(3*rho_bar/8 + 1) + 1",
+        "contraction: 1 of 3*rho_bar/8 + 1",
+    ]
+    assert len(set(labels)) == len(labels)
+    for claim in KNOWN.values():
+        for p in parts(claim):
+            term = sp.sympify(claim.terms[p.term])
+            assert replaced_at(term, p.path, p.expression) == term
+
+
+def test_scaling_changes_the_claim_and_nothing_else():
+    claim = KNOWN["theorem-1"]
+    for factor, wanted in ((FACTORS["deleted"], 0), (FACTORS["sign flipped"], -1), (FACTORS["divided by 100"], 0.01)):
+        mutant = scaled(claim, part(claim, "drift"), factor, "changed")
+        values = {"eta": 0.1, "tau": 2.0, "G_sq": 3.0}
+        assert evaluate(mutant.claim.terms["drift"], values) == pytest.approx(wanted * 32 * 0.01 * 4 * 3)
+        assert {k: v for k, v in mutant.claim.terms.items() if k != "drift"} == {
+            k: v for k, v in claim.terms.items() if k != "drift"
+        }
+        assert mutant.claim.assumptions == claim.assumptions and mutant.claim.key != claim.key
+    assert claim.terms["drift"] == KNOWN["theorem-1"].terms["drift"]
+
+
+def test_shifts_and_swaps():
+    step = InverseTime(2.0, 12.0)
+    for t in range(5):
+        assert float(evaluate(NEXT_ETA, {"eta": step(t), "mu": 2.0})) == pytest.approx(step(t + 1), rel=1e-14)
+    changes = {mutant.change: mutant.claim for mutant in shifted(KNOWN["theorem-1"])}
+    assert changes["Delta_t read as Delta_{t+1}"].terms["contraction"].has(Delta_next)
+    assert changes["Delta_{t+1} read as Delta_t"].lhs == Delta
+    assert changes["eta_t read as eta_{t+1}"].eta is not None
+    bias = next(m for m in swapped(KNOWN["theorem-1"]) if m.part == "bias").claim.terms["bias"]
+    assert sp.simplify(bias + KNOWN["theorem-1"].terms["bias"]) == 0
+
+
+def test_every_condition_is_dropped_once():
+    claim = KNOWN["corollary"]
+    found = list(dropped(claim, REPAIRED))
+    assert len(found) == len(claim.assumptions) + 1 + len(claim.repair.assumptions) + len(claim.repair.substitutions)
+    for mutant in found[: len(claim.assumptions) + 1]:
+        assert len(mutant.claim.assumptions_in(REPAIRED)) == len(claim.assumptions_in(REPAIRED)) - 1
+    assert all(mutant.claim.terms == claim.terms for mutant in found)
+    li = {m.part: m.claim for m in dropped(KNOWN["li-2020"], LITERAL)}
+    assert unbiased not in li[unbiased.statement].assumptions
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "corollary", "lemma-1", "pi-max"])
+def test_as_read_says_the_same(suite, key):
+    claim = KNOWN[key]
+    for name in claim.readings:
+        for regime in suite.regimes[:6]:
+            run = suite.run(regime, READINGS[name], claim)
+            first, second = (empirical.examine(c, run, ERROR_RATE) for c in (claim, as_read(claim, READINGS[name])))
+            assert (first.status, first.worst_t) == (second.status, second.worst_t)
+            np.testing.assert_allclose(first.margin or 0.0, second.margin or 0.0, rtol=1e-9)
+
+
+def admissible(rng, key, n=4000):
+    """n points that meet a claim's conditions, many on their boundary, drawn with no look at the proof's slacks."""
+
+    def spread(low, high, often):
+        return np.where(rng.random(n) < 0.5, often, 10 ** rng.uniform(low, high, n))
+
+    mu, N = 10 ** rng.uniform(-1, 1, n), rng.integers(1, 6, n).astype(float)
+    L = mu * spread(0, 4, 1.0)
+    sigma_sq, tau = spread(-3, 3, 0.0), rng.choice([1.0, 1.0, 2.0, 7.0], n)
+    cap = 8 / 3 * (4 * L / mu - 1)
+    rho_bar = cap * spread(-3, 0, 1.0)
+    return {
+        **{"mu": mu, "L": L, "N": N, "tau": tau, "sigma_sq": sigma_sq, "gamma": 4 * L / mu, "rho_bar": rho_bar},
+        "G_sq": sigma_sq + spread(-3, 3, 1.0),
+        "Gamma": np.zeros(n) if key.startswith("error-free") else spread(-3, 3, 0.0),
+        "rho_tilde": spread(-3, 3, 0.0) if key == "theorem-1" else rho_bar + spread(-3, 3, 0.0),
+        "eta": spread(-3, 0, 1.0) / L,
+        "pi_min": spread(-2, 0, 1.0),
+        "p_min": spread(-2, 0, 1.0) / N,
+        "Delta": spread(-3, 3, 0.0),
+        "Delta_0": spread(-3, 3, 0.0),
+        "T": np.floor(spread(0, 3, 0.0)),
+    }
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "error-free-step", "corollary", "error-free", "final-bound"])
+def test_proofs_hold_on_numbers(key):
+    """A proved mutant's right-hand side is above the proved bound wherever the claim's conditions hold."""
+    claim, rng = KNOWN[key], np.random.default_rng(5)
+    argument, found = argument_for(claim), 0
+    for p in parts(claim):
+        factors = [0] if why_still_true(scaled(claim, p, 0), REPAIRED) else []
+        if key == "theorem-1":
+            factors += [f for up in (False, True) if (f := proved_factor(claim, p, REPAIRED, up)) is not None]
+        for factor in factors:
+            found += 1
+            right = scaled(claim, p, factor).claim.rhs.subs(dict(claim.definitions))
+            for bound in argument.bounds:
+                values = admissible(rng, key)
+                left, above = (evaluate(side, values) for side in (bound, right))
+                size = np.max([np.abs(evaluate(term, values)) for term in (*sp.Add.make_args(right), bound)], axis=0)
+                wrong = above - left < -1e-9 * size
+                assert not wrong.any(), (p.label, factor, {k: v[wrong][:1] for k, v in values.items()})
+    assert found >= 1
+
+
+def test_the_summed_bound_bounds_the_recursion():
+    """Delta_{t+1} at its worst under the one-step inequality, step by step, against the bound the proofs rest on."""
+    values = admissible(np.random.default_rng(6), "corollary")
+    values["eta"] = 1 / (values["mu"] * values["gamma"])
+    argument = argument_for(KNOWN["corollary"])
+    Delta, weaker = values["Delta_0"], 1 + 3 * values["rho_bar"] / 8
+    for T in range(60):
+        at = {**values, "T": float(T)}
+        bound = np.maximum(*(evaluate(b, at) for b in argument.bounds))
+        assert (values["L"] / 2 * Delta <= bound * (1 + 1e-9)).all()
+        eta = 1 / (values["mu"] * (T + values["gamma"]))
+        step = {**values, "eta": eta, "Delta": Delta, "drift": 16 * eta**2 * values["tau"] ** 2 * values["G_sq"]}
+        rest = sum(evaluate(SHARPER_STEP.terms[name], step) for name in ("gradient", "drift", "bias"))
+        Delta = (1 - eta * values["mu"] * weaker) * Delta + rest
+
+
+def test_what_is_needed_is_not_proved_redundant():
+    claim = KNOWN["theorem-1"]
+    for name in ("drift", "bias", "contraction"):
+        assert not why_still_true(scaled(claim, part(claim, name), 0), REPAIRED)
+    # Half the constant is not enough for the proof, 17/32 is.
+    assert not why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(1, 2)), REPAIRED)
+    assert why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(17, 32)), REPAIRED)
+    assert why_still_true(scaled(claim, part(claim, "drift"), 1), LITERAL) == ""
+    assert not never_negative(Delta_0 - tau, {}) and never_negative(Delta_0 * (L - mu), {L: mu + SLACK[0]})
+
+
+@pytest.fixture(scope="module")
+def rows_of_theorem_1():
+    return table.power([KNOWN["theorem-1"]])
+
+
+def test_survivors_with_a_proof_are_not_refuted_anywhere(rows_of_theorem_1):
+    rows = rows_of_theorem_1
+    proved = [row for row in rows if row.outcome is Outcome.STILL_TRUE]
+    assert {("variance", "deleted"), ("heterogeneity", "deleted")} <= {(row.part, row.change) for row in proved}
+    assert not any(row.regimes for row in proved)
+    refuted = {row.part: row for row in rows if row.change == "deleted" and row.outcome is Outcome.REFUTED}
+    assert {"contraction", "drift", "bias"} <= set(refuted)
+    for row in rows:
+        # What is proved lies on the safe side of what is refuted.
+        if row.proved is not None and row.caught is not None:
+            assert (row.caught - row.proved) * (row.proved - 1) >= 0
+    assert {row.reading: row.outcome for row in rows if not row.change} == {
+        "literal": Outcome.FALSE_AS_STATED,
+        "sync": Outcome.FALSE_AS_STATED,
+        "repaired": Outcome.HOLDS,
+    }
+
+
+def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
+    rows = {row.change: row for row in table.power([KNOWN["lemma-1"]], FEW)}
+    assert rows["deleted"].caught == pytest.approx(1 - 1e-8) and rows["times 10"].outcome is Outcome.WEAKER
+    claim = KNOWN["li-2020"]
+    variance = part(claim, "variance")
+    places = table._places(claim, LITERAL, suite)
+    row = next(r for r in table._part_rows(claim, LITERAL, variance, places) if r.change == "deleted")
+    assert refuting(suite, scaled(claim, variance, row.caught).claim, LITERAL) == [row.sharpest]
+    assert refuting(suite, scaled(claim, variance, 1.02 * row.caught).claim, LITERAL) == []
+
+
+def test_a_claim_false_as_read_has_no_mutants():
+    rows = table.power([KNOWN["error-by-pi"]], FEW_MORE)
+    assert {row.outcome for row in rows} == {Outcome.FALSE_AS_STATED} and not any(row.change for row in rows)
+    assert table.power([KNOWN["rate"]]) == []
+
+
+def test_a_broken_checker_shows_in_the_table(monkeypatch):
+    def believes(claim, run, error_rate):
+        return Verdict(claim.key, run.reading.name, "empirical", Status.HOLDS)
+
+    def doubts(claim, run, error_rate):
+        return Verdict(claim.key, run.reading.name, "empirical", Status.REFUTED)
+
+    sound = table.tally(table.power([KNOWN["lemma-1"]], FEW))
+    assert sound["refuted"] == 5
+    monkeypatch.setattr(empirical, "examine", believes)
+    assert "refuted" not in table.tally(table.power([KNOWN["lemma-1"]], FEW))
+    assert all(row.outcome is Outcome.HOLDS for row in table.power([KNOWN["error-by-pi"]], FEW) if not row.change)
+    monkeypatch.setattr(empirical, "examine", doubts)
+    assert [row.outcome for row in table.power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
+
+
+def test_the_command_prints_the_table(rows_of_theorem_1):
+    found = CliRunner().invoke(power, ["--claim", "pi-inverse", "--format", "json"])
+    value = json.loads(found.output)
+    assert value["tally"]["refuted"] >= 5 and {row["claim"] for row in value["rows"]} == {"pi-inverse"}
+    text = CliRunner().invoke(power, ["--claim", "lemma-2"]).output
+    assert "lemma-2 [literal]: false as stated (by faster decay)" in text
+    assert any(line.split()[:6] == ["drift", "R", "R", "R", "R", "R"] for line in text.splitlines())
+    with pytest.raises(InputError, match="lemma-1"):
+        CliRunner().invoke(power, ["--claim", "lemma-11"], catch_exceptions=False)
+    assert max(map(len, lines(rows_of_theorem_1))) < 160
+    assert set(LETTERS) == {str(o) for o in Outcome} - {"holds", "false as stated"}
+
+
+def test_rows_have_no_numbers_json_lacks():
+    rows = table.power([KNOWN["pi-max"]], FEW)
+    json.dumps([row.to_json() for row in rows], allow_nan=False)
+
+
+class TestFalseAlarms:
+    def test_the_claims_are_equalities(self):
+        """Pooled over many replicates the two sides agree to a few standard errors, and not when one is off."""
+        trajectory = false_alarms.simulate(false_alarms.planned(20, 8000, 1))
+        run = false_alarms.examine_run(next(false_alarms.batches(trajectory, 8000)), false_alarms.READING)
+        for name, claim in false_alarms.EQUALITIES.items():
+            sides = empirical.compare(claim, run)
+            difference = (sides.lhs - sides.rhs)[:, -20:]
+            z = difference.mean(axis=0) / (difference.std(axis=0, ddof=1) / np.sqrt(8000))
+            assert np.abs(z).max() < 4, name
+            off = scaled(claim, part(claim, "variance"), sp.Rational(4, 5)).claim
+            assert empirical.examine(off, run).status is Status.REFUTED
+            assert empirical.examine(claim, run).status is not Status.REFUTED
+
+    def test_rates_are_within_the_nominal(self):
+        for cell in false_alarms.measure(1, 16, 150):
+            assert cell.runs == 150
+            for name in ("false_refuted", "false_margin"):
+                low, high = cell.to_json()[f"{name}_interval"]
+                assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1
+            assert cell.false_holds <= cell.false_margin or cell.claim == "horizon"
+
+    def test_one_run_is_its_own_rows(self):
+        trajectory = false_alarms.simulate(false_alarms.planned(3, 12, 2))
+        pieces = list(false_alarms.batches(trajectory, 4))
+        assert len(pieces) == 3
+        rows = np.concatenate([piece.paths["alpha"].next_mean for piece in pieces])
+        np.testing.assert_array_equal(rows, trajectory.paths["alpha"].next_distance_sq)
+        assert all(
+            isinstance(value, Constant) for value in false_alarms.examine_run(pieces[0], LITERAL).constants.values()
+        )
+        alone = false_alarms.simulate(false_alarms.planned(3, 4, 2))
+        np.testing.assert_allclose(pieces[0].paths["alpha"].gap, alone.paths["alpha"].gap, rtol=1e-14)
+
+    def test_the_study_writes_its_table(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(false_alarms, "ROUNDS", (1,))
+        monkeypatch.setattr(false_alarms, "REPLICATES", (16,))
+        cells = false_alarms.write(tmp_path, 5)
+        saved = json.loads((tmp_path / "false_alarms.json").read_text())
+        assert len(saved) == len(cells) == 6
+        assert (tmp_path / "false_alarms.txt").read_text().count("\n") == 8

@@ -1,0 +1,302 @@
+"""The search: it finds what is false, never what is true, continues where it stopped, and says what it spent."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.cli.commands.refute import instance_text, summary
+from fedbounds.cli.commands.refute import refute as command
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.decide import examine
+from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.exact.run import run
+from fedbounds.plugins import claim_named, claims
+from fedbounds.referee.search import refute as module
+from fedbounds.referee.search.campaign import run_all, searches
+from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.family import Batch, Family, decode
+from fedbounds.referee.search.margins import OUTSIDE, Target, margins
+from fedbounds.referee.search.refute import BUDGETS, families, refute
+from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+SMALL = BUDGETS["small"]
+# Enough to find the plainest violations and to leave true claims alone, in a fraction of a second a family.
+TINY = replace(SMALL, name="tiny", generations=8, population=4, polish=20, shrink_seconds=1.0)
+# Populations round every operation a few times more than the exact run does not at all.
+ROUNDING = 1e-9
+
+
+def found(key, reading, budget=SMALL):
+    return refute(claim_named(key), READINGS[reading], budget)
+
+
+def test_finds_lemma_2s_counterexample_and_shrinks_it():
+    verdict = found("lemma-2", "literal")
+    assert verdict.status is Status.REFUTED
+    instance = from_json(verdict.data["instance"])
+    assert (instance.N, instance.d, instance.tau, instance.total) == (2, 1, 2, 2)
+    assert F(verdict.data["lhs"]) > F(verdict.data["rhs"])
+    assert instance.eta[0] > 4 * instance.eta[1]
+    assert examine(instance, claim_named("lemma-2"), READINGS["literal"]).data["lhs"] == verdict.data["lhs"]
+    assert verdict.data["evaluations"] > 0 and verdict.data["budget"] == "small"
+
+
+@pytest.mark.parametrize(
+    "key, reading",
+    [
+        ("theorem-1", "sync"),
+        ("corollary", "sync"),
+        ("error-minimiser", "literal"),
+        ("error-by-pi", "literal"),
+        ("fedavg-speed", "literal"),
+        ("speed-floor", "literal"),
+        ("rate", "literal"),
+    ],
+)
+def test_finds_what_is_false(key, reading):
+    verdict = found(key, reading)
+    assert verdict.status is Status.REFUTED
+    assert F(verdict.data["lhs"]) != F(verdict.data["rhs"])
+
+
+@pytest.mark.parametrize("key", ["final-bound", "sharper-step", "theorem-1", "lemma-1", "lemma-2", "corollary"])
+def test_true_claims_are_not_refuted_and_say_how_close(key):
+    reading = "repaired" if "repaired" in claim_named(key).readings else "literal"
+    verdict = found(key, reading, TINY)
+    assert verdict.status is Status.UNDECIDED
+    assert 0 < verdict.data["closest"] <= 1 + ROUNDING
+    assert "not refuted" in verdict.detail and "proves nothing" in verdict.detail
+    assert verdict.data["evaluations"] > 100
+
+
+def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
+    instance = from_json(found("theorem-1", "sync").data["instance"])
+    L, mu = instance.L, instance.mu
+    assert instance.eta == tuple(1 / (mu * (t + 4 * L / mu)) for t in range(instance.total))
+    assert min(instance.p) < F(1, 100)
+
+
+def test_the_same_seed_gives_the_same_verdict():
+    assert found("error-by-pi", "literal", TINY).to_json() == found("error-by-pi", "literal", TINY).to_json()
+
+
+def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
+    claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
+    whole = refute(claim, reading, TINY)
+    searched = []
+    original = module.search
+
+    def interrupted(target, family, *rest):
+        searched.append(family)
+        if len(searched) == 4:
+            raise KeyboardInterrupt
+        return original(target, family, *rest)
+
+    monkeypatch.setattr(module, "search", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        refute(claim, reading, TINY, state=state)
+    assert len(json.loads(state.read_text())["outcomes"]) == 3
+    resumed = refute(claim, reading, TINY, state=state)
+    assert resumed.to_json() == whole.to_json()
+    assert len(searched) == 4 + len(families(claim, reading, TINY)) - 3
+    with pytest.raises(InputError, match="another search"):
+        refute(claim, reading, TINY, seed=1, state=state)
+    assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
+
+
+def test_progress_counts_families():
+    seen = []
+    refute(claim_named("lemma-1"), READINGS["literal"], TINY, progress=lambda *call: seen.append(call))
+    assert [call[1] for call in seen] == list(range(seen[0][2]))
+
+
+def test_a_claim_with_an_unknown_assumption_is_not_searched():
+    from fedbounds.theory.claim import Assumption
+
+    lemma = claim_named("lemma-2")
+    odd = replace(lemma, assumptions=(Assumption("odd", "odd", lambda run: (True, "")),))
+    verdict = refute(odd, READINGS["literal"], TINY)
+    assert verdict.status is Status.UNDECIDED and "odd" in verdict.detail
+
+
+FAMILIES = st.builds(
+    Family,
+    N=st.integers(2, 3),
+    d=st.integers(1, 2),
+    tau=st.integers(1, 3),
+    rounds=st.integers(1, 4),
+    weighting=st.sampled_from(["fedavg", "fedmax", "fedmax:2", "fixed"]),
+    schedule=st.sampled_from(["free", "paper"]),
+    homogeneous=st.booleans(),
+)
+
+
+def exactly(batch, k):
+    """Member k of a population with its doubles taken as exact fractions, weights renormalised."""
+
+    def simplex(row):
+        parts = [F(float(x)) for x in row]
+        return tuple(x / sum(parts) for x in parts)
+
+    def table(rows):
+        return tuple(tuple(F(float(x)) for x in row) for row in rows)
+
+    fixed = batch.family.weighting == "fixed"
+    return Instance(
+        curvatures=table(batch.curvatures[k]),
+        minima=table(batch.minima[k]),
+        p=simplex(batch.p[k]),
+        w0=tuple(F(float(x)) for x in batch.w0[k]),
+        eta=tuple(F(float(x)) for x in batch.eta[k]),
+        tau=batch.family.tau,
+        weighting=batch.family.weighting,
+        weights=tuple(simplex(row) for row in batch.weights[k]) if fixed else (),
+    )
+
+
+@settings(max_examples=25, deadline=None)
+@given(FAMILIES, st.integers(0, 2**32 - 1))
+def test_populations_run_as_the_exact_evaluator_does(family, seed):
+    cube = np.random.default_rng(seed).uniform(0.2, 0.8, (3, family.dimension))
+    batch = decode(family, cube, claim_named("theorem-1"))
+    record = simulate_batch(batch)
+    for k in range(3):
+        exact = run(exactly(batch, k))
+        for virtual, fields in exact.paths.items():
+            for field, values in fields.items():
+                seen = record.paths[virtual][field][k]
+                assert np.allclose(seen, np.array(values, dtype=float), rtol=ROUNDING, atol=ROUNDING)
+        for name, value in exact.values.items():
+            if name not in ("rho_tilde", "Gamma") or not family.homogeneous:
+                assert record.constants[name][k, 0] == pytest.approx(float(value), rel=1e-7, abs=ROUNDING), name
+        assert record.rho_sync[k] == pytest.approx(float(exact.rho_sync), rel=1e-7)
+        assert record.rho_all[k] == pytest.approx(float(exact.rho_all), rel=1e-7)
+        assert record.eta_ratio[k] == pytest.approx(float(exact.eta_ratio), rel=ROUNDING)
+
+
+@settings(max_examples=15, deadline=None)
+@given(FAMILIES, st.integers(0, 2**32 - 1))
+def test_margins_agree_with_exact_sides(family, seed):
+    claim, reading = claim_named("theorem-1"), READINGS["sync"]
+    cube = np.random.default_rng(seed).uniform(0.2, 0.8, (2, family.dimension))
+    batch = decode(family, cube, claim)
+    seen = margins(Target(claim, reading), batch)
+    for k in range(2):
+        refuted = examine(exactly(batch, k), claim, reading).status is Status.REFUTED
+        if abs(seen.objective[k]) > 1e-6:
+            assert (seen.objective[k] < 0) == refuted
+
+
+def test_a_violated_assumption_is_outside():
+    family = Family(2, 1, 2, 1, "fedmax", "free")
+    batch = decode(family, np.full((1, family.dimension), 0.6), claim_named("lemma-2"))
+    jump = replace(batch, eta=np.array([[1.0, 0.001]]) / batch.L[:, None])
+    assert margins(Target(claim_named("lemma-2"), READINGS["repaired"]), jump).objective[0] >= OUTSIDE
+    assert margins(Target(claim_named("lemma-2"), READINGS["literal"]), jump).objective[0] < 0
+
+
+def lemma_2_batch():
+    family = Family(2, 1, 2, 1, "fedavg", "free")
+    half = np.array([[0.5001, 0.4999]])
+    return Batch(
+        family,
+        np.array([[[1.013], [1.0]]]),
+        np.array([[[0.0], [1.9871]]]),
+        half,
+        np.array([[1.0123]]),
+        np.array([[0.2513, 0.010021]]),
+        np.empty((1, 0, 2)),
+    )
+
+
+def test_rationalise_keeps_the_violation_at_the_smallest_denominator():
+    claim = claim_named("lemma-2")
+    violates = judge(claim, READINGS["literal"])
+    instance = rationalise(lemma_2_batch(), claim, violates)
+    assert violates(instance) is not None
+    assert instance.p == (F(1, 2), F(1, 2)) and max(x.denominator for x in instance.eta) <= 100
+    assert abs(float(round_to(lemma_2_batch(), claim, 10**6).w0[0]) - 1.0123) < 1e-6
+
+
+def test_shrinking_only_goes_down_and_keeps_the_violation():
+    claim = claim_named("lemma-2")
+    violates = judge(claim, READINGS["literal"])
+    large = round_to(lemma_2_batch(), claim, 10**4)
+    three = Instance(
+        curvatures=(*large.curvatures, (F(17, 16),)),
+        minima=(*large.minima, (F(5, 7),)),
+        p=(F(2, 5), F(2, 5), F(1, 5)),
+        w0=large.w0,
+        eta=large.eta * 2,
+        tau=2,
+        weighting="fedavg",
+    )
+    assert violates(three) is not None
+    small = shrink(three, None, violates, seconds=5.0)
+    assert violates(small) is not None and size(small) < size(large) < size(three)
+    assert (small.N, small.total) == (2, 2)
+    assert all(x.denominator <= 3 for row in (*small.curvatures, *small.minima) for x in row)
+
+
+def test_campaign_saves_and_continues(tmp_path, monkeypatch):
+    out, calls = tmp_path / "found.json", []
+    monkeypatch.setitem(BUDGETS, "small", TINY)
+    todo = [("error-by-pi", "literal"), ("rate", "literal")]
+    first = run_all(todo[:1], "small", 0, out=out)
+    monkeypatch.setattr(
+        "fedbounds.referee.search.campaign.refute",
+        lambda claim, *rest: calls.append(claim.key) or refute(claim, *rest),
+    )
+    both = run_all(todo, "small", 0, out=out)
+    assert calls == ["rate"] and both[0] == first[0]
+    assert set(json.loads(out.read_text())["verdicts"]) == {"error-by-pi/literal", "rate/literal"}
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+    with pytest.raises(InputError, match="another search"):
+        run_all(todo, "small", 1, out=out)
+
+
+def test_processes_find_the_same():
+    todo = [("rate", "literal"), ("speed-floor", "literal")]
+    assert run_all(todo, "small", 0, jobs=2) == run_all(todo, "small", 0)
+
+
+def test_searches_cover_every_claim_and_reading():
+    known = claims()
+    assert [(c.key, r) for c, r in searches(known)] == [(c.key, r) for c in known.values() for r in c.readings]
+    assert {r for _, r in searches(known, "sync")} == {"sync"}
+    with pytest.raises(InputError, match="reading"):
+        list(searches(known, "backwards"))
+
+
+def test_command_prints_both_sides_as_fractions(tmp_path):
+    result = CliRunner().invoke(command, ["error-by-pi", "--reading", "literal", "--out", str(tmp_path / "f.json")])
+    assert result.exit_code == 0, result.output
+    verdict = json.loads((tmp_path / "f.json").read_text())["verdicts"]["error-by-pi/literal"]
+    assert f"left       {verdict['data']['lhs']}" in result.output
+    assert "weights" in result.output and verdict["data"]["rhs"] in result.output
+
+
+def test_command_verifies_the_shipped_files():
+    result = CliRunner().invoke(command, ["--verify"])
+    assert result.exit_code == 0, result.output
+    assert "corollary-D" in result.output and "1/16" in result.output
+
+
+@pytest.mark.parametrize("arguments", [[], ["lemma-2", "--all"], ["lemma-22"], ["lemma-2", "--reading", "x"]])
+def test_command_rejects_bad_input(arguments):
+    with pytest.raises(InputError):
+        CliRunner().invoke(command, arguments, standalone_mode=False, catch_exceptions=False)
+
+
+def test_what_is_not_refuted_is_told_in_one_sentence():
+    verdict = found("pi-max", "literal", TINY).to_json()
+    assert summary(verdict)[2].startswith("not refuted: closest approach lhs/rhs =")
+    assert instance_text(verdict).endswith("proves nothing.")

@@ -1,0 +1,171 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from made_study import save, study
+
+from fedbounds.errors import InputError
+from fedbounds.show import plots, series
+from fedbounds.show.palette import BOUNDS, NAMED_CLIENTS, STEPS
+
+NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
+
+
+def panels(figure):
+    return [axes for axes in figure.axes if axes.get_title(loc="left")]
+
+
+def lines(axes, label):
+    return [line for line in axes.get_lines() if line.get_label() == label]
+
+
+@pytest.mark.parametrize("name", sorted(plots.FIGURES))
+def test_every_figure_has_a_labelled_panel_a_weighting(name):
+    figure = plots.FIGURES[name](*study(NAMES))
+    assert [axes.get_title(loc="left") for axes in panels(figure)] == list(NAMES)
+    assert all(axes.get_ylabel() for axes in panels(figure))
+    assert panels(figure)[-1].get_xlabel()
+    assert figure.get_suptitle()
+
+
+def test_bounds_are_log_log_and_in_the_papers_notation():
+    figure = plots.bounds_figure(*study())
+    for axes in panels(figure):
+        assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+        assert r"\mathbb{E}[F(w_T)]-F^\star" in axes.get_ylabel()
+        (line,) = lines(axes, BOUNDS["corollary", "repaired"][0])
+        x, y = line.get_data()
+        gamma = 4 * 5.0
+        np.testing.assert_allclose(y, 100 / (x - gamma + 20), rtol=1e-12)
+        assert not lines(axes, BOUNDS["li-2020", "literal"][0])
+
+
+def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
+    result, arrays = study(R=16)
+    curve = series.measured_gap(result, arrays, 0)
+    assert list(curve.x) == [0, 4, 8, 12, 16, 20]
+    np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
+    assert np.isfinite([curve.lower, curve.upper]).all()
+    assert curve.lower[0] == curve.y[0] == curve.upper[0]
+    assert (curve.lower[1:] < curve.y[1:]).all()
+
+
+def test_a_negative_bound_is_said_not_dropped(tmp_path):
+    result, arrays = study()
+    arrays["0/claim/corollary@literal/rhs"][10:] = -1.0
+    arrays["1/claim/corollary@literal/rhs"][:] = 0.0
+    figure = plots.bounds_figure(result, arrays)
+    first, second = panels(figure)
+    assert any("from $T=10$" in text.get_text() for text in first.texts)
+    assert any("from $T=0$" in text.get_text() for text in second.texts)
+    figure.draw_without_rendering()
+
+
+def test_a_negative_right_side_is_marked_and_a_violation_crossed():
+    result, arrays = study()
+    arrays["0/claim/theorem-1@literal/rhs"][3:6] = -1.0
+    arrays["1/claim/theorem-1@repaired/rhs"][:] /= 4
+    figure = plots.ratio_figure(result, arrays)
+    first, second = panels(figure)
+    assert any("at 3 steps" in text.get_text() for text in first.texts)
+    (line,) = lines(first, STEPS["theorem-1", "literal"][0])
+    assert np.isnan(line.get_ydata()[3:6]).all()
+    assert not lines(first, plots.VIOLATED)
+    (crosses,) = lines(second, plots.VIOLATED)
+    assert len(crosses.get_xdata()) == 19
+    assert figure.legends or any(axes.get_legend() for axes in figure.axes)
+    figure.draw_without_rendering()
+
+
+def test_skew_lines_are_the_runs_constants_and_zero_heterogeneity_is_said():
+    result, arrays = study()
+    arrays["1/rho_star"][:] = np.nan
+    figure = plots.skew_figure(result, arrays)
+    levels = {line.get_ydata()[0] for line in panels(figure)[0].get_lines() if len(set(line.get_ydata())) == 1}
+    assert {0.8, 0.9, 1.4} <= levels
+    labels = [line.get_label() for line in panels(figure)[1].get_lines()]
+    assert any("0/0" in label for label in labels)
+
+
+def test_weights_have_one_line_a_client_and_many_clients_a_colour_bar():
+    result, arrays = study(N=3)
+    axes = panels(plots.weights_figure(result, arrays))[0]
+    for i in range(3):
+        (line,) = lines(axes, f"$i={i + 1}$")
+        np.testing.assert_allclose(line.get_ydata()[0], arrays["0/alpha"][:, 0, i].mean() - 1 / 3)
+    many = plots.weights_figure(*study(N=NAMED_CLIENTS + 1))
+    assert len(many.axes) == 3
+
+
+def test_legends_never_lie_on_data():
+    for names in (NAMES, (*NAMES, "a", "b")):
+        figure = plots.bounds_figure(*study(names))
+        assert not any(axes.get_legend() for axes in panels(figure))
+        assert figure.legends or any(axes.get_legend() for axes in figure.axes)
+
+
+def test_lines_of_a_picture_differ_without_colour():
+    for table in (BOUNDS, STEPS):
+        styles = [(str(style["ls"]), style["marker"]) for _, style in table.values()]
+        assert len(set(styles)) == len(styles)
+
+
+@given(hnp.arrays(float, (4, 15), elements=st.floats(0, 1)))
+def test_largest_marks_at_most_ten_and_none_below_an_unmarked_one(weights):
+    mask = series.largest(weights)
+    assert mask.sum(axis=1).max() <= series.MARKED
+    for row, marked in zip(weights, mask, strict=True):
+        if marked.any() and (~marked).any():
+            assert row[marked].min() > row[~marked].max()
+
+
+def test_largest_marks_all_positive_weights_of_few_clients_and_no_tie():
+    assert series.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
+    assert not series.largest(np.full((1, 11), 1 / 11)).any()
+
+
+@given(st.integers(1, 5000))
+def test_thinned_indices_keep_both_ends_and_stay_few(count):
+    kept = series.thin(count)
+    assert kept[0] == 0
+    assert kept[-1] == count - 1
+    assert (np.diff(kept) > 0).all()
+    assert len(kept) <= series.MAX_POINTS
+
+
+@given(st.integers(1, 700), st.integers(1, 5))
+def test_grouping_keeps_the_overall_mean(count, N):
+    x, values = np.arange(1.0, count + 1), np.arange(count * N, dtype=float).reshape(count, N)
+    for group in (series.binned, series.grouped):
+        where, means = group(x, values)
+        assert len(where) == len(means) <= series.MAX_COLUMNS
+        assert x[0] <= where[0] <= where[-1] <= x[-1]
+        assert (np.diff(where) > 0).all()
+    size = -(-count // series.MAX_COLUMNS)
+    np.testing.assert_allclose(means[0], values[:size].mean(axis=0))
+
+
+@given(st.lists(st.booleans(), max_size=30))
+def test_runs_cover_exactly_the_true_entries(mask):
+    covered = np.zeros(len(mask), dtype=bool)
+    for a, b in series.runs_of(np.array(mask, dtype=bool)):
+        assert not covered[a : b + 1].any()
+        covered[a : b + 1] = True
+    assert covered.tolist() == mask
+
+
+def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
+    save(tmp_path, *study(("fedavg",)))
+    paths = plots.draw(tmp_path)
+    assert {path.name for path in paths} == {f"{stem}.{kind}" for stem in plots.FIGURES for kind in ("png", "svg")}
+    before = {path: path.read_bytes() for path in paths if path.suffix == ".svg"}
+    assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths if path.suffix == ".png")
+    plots.draw(tmp_path)
+    assert all(path.read_bytes() == text for path, text in before.items())
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_a_folder_without_a_study_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match=r"result\.json"):
+        plots.draw(tmp_path)

@@ -1,0 +1,129 @@
+"""The trade-off of speed against error: grids and closed forms as oracles for the linear programme."""
+
+import itertools
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fedbounds.cli.app import main
+from fedbounds.engine.streams import HashedRound
+from fedbounds.errors import InputError
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.study.pareto import Mark, front, picture
+from fedbounds.study.settings import Settings
+from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, descent, own_cost, skews
+
+SMALL = Settings(problem="quadratic", clients=3, dimension=2, rounds=20, tau=2)
+positive = st.floats(0.1, 5)
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.lists(positive, min_size=3, max_size=3), min_size=1, max_size=4),
+    st.lists(positive, min_size=3, max_size=3),
+    st.floats(0.01, 100),
+)
+def test_no_weights_on_a_grid_beat_the_best(rows, c, price):
+    r, c = np.array(rows), np.array(c)
+    alpha = best_weights(r, c, price)
+    assert alpha.min() >= 0 and alpha.sum() == pytest.approx(1)
+
+    def cost(a):
+        return (price + c @ a) / (r @ a).min()
+
+    grid = [np.array([i, j, 12 - i - j]) / 12 for i, j in itertools.product(range(13), repeat=2) if i + j <= 12]
+    assert cost(alpha) <= min(cost(a) for a in grid) * (1 + 1e-7)
+
+
+@settings(deadline=None)
+@given(st.lists(positive, min_size=3, max_size=3), st.lists(positive, min_size=3, max_size=3), st.floats(0.01, 100))
+def test_at_a_single_point_the_best_is_a_vertex(r, c, price):
+    alpha = best_weights(np.array([r]), np.array(c), price)
+    values = (price + np.array(c)) / np.array(r)
+    assert (price + alpha @ c) / (alpha @ r) == pytest.approx(values.min(), rel=1e-7)
+
+
+def test_the_front_trades_one_for_the_other():
+    rng = np.random.default_rng(0)
+    marks = front(rng.uniform(0.3, 2, (5, 6)), rng.uniform(0.3, 2, 6))
+    assert len(marks) > 1
+    speeds, tildes = [m.rho_bar for m in marks], [m.rho_tilde for m in marks]
+    assert np.all(np.diff(speeds) > -1e-9) and np.all(np.diff(tildes) > -1e-9)
+
+
+def test_two_extremes_beat_the_crowd_when_speed_is_dear():
+    """Clients at 2, 4 (p = 0.1 each) and 3: rho = (x^2 + 1)/(x^2 + 0.2) at distance x = w - 3, never below 1."""
+    problem = quadratic(np.ones(1), np.array([[2.0], [4.0], [3.0]]), np.array([0.1, 0.1, 0.8]))
+    dear = consistent_weights(problem, 100.0)
+    assert dear.min() >= 0 and dear.sum() == pytest.approx(1)
+    # Equal weights on the two cost (100 + 5)/(10/9.2) against 101 for p; the search must find as much.
+    assert own_cost(problem, dear, 100.0)[0] <= own_cost(problem, np.array([0.5, 0.5, 0.0]), 100.0)[0]
+    assert own_cost(problem, np.array([0.5, 0.5, 0.0]), 100.0)[0] == pytest.approx(105 / (10 / 9.2))
+
+
+def test_one_set_of_weights_has_its_own_path():
+    problem = quadratic(np.ones(1), np.array([[0.0], [2.0]]))
+    path = descent(problem, np.array([0.0, 1.0]), steps=3)
+    np.testing.assert_allclose(path[:, 0], [0.0, 2.0, 2.0])
+
+
+def test_points_at_the_optimum_are_dropped():
+    problem = quadratic(np.ones(1), np.array([[0.0], [2.0]]))
+    r, c = skews(problem, problem.excess(np.array([[3.0], [1.0]])))
+    assert r.shape == (1, 2) and c @ problem.p == pytest.approx(1)
+    np.testing.assert_allclose(r[0] @ problem.p, 1)
+
+
+def test_bound_optimal_is_constant_and_renormalises_on_the_present():
+    problem = quadratic(np.ones(1), np.array([[2.0], [4.0], [3.0]]), np.array([0.1, 0.1, 0.8]))
+    rule = build("100").bind(problem)
+    stream = HashedRound(0, range(2), 0)
+    first = rule(problem.p, np.ones((2, 3)), 0, stream)
+    np.testing.assert_array_equal(first, rule(problem.p, np.arange(6.0).reshape(2, 3), 4, stream))
+    present = np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(rule(present, np.ones((2, 3)), 0, stream).sum(axis=1), 1)
+    np.testing.assert_allclose(build(None)(problem.p, np.ones((2, 3)), 0, stream), np.tile(problem.p, (2, 1)))
+
+
+def test_identical_clients_leave_nothing_to_trade():
+    same = quadratic(np.ones(2), np.ones((3, 2)))
+    np.testing.assert_allclose(consistent_weights(same, 1.0), same.p)
+    with pytest.raises(InputError, match="Gamma"):
+        picture(Settings(problem="quadratic", data="quadratics:0", clients=3, dimension=2, rounds=2))
+
+
+@pytest.mark.parametrize("text", ["x", "-1", "0", "inf"])
+def test_a_price_must_be_positive(text):
+    with pytest.raises(InputError, match="price"):
+        build(text)
+
+
+def test_the_picture_measures_every_scheme_on_its_own_run():
+    found = picture(SMALL, ("fedavg", "fedmax"), (10, 1000))
+    fedavg = found.schemes[0]
+    assert (fedavg.rho_bar, fedavg.rho_tilde) == (
+        pytest.approx(1),
+        pytest.approx(1),
+    ) and fedavg.error == pytest.approx(0, abs=1e-9)
+    assert len(found.schemes) == 4 and found.prices[10] > found.prices[1000] > 0
+    for price in found.prices.values():
+        assert found.excess_cost(fedavg, price) >= 1 - 1e-9
+        assert min(found.excess_cost(mark, price) for mark in found.front) == pytest.approx(1)
+    # (32 tau^2 G^2 + sigma^2)/(2 mu Gamma (T + gamma)), the only place where the corollary's numbers enter.
+    ratio = found.prices[10] / found.prices[1000]
+    gamma = (1000 - 10 * ratio) / (ratio - 1)
+    assert gamma == pytest.approx(40, rel=1e-6)
+
+
+def test_a_weighting_without_speed_costs_infinitely_much():
+    assert Mark("none", 0.0, 1.0).cost(1.0) == np.inf == Mark("none", 0.0, 1.0).error
+
+
+def test_the_command_prints_schemes_and_prices():
+    arguments = ["pareto", "--problem", "quadratic", "--clients", "3", "--rounds", "5", "--weighting", "fedmax"]
+    result = CliRunner().invoke(main, [*arguments, "--horizon", "50"])
+    assert result.exit_code == 0, result.output
+    assert "fedmax" in result.stdout and "cost at T=50" in result.stdout and "best at" in result.stdout

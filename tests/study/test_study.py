@@ -1,0 +1,139 @@
+"""The main job end to end on small real problems: result, JSON, saved arrays, companions, refusals."""
+
+import json
+
+import numpy as np
+import pytest
+
+import fedbounds
+from fedbounds.errors import InputError
+from fedbounds.study.store import load, save
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "samples": 20, "dimension": 3}
+
+
+@pytest.fixture(scope="module")
+def result():
+    return fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], **SMALL)
+
+
+def test_the_json_is_what_the_readme_promises(result):
+    told = json.loads(json.dumps(result.to_json(), allow_nan=False))
+    assert {"kind", "N", "d", "p", "L", "mu", "Gamma", "F_star"} <= set(told["problem"])
+    assert told["problem"]["L"]["provenance"] == "exact"
+    assert [run["weighting"] for run in told["runs"]] == ["fedavg", "fedmax"]
+    for run in told["runs"]:
+        assert {"rho_bar", "rho_tilde", "speed", "error", "verdicts"} <= set(run)
+        for verdict in run["verdicts"]:
+            assert {"claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail"} <= set(
+                verdict
+            )
+    assert told["settings"]["rounds"] == 6 and "numpy" in told["versions"]
+
+
+def test_no_true_claim_is_refuted(result):
+    misprints = {"speed-floor", "fedavg-speed", "error-minimiser", "error-by-pi", "rate"}
+    for weighting, verdict in result.refuted:
+        assert verdict.claim in misprints or verdict.reading != "repaired", (weighting, verdict)
+
+
+def test_the_speed_remark_and_the_misprint_are_refuted_outright(result):
+    refuted = {(w, v.claim) for w, v in result.refuted}
+    assert ("fedavg", "speed-floor") in refuted and ("fedavg", "fedavg-speed") in refuted
+
+
+def test_li_2020_is_examined_on_a_run_with_its_own_step_size(result):
+    verdict = next(v for w, v in result.verdicts if w == "fedavg" and v.claim == "li-2020")
+    assert verdict.status is Status.HOLDS and "own step size" in verdict.detail
+    biased = next(v for w, v in result.verdicts if w == "fedmax" and v.claim == "li-2020")
+    assert biased.status is Status.NOT_APPLICABLE and "FedAvg" in biased.detail
+
+
+def test_a_saved_study_can_be_loaded(result, tmp_path):
+    out = save(result, tmp_path / "study")
+    told, arrays = load(out)
+    assert told == json.loads(json.dumps(result.to_json()))
+    run = result.runs[0].trajectory
+    np.testing.assert_array_equal(arrays["0/gap"], run.paths["alpha"].gap)
+    assert arrays["0/claim/corollary@repaired/rhs"].shape == run.times.shape
+    assert sorted(p.name for p in out.iterdir()) == ["result.json", "trajectories.npz"]
+
+
+def test_the_same_seed_gives_the_same_bits(result):
+    again = fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], **SMALL)
+    np.testing.assert_array_equal(
+        again.runs[1].trajectory.paths["alpha"].gap, result.runs[1].trajectory.paths["alpha"].gap
+    )
+    other = fedbounds.check("least-squares", weightings=["fedmax"], seed=1, **SMALL)
+    assert not np.array_equal(other.runs[0].trajectory.excess, result.runs[1].trajectory.excess)
+
+
+@pytest.mark.parametrize(
+    ("data", "problem", "extra"),
+    [
+        ("diabetes", "least-squares", {}),
+        ("breast-cancer", "logistic", {"partition": "dirichlet:0.3"}),
+        ("digits", "logistic", {"partition": "shards:60", "limit": 300, "rounds": 2, "classes": "binary"}),
+        ("synthetic:1,1", "logistic", {"rounds": 2}),
+    ],
+)
+def test_real_and_synthetic_data(data, problem, extra):
+    result = fedbounds.check(problem, data=data, weightings=["fedsoftmax:0.5"], **(SMALL | extra))
+    statuses = {v.claim: v.status for _, v in result.verdicts if v.reading == "repaired"}
+    assert statuses["theorem-1"] is Status.HOLDS and statuses["sharper-step"] is Status.HOLDS
+    assert result.problem.Gamma.value > 0
+
+
+def test_a_problem_and_a_weighting_of_ones_own():
+    from fedbounds.problems.quadratic import quadratic
+
+    problem = quadratic(np.array([[1.0], [3.0]]), np.array([[0.0], [1.0]]), np.array([0.4, 0.6]))
+
+    def largest(p, excess, round, stream):
+        return np.eye(2)[excess.argmax(axis=-1)]
+
+    small = {"rounds": 3, "replicates": 1, "batch": None, "engine": "reference"}
+    result = fedbounds.check(problem, weightings=[largest, "fedmax"], claims=["sharper-step"], **small)
+    assert [run.weighting for run in result.runs] == ["largest", "fedmax"]
+    assert {v.status for _, v in result.verdicts} == {Status.HOLDS}
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"problem": "logistik"}, "did you mean 'logistic'"),
+        ({"claims": ["theorem-2"]}, "did you mean 'theorem-1'"),
+        ({"readings": ("litteral",)}, "did you mean 'literal'"),
+        ({"weightings": ["fedmax:9"]}, "k = 9"),
+        ({"tau": 0}, "tau must be a whole number"),
+        ({"replacement": False, "batch": 21}, "cannot be larger than a client"),
+        ({"problem": "logistic", "data": "diabetes"}, "class"),
+        ({"problem": "logistic", "data": "breast-cancer", "regularisation": 0.0}, "regularisation"),
+        ({"step": "slow"}, "step size"),
+        ({"data": "synthetic:1"}, "2 numbers"),
+        ({"data": "regression:1", "partition": "iid"}, "takes no partition"),
+        ({"p": (0.5, 0.6, 0.0, 0.0, 0.0)}, "distribution"),
+        ({"p": (1.0, 0.0, 0.0, 0.0, 0.0)}, "positive weight"),
+        ({"step": "inverse:1,0"}, "gamma > 0"),
+        ({"w0_scale": float("nan")}, "norm of w_0"),
+        ({"constants": "given", "sigma_sq": float("nan"), "G_sq": 1.0}, "finite"),
+        ({"constants": "ball", "radius": float("inf")}, "radius"),
+        ({"tau": 10**11}, "at most"),
+        ({"flavour": 1}, "known name"),
+        ({"error_rate": 2.0}, "error rate"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_sentence(settings, words):
+    with pytest.raises(InputError, match=words):
+        fedbounds.check(**{**SMALL, **settings})
+
+
+def test_a_diverging_run_says_where_and_why():
+    with pytest.raises(fedbounds.DivergedError, match="2/L"):
+        fedbounds.check("least-squares", weightings=["fedavg"], step="constant:5", **(SMALL | {"rounds": 100}))
+
+
+def test_readings_are_described():
+    assert all(reading.summary for reading in READINGS.values())

@@ -1,0 +1,433 @@
+import json
+import os
+import resource
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sweep_cells
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.show import sweep_plot
+from fedbounds.study.check import check
+from fedbounds.study.settings import Settings
+from fedbounds.study.sweep import run as sweep
+from fedbounds.study.sweep import table as sweep_table
+from fedbounds.study.sweep.cell import compute_cell
+from fedbounds.study.sweep.lines import axis
+
+ROOT = Path(__file__).resolve().parents[2]
+TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}
+BASE = """
+[base]
+problem = "quadratic"
+clients = 3
+dimension = 2
+rounds = 6
+tau = 2
+replicates = 8
+claims = ["theorem-1", "corollary"]
+engine = "reference"
+"""
+STUDY = (
+    BASE
+    + """
+[grid]
+data = ["quadratics:0", "quadratics:1"]
+weightings = ["fedavg", ["fedmax", "fedsoftmax:1"], "fedmax:9"]
+seed = [0, 1]
+"""
+)
+
+
+def made(log, seeds=12):
+    """A study whose cells cost nothing; ``log`` is where `sweep_cells` notes who computed them."""
+    log.mkdir(exist_ok=True)
+    return sweep.parse(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
+
+
+def stored(out, query="SELECT * FROM cells ORDER BY key"):
+    connection = sqlite3.connect(out / sweep_table.TABLE)
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def exported(study, out, suffix=".csv"):
+    return sweep.export(out, out / f"sweep{suffix}", [cell.key for cell in study.cells]).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """(study, folder) of STUDY computed in this very process, without interruption."""
+    out, study = tmp_path_factory.mktemp("finished"), sweep.parse(STUDY)
+    assert sweep.run(study, out, jobs=1) == sweep.Summary(12, 12, 4)
+    return study, out
+
+
+def test_cells_are_the_product_of_the_axes_in_order():
+    study = sweep.parse("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
+    assert study.axes == ("tau", "condition")
+    found = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
+    assert found == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
+    assert [cell.settings["problem"] for cell in study.cells] == [Settings().problem] * 4
+
+
+def test_key_names_the_settings_whatever_their_notation():
+    def keys(text):
+        return [cell.key for cell in sweep.parse(text).cells]
+
+    assert keys("[base]\ncondition = 10\nrounds = 7") == keys("base = {rounds = 7, condition = 10.0}")
+    assert keys("[base]\nseed = 0") == keys("")
+    assert keys('[base]\nweightings = "fedavg"') == keys('[grid]\nweightings = ["fedavg"]')
+    assert keys('[base]\nbatch = "full"') != keys("")
+    assert len(set(keys("[grid]\nseed = [0, 1, 2]\nreplacement = [true, false]"))) == 6
+
+
+def test_key_changes_with_the_text_of_a_plugin(tmp_path):
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("CLAIMS = ()")
+    text = f"[base]\nplugins = {json.dumps(str(plugin))}"
+    before = sweep.parse(text).cells[0].key
+    assert sweep.parse(text).cells[0].key == before
+    plugin.write_text("CLAIMS = []")
+    assert sweep.parse(text).cells[0].key != before
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        ("[base]\n\n# comment\nroundz = 5", 4, "did you mean 'rounds'"),
+        ("[bas]\nrounds = 1", 1, "did you mean 'base'"),
+        ("[base]\nrounds = 5\n[grid]\nseed = [\n  0,\n]\ntau = [1, 'a']", 7, "tau must be a whole number"),
+        ("[base]\ntau = 2.5", 2, "whole number"),
+        ("[base]\ntau = true", 2, "whole number"),
+        ("[base]\nreplacement = 1", 2, "true or false"),
+        ("[base]\nregularisation = inf", 2, "finite number"),
+        ("[base]\nbatch = 'fll'", 2, '"full"'),
+        ("[base]\nweightings = ['fedavg',\n 'fedavg']", 2, "once"),
+        ("[base]\nrounds = 5\n'seed' = -1", 3, "non-negative"),
+        ("grid.tau = [1]\ngrid.weightings = ['fedavg', 'fedmx']", 2, "did you mean 'fedmax'"),
+        ("[base]\nclaims = 'theorem1'", 2, "did you mean 'theorem-1'"),
+        ("[base]\nreadings = 'litteral'", 2, "did you mean 'literal'"),
+        ("[base]\nproblem = 'quadratics'", 2, "did you mean 'quadratic'"),
+        ("[base]\nengine = 'refernce'", 2, "did you mean 'reference'"),
+        ("[base]\nmoments = 'totl'", 2, "conditional, total"),
+        ("[base]\nplugins = 'none.py'", 2, "plug-in"),
+        ("[grid]\ntau = 1", 2, "list of values"),
+        ("[grid]\ntau = [1, 1]", 2, "once"),
+        ("[base]\ntau = 1\n[grid]\ntau = [1]", 4, "fixed or vary"),
+        ("[base]\nrounds =\n", 2, "not valid TOML"),
+        ("[base]\nrounds = [\n", 2, "not valid TOML"),
+        ("[grid]\ntau = [1]\n[[exclude]]\ntau = 1\n[[exclude]]\ntaw = 1", 6, "did you mean 'tau'"),
+        ("[grid]\ntau = [1]\n[[exclude]]\ntau = 3", 4, "occur in the grid"),
+        ("grid = 3", 1, "table"),
+    ],
+)
+def test_an_error_in_the_file_names_its_line(text, line, says):
+    with pytest.raises(InputError) as wrong:
+        sweep.parse(text, "mine.toml")
+    assert str(wrong.value).startswith(f"mine.toml, line {line}: ")
+    assert says in str(wrong.value)
+    assert "\n" not in str(wrong.value)
+
+
+def test_a_study_without_cells_or_with_too_many_is_refused():
+    with pytest.raises(InputError, match="needs a cell"):
+        sweep.parse("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
+    with pytest.raises(InputError, match="at most 1000000 cells"):
+        sweep.parse(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
+
+
+def test_rows_are_what_check_says(finished):
+    study, out = finished
+    rows = json.loads(exported(study, out, ".json"))
+    mine = [
+        row for row in rows if row["data"] == "quadratics:1" and row["seed"] == 1 and row["weighting"] == "fedmax"
+    ]
+    settings = {**TINY, "data": "quadratics:1", "seed": 1, "engine": "reference"}
+    result = check(**settings, weightings=("fedmax", "fedsoftmax:1"), claims=("theorem-1", "corollary"))
+    run = result.runs[0]
+    assert len(mine) == len(run.verdicts) >= 6
+    for row, verdict in zip(mine, run.verdicts, strict=True):
+        for name in ("claim", "reading", "evidence", "status", "worst_t", "detail"):
+            assert row[name] == verdict.to_json()[name]
+        np.testing.assert_allclose([row["margin"], row["tightness"]], [verdict.margin, verdict.tightness], rtol=1e-9)
+        assert row["rho_bar"] == pytest.approx(run.skews["rho_bar"], rel=1e-12)
+        assert row["Gamma"] == pytest.approx(result.problem.Gamma.value, rel=1e-12)
+        assert row["kappa"] == pytest.approx(10)
+        assert row["gap_last"] == pytest.approx(run.trajectory.paths["alpha"].gap[:, -1].mean(), rel=1e-9)
+        assert (row["tau"], row["rounds"], row["weightings"]) == (2, 6, '["fedmax","fedsoftmax:1"]')
+    assert len({(row["cell"], row["weighting"]) for row in rows}) == 2 * 2 * 3 + 4
+    assert len(rows) == len(stored(out, "SELECT * FROM verdicts")) + 4
+
+
+def test_a_failed_cell_is_kept_with_its_error(finished):
+    study, out = finished
+    ((message, count),) = sweep.failures(out)
+    assert count == 4
+    assert "k = 9" in message
+    rows = [row for row in json.loads(exported(study, out, ".json")) if row["message"]]
+    assert [row["weightings"] for row in rows] == ['["fedmax:9"]'] * 4
+    assert all(row["claim"] is None and row["tightness"] is None for row in rows)
+
+
+def test_any_error_becomes_the_cell_s_message(monkeypatch):
+    def broken(**settings):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr("fedbounds.study.check.check", broken)
+    outcome = compute_cell(sweep.parse("").cells[0])
+    assert (outcome.message, list(outcome.rows)) == ("ZeroDivisionError: by zero", [])
+
+
+def test_export_is_the_same_for_any_number_of_processes(finished, tmp_path):
+    study, out = finished
+    seen = []
+    assert sweep.run(study, tmp_path, jobs=2, progress=lambda *now: seen.append(now)).computed == 12
+    assert exported(study, tmp_path) == exported(study, out)
+    assert exported(study, tmp_path, ".json") == exported(study, out, ".json")
+    assert [now[:2] for now in seen] == [(done, 12) for done in range(13)]
+    assert seen[-1][3] == 0
+    assert b"seconds" not in exported(study, out)
+
+
+def test_finished_cells_are_never_computed_again(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    assert sweep.run(made(log, 5), out, jobs=1, compute=sweep_cells.quick).computed == 5
+    # A larger grid computes what is new; the smaller one's export is as before.
+    small = exported(made(log, 5), out)
+    assert sweep.run(made(log, 8), out, jobs=2, compute=sweep_cells.quick) == sweep.Summary(8, 3, 0)
+    assert {seed: len(who) for seed, who in sweep_cells.logged(log).items()} == dict.fromkeys(range(8), 1)
+    assert exported(made(log, 5), out) == small != exported(made(log, 8), out)
+
+
+def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
+    study, out = (
+        sweep.parse(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
+        tmp_path,
+    )
+    assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 2, 1)
+    first = exported(study, out)
+    assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 0, 1)
+    assert sweep.run(study, out, jobs=1, retry_failed=True) == sweep.Summary(2, 1, 1)
+    assert exported(study, out) == first
+
+
+def command(study, out, *flags):
+    return [sys.executable, "-m", "fedbounds.cli.app", "sweep", str(study), "--out", str(out), *flags]
+
+
+def wait_for(out, count, seconds=60):
+    """Wait until ``count`` cells are in the table."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if (out / sweep_table.TABLE).exists():
+            try:
+                if stored(out, "SELECT count(*) FROM cells")[0][0] >= count:
+                    return
+            except sqlite3.OperationalError:
+                pass
+        time.sleep(0.02)
+    raise AssertionError("the sweep did not advance")
+
+
+def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
+    text = STUDY.replace("rounds = 6", "rounds = 60").replace("seed = [0, 1]", "seed = [0, 1, 2]")
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    file.write_text(text)
+    study = sweep.parse(text)
+    for wanted, jobs in ((2, "2"), (4, "1")):
+        process = subprocess.Popen(
+            command(file, out, "--jobs", jobs), cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
+        )
+        wait_for(out, wanted)
+        os.killpg(process.pid, signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    before = dict.fromkeys(stored(out))
+    assert wanted <= len(before) < len(study.cells)
+    summary = sweep.run(study, out, jobs=1)
+    assert summary.computed == len(study.cells) - len(before)
+    # The seconds are among the columns, so these rows were not written again.
+    assert before.keys() <= dict.fromkeys(stored(out)).keys()
+    sweep.run(study, tmp_path / "whole", jobs=1)
+    assert exported(study, out) == exported(study, tmp_path / "whole")
+
+
+def test_workers_end_with_a_killed_parent(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    code = (
+        "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/study']\n"
+        "import pathlib, sweep_cells, test_sweep; from fedbounds.study.sweep import run as sweep\n"
+        "sweep.run(test_sweep.made(pathlib.Path(sys.argv[2]), 1000), sys.argv[3], jobs=2, compute=sweep_cells.slow)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "tests"), str(log), str(out)], cwd=ROOT)
+    wait_for(out, 3)
+    workers = {int(pid) for who in sweep_cells.logged(log).values() for pid in who}
+    assert len(workers) == 2
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    end = time.monotonic() + 20
+    while any(Path(f"/proc/{pid}").exists() for pid in workers) and time.monotonic() < end:
+        time.sleep(0.1)
+    assert not any(Path(f"/proc/{pid}").exists() for pid in workers)
+
+
+def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    file.write_text(STUDY.replace("rounds = 6", "rounds = 600"))
+    process = subprocess.Popen(
+        command(file, out, "--jobs", "2"), cwd=ROOT, start_new_session=True, text=True, stderr=subprocess.PIPE
+    )
+    wait_for(out, 2)
+    os.killpg(process.pid, signal.SIGINT)
+    _, said = process.communicate()
+    assert process.returncode == 130
+    assert "Every finished cell is kept" in said
+    assert "Traceback" not in said
+    assert len(stored(out)) >= 2
+
+
+def test_a_process_that_dies_costs_only_its_cell(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
+    ((message, count),) = sweep.failures(out)
+    assert count == 1
+    assert "killed" in message
+    assert [seed for (seed,) in stored(out, "SELECT seed FROM results WHERE message IS NOT NULL")] == [3]
+
+
+def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
+    file, out = tmp_path / "study.toml", tmp_path / "out"
+    file.write_text(STUDY)
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, 60_000))
+
+    done = subprocess.run(
+        command(file, out, "--jobs", "1", "--quiet"),
+        check=False,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        preexec_fn=limited,
+    )
+    assert done.returncode == 2
+    assert done.stdout == ""
+    (line,) = done.stderr.strip().splitlines()
+    assert "sweep.sqlite" in line
+    assert "every cell finished before is kept" in line
+    kept = len(stored(out))
+    assert 0 < kept < 12
+    assert sweep.run(sweep.parse(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
+
+
+def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
+    study = made(tmp_path / "log", 1)
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="could not be written"):
+        sweep.run(study, tmp_path / "file" / "out", jobs=1)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / sweep_table.TABLE).write_text("no database" * 100)
+    with pytest.raises(InputError, match="not a database"):
+        sweep.run(study, tmp_path / "out", jobs=1)
+    with pytest.raises(InputError, match="must hold a sweep"):
+        sweep.export(tmp_path, tmp_path / "a.csv")
+    with pytest.raises(InputError, match="must not be 0"):
+        sweep.run(study, tmp_path / "zero", jobs=0)
+
+
+def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
+    study = made(tmp_path / "log", 2)
+    with sweep_table.Table(tmp_path / "out"), pytest.raises(InputError, match="one sweep at a time"):
+        sweep.run(study, tmp_path / "out", jobs=1)
+    with sweep_table.Table(tmp_path / "out") as table:
+        table.claim_version("0.0.1")
+    with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
+        sweep.run(study, tmp_path / "out", jobs=1)
+
+
+def test_columns_differ_also_for_a_database_that_ignores_case():
+    names = [name.lower() for name in (*sweep_table.COLUMNS, *sweep_table.TIMINGS)]
+    assert len(set(names)) == len(names)
+
+
+def test_series_are_medians_and_ranges(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    sweep.run(made(log, 3), out, jobs=1, compute=sweep_cells.quick)
+    (line,) = sweep.series(out, "seed")
+    np.testing.assert_array_equal(line.x, [0, 1, 2])
+    np.testing.assert_allclose(line.y, [0.05, 1.05, 2.05])
+    np.testing.assert_allclose(line.upper - line.lower, 0.1)
+    (one,) = sweep.series(out, "seed", where={"seed": "2", "claim": "coro*"})
+    assert (one.group, one.x.tolist()) == ("fedavg", [2])
+    with pytest.raises(InputError, match="did you mean 'seed'"):
+        sweep.series(out, "sed")
+    with pytest.raises(InputError, match="did you mean 'tightness'"):
+        sweep.series(out, "seed", "tightnes")
+    with pytest.raises(InputError, match="claim = none"):
+        sweep.series(out, "seed", where={"claim": "none"})
+
+
+def test_axes_of_texts_with_one_number_are_numbers():
+    assert axis(["quadratics:2", "quadratics:0.5"]) == ([2.0, 0.5], (), "quadratics")
+    assert axis([1, 2.5]) == ([1.0, 2.5], (), "")
+    assert axis(["fedmax", "fedavg", "fedmax"]) == ([1.0, 0.0, 1.0], ("fedavg", "fedmax"), "")
+    assert axis(["a:1", "b:1"])[1] == ("a:1", "b:1")
+    assert axis(["synthetic:1,1", "synthetic:0,0"])[1] == ("synthetic:0,0", "synthetic:1,1")
+
+
+def test_an_unbounded_floor_is_drawn_without_a_bar(finished):
+    for line in sweep.series(finished[1], "data", "floor"):
+        assert np.isfinite(line.y).all()
+        assert np.isnan(line.lower).all()
+        figure = sweep_plot.sweep_figure([line], "data", "floor")
+        assert figure.axes[0].get_xlabel() == "data quadratics:"
+
+
+def test_plot_draws_every_axis_of_a_sweep(finished, tmp_path):
+    _, out = finished
+    done = CliRunner().invoke(main, ["plot", str(out)])
+    assert done.exit_code == 0, done.output
+    names = {Path(line).name for line in done.stdout.split()}
+    assert names == {f"{y}-against-data.{end}" for y in ("tightness", "floor") for end in ("png", "svg")}
+    assert all((out / name).stat().st_size > 1000 for name in names)
+    chosen = ["plot", str(out), "--x", "weighting", "--y", "rho_bar", "--by", "data", "--where", "seed=0"]
+    assert CliRunner().invoke(main, chosen).exit_code == 0
+    assert (out / "rho-bar-against-weighting.svg").exists()
+    wrong = CliRunner().invoke(main, ["plot", str(tmp_path), "--x", "tau"])
+    assert wrong.exit_code == 2
+
+
+def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
+    study, out = finished
+    (tmp_path / "study.toml").write_text(STUDY)
+    done = CliRunner().invoke(main, ["sweep", str(tmp_path / "study.toml"), "--out", str(out), "--jobs", "1"])
+    assert done.exit_code == 0
+    printed = [line.split() for line in done.stdout.splitlines()[1:-1]]
+    assert {tuple(words[:2]) for words in printed} == {
+        (claim, name) for claim in ("theorem-1", "corollary") for name in ("literal", "sync", "repaired")
+    }
+    rows = json.loads(exported(study, out, ".json"))
+    for words in printed:
+        kind = dict(zip(("claim", "reading", "evidence"), words, strict=False))
+        assert sum(map(int, words[3:])) == sum(kind.items() <= row.items() for row in rows)
+    assert "12 cells, 0 computed now, 4 failed" in done.stdout
+    assert "4 x fedmax:k" in done.stderr
+    assert (out / "sweep.csv").read_bytes() == exported(study, out)
+    wrong = CliRunner().invoke(main, ["sweep", str(tmp_path / "none.toml"), "--out", str(out)])
+    assert (wrong.exit_code, len(wrong.stderr.splitlines())) == (2, 1)
+
+
+def test_the_example_is_a_valid_study():
+    study = sweep.read(ROOT / "validate" / "heterogeneity.toml")
+    assert study.axes == ("data", "condition", "seed")
+    assert len(study.cells) == 96

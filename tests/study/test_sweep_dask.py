@@ -1,0 +1,146 @@
+"""Sweeps on a real Dask scheduler with worker processes, all on the loopback address."""
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import sweep_cells
+from test_sweep import STUDY, exported, made, stored
+
+from fedbounds.errors import InputError
+from fedbounds.study.sweep import run as sweep
+
+# Seconds after which a test that waits for a cluster has failed.
+TOO_LONG = 150
+TESTS = Path(__file__).resolve().parents[1]
+# Seconds for a scheduler and its workers to start on a busy machine.
+START = 60
+
+
+@pytest.fixture(autouse=True)
+def never_for_ever():
+    """Turn a hang into a failure."""
+
+    def fail(*_):
+        raise TimeoutError("the cluster does not answer")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(TOO_LONG)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
+@contextlib.contextmanager
+def process(*arguments):
+    """A Dask process that can import the tests, ended with this block."""
+    environment = os.environ | {"PYTHONPATH": str(TESTS)}
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    started = subprocess.Popen([sys.executable, "-m", "dask", *arguments], env=environment, cwd=TESTS.parent, **quiet)
+    try:
+        yield started
+    finally:
+        started.kill()
+        started.wait()
+
+
+def worker(address, *flags):
+    return process("worker", address, "--nthreads", "1", "--no-dashboard", *flags)
+
+
+@contextlib.contextmanager
+def scheduler():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with process("scheduler", "--host", "127.0.0.1", "--port", str(port), "--no-dashboard") as started:
+        end = time.monotonic() + START
+        while time.monotonic() < end:
+            with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+                break
+            time.sleep(0.1)
+        yield f"tcp://127.0.0.1:{port}", started
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """(address, the two workers) of a cluster on loopback."""
+    with scheduler() as (address, _), worker(address, "--no-nanny") as one, worker(address, "--no-nanny") as two:
+        yield address, [one, two]
+
+
+def test_a_cluster_computes_what_one_process_does(cluster, tmp_path):
+    study = sweep.parse(STUDY)
+    address, _ = cluster
+    assert sweep.run(study, tmp_path / "many", scheduler=address) == sweep.Summary(12, 12, 4)
+    sweep.run(study, tmp_path / "one", jobs=1)
+    assert exported(study, tmp_path / "many") == exported(study, tmp_path / "one")
+
+
+def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
+    address, workers = cluster
+    log, out = tmp_path / "log", tmp_path / "out"
+    study, kept = made(log, 24), {}
+
+    def kill(done, total, rate, left):
+        if done == 8:
+            kept.update((row, None) for row in stored(out))
+            # The first worker of these two that has computed something, by the log.
+            victim = next(item for item in workers if any(str(item.pid) in who for who in who_computed().values()))
+            os.kill(victim.pid, signal.SIGKILL)
+
+    def who_computed():
+        return sweep_cells.logged(log)
+
+    summary = sweep.run(study, out, scheduler=address, compute=sweep_cells.slow, progress=kill)
+    assert summary == sweep.Summary(24, 24, 0)
+    assert len(kept) == 8
+    assert sum(item.poll() is not None for item in workers) == 1
+    # What was in the table is there still, with its seconds, and was begun once.
+    assert kept.keys() <= dict.fromkeys(stored(out)).keys()
+    begun = who_computed()
+    seeds = {row[0]: row[1] for row in stored(out, "SELECT cell, seed FROM results")}
+    assert all(len(begun[seeds[row[0]]]) == 1 for row in kept)
+    assert len(begun) == 24
+    here = tmp_path / "here"
+    sweep.run(study, here, jobs=1, compute=sweep_cells.quick)
+    assert exported(study, out) == exported(study, here)
+
+
+def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    # A nanny starts its worker again.
+    with scheduler() as (address, _), worker(address), worker(address):
+        assert sweep.run(made(log), out, scheduler=address, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
+    ((message, _),) = sweep.failures(out)
+    assert "KilledWorker" in message
+    assert stored(out, "SELECT seed FROM results WHERE message IS NOT NULL") == [(3,)]
+
+
+def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(tmp_path):
+    log, out = tmp_path / "log", tmp_path / "out"
+    with scheduler() as (address, started), worker(address, "--no-nanny"):
+
+        def kill(done, total, rate, left):
+            if done == 3:
+                started.kill()
+
+        with pytest.raises(InputError, match="every finished cell is kept") as wrong:
+            sweep.run(made(log), out, scheduler=address, compute=sweep_cells.slow, progress=kill)
+    assert address in str(wrong.value)
+    kept = dict.fromkeys(stored(out))
+    assert 3 <= len(kept) < 12
+    assert sweep.run(made(log), out, jobs=1, compute=sweep_cells.quick).computed == 12 - len(kept)
+    assert kept.keys() <= dict.fromkeys(stored(out)).keys()
+
+
+def test_without_dask_the_remedy_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(InputError, match=r"fedbounds\[dask\]"):
+        sweep.run(made(tmp_path / "log"), tmp_path / "out", scheduler="tcp://127.0.0.1:1")

@@ -1,0 +1,343 @@
+"""`fedbounds vision`: a tiny experiment from IDX files to table and pictures, and bad input in one sentence."""
+
+import gzip
+import importlib.util
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import rich.console
+import torch
+from click.testing import CliRunner
+from made_runs import plausible
+
+from fedbounds.cli import app as cli
+from fedbounds.cli.app import main
+from fedbounds.cli.commands import vision
+from fedbounds.files import write_json
+from fedbounds.show import terminal as console
+from fedbounds.vision import images, pictures, runs, training
+from fedbounds.vision.settings import Settings
+
+SMALL = (
+    *("--partition", "shards:5", "--clients", "4", "--samples", "10", "--rounds", "2", "--epochs", "1"),
+    *("--batch", "16", "--device", "cpu", "--threads", "1"),
+)
+ONE = ("--weighting", "fedavg")
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, ["vision", *map(str, arguments)])
+
+
+def sentence(result):
+    """The one line of an expected failure, after checking that it is one and has exit code 2."""
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    (line,) = result.stderr.strip().splitlines()
+    return line
+
+
+def idx_bytes(array):
+    return bytes((0, 0, 8, array.ndim)) + np.array(array.shape, dtype=">u4").tobytes() + array.tobytes()
+
+
+@pytest.fixture(scope="module")
+def pixels():
+    """Every 25th digit for training, every 15th for the test: IDX files by name."""
+    found = images.digits()
+    return {
+        "train-images-idx3-ubyte": found.train[::25],
+        "train-labels-idx1-ubyte": found.train_labels[::25].astype(np.uint8),
+        "t10k-images-idx3-ubyte": found.test[::15],
+        "t10k-labels-idx1-ubyte": found.test_labels[::15].astype(np.uint8),
+    }
+
+
+@pytest.fixture
+def folder(tmp_path, pixels):
+    """The files as MNIST's, compressed and not."""
+    place = tmp_path / "idx"
+    place.mkdir()
+    for name, array in pixels.items():
+        content = idx_bytes(array)
+        path = place / (f"{name}.gz" if "images" in name else name)
+        path.write_bytes(gzip.compress(content) if "images" in name else content)
+    return place
+
+
+@pytest.fixture
+def no_pictures(monkeypatch):
+    """Pictures have tests of their own."""
+    monkeypatch.setattr(pictures, "draw", lambda found, out: [])
+
+
+def mnist(folder):
+    return ("run", "--data", "mnist", "--data-dir", folder, "--no-checksum", *SMALL)
+
+
+# --- what works -------------------------------------------------------------------------------------------
+
+
+def test_an_experiment_from_idx_files_to_table_and_pictures(folder, tmp_path):
+    out = tmp_path / "deep" / "out"
+    command = (*mnist(folder), "--repetitions", "2", "--first-repetition", "3", "--out", out)
+    command = (*command, "--weighting", "fedavg", "--weighting", "fedmax", "--weighting", "fedmax:1")
+    result = call(*command)
+    assert result.exit_code == 0, result.output
+    found = runs.read(out)
+    assert [(run.weighting, run.repetition) for run in found] == [
+        (weighting, k) for weighting in ("fedavg", "fedmax") for k in (3, 4)
+    ]
+    assert all(run.settings["partition"] == "shards:5,unbalanced" and run.data == "mnist" for run in found)
+    for text in ("fedavg", "fedmax", "R_90", "stability"):
+        assert text in result.stdout
+    assert max(map(len, result.stdout.splitlines())) <= cli.WIDTH and "\x1b" not in result.output
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("fedavg, repetition 3: accuracy ") and lines[0].endswith(" after 2 rounds")
+    assert len(lines) == 5 and "Saved 4 records and" in lines[4] and str(out) in lines[4]
+    assert {"accuracy-mnist.png", "accuracy-mnist.svg"} <= {path.name for path in out.iterdir()}
+    again = call(*command, "--quiet")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, result.stdout, "")
+    assert call("table", out).stdout == result.stdout
+
+
+@pytest.fixture
+def results(tmp_path):
+    """A folder of made-up records, of two weightings and repetitions."""
+    for name in ("fedavg", "fedsoftmax:0.5"):
+        for k in (0, 1):
+            path = tmp_path / "results" / runs.file_name(name, k)
+            write_json(path, plausible(name, k))
+    return tmp_path / "results"
+
+
+def test_table_of_records_as_text_and_json(results):
+    told = call("table", results)
+    assert told.exit_code == 0 and told.stderr == "" and "fedsoftmax:0.5" in told.stdout
+    one = results / "run-fedavg-000.json"
+    assert call("table", one).stdout != told.stdout
+    value = json.loads(call("table", results, "--format", "json").stdout)
+    assert [row["weighting"] for row in value["rows"]] == ["fedavg", "fedsoftmax:0.5"]
+    final = np.mean([run.accuracy[-1] for run in runs.read(results) if run.weighting == "fedavg"])
+    assert value["rows"][0]["final_accuracy"]["value"] == pytest.approx(final)
+    assert "run-fedavg-000.json twice: name each folder once" in sentence(call("table", results, one))
+
+
+def test_table_needs_no_torch(results):
+    code = (
+        "import sys\nfrom fedbounds.cli.app import main\n"
+        f"try: main(['vision', 'table', {str(results)!r}])\n"
+        "finally: print('torch' in sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "fedavg" in done.stdout and done.stderr == "False\n"
+
+
+def test_demo_needs_nothing_and_shows_three_weightings(tmp_path, monkeypatch, no_pictures):
+    tiny = Settings(data="digits", partition="shards:10", clients=4, samples=10, rounds=1, epochs=1, batch=16)
+    monkeypatch.setattr(vision, "DEMO", tiny)
+    result = call("demo", "--out", tmp_path / "out", "--device", "cpu")
+    assert result.exit_code == 0, result.output
+    assert [run.repetition for run in runs.read(tmp_path / "out")] == [0, 1] * len(vision.DEMO_WEIGHTINGS)
+    assert all(name in result.stdout for name in vision.DEMO_WEIGHTINGS)
+
+
+def test_the_demonstration_is_of_the_size_that_was_measured():
+    demo = vision.DEMO
+    trained = demo.clients * demo.samples * demo.epochs * demo.rounds
+    assert demo.data == "digits" and trained <= 6400
+
+
+def test_every_setting_has_an_option():
+    command = vision.vision.commands["run"]
+    options = {param.name for param in command.params}
+    assert set(vision.DEFAULTS) <= options | {"client_losses"}
+    with command.make_context("run", ["--out", "x"]) as context:
+        given = {name: context.params[name] for name in vision.CHOICES if context.params[name] is not None}
+    assert Settings(**given) == Settings()
+
+
+def test_help_is_quick_and_loads_nothing_heavy():
+    heavy = ("torch", "numpy", "scipy", "sklearn", "matplotlib", "pooch", "rich", "sympy")
+    code = (
+        "import sys\nfrom fedbounds.cli.commands.vision import vision\n"
+        "for words in (['--help'], ['run', '--help'], ['demo', '--help'], ['table', '--help']):\n"
+        "    vision.main(words, standalone_mode=False)\n"
+        f"print([name for name in {heavy} if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
+    for text in ("demo", "table", "--partition", "--client-batch", "[default: 0.99]", "RESULTS"):
+        assert text in done.stdout
+
+
+# --- progress and interruption ----------------------------------------------------------------------------
+
+
+def test_two_lines_show_any_number_of_runs(monkeypatch):
+    screen = io.StringIO()
+    terminal = rich.console.Console(file=screen, force_terminal=True, width=80, height=6, legacy_windows=False)
+    monkeypatch.setattr(console, "Console", lambda **options: terminal)
+    with console.runs(6) as bar:
+        for k in range(3):
+            for name in ("fedavg", "fedsoftmax:0.2"):
+                for r in range(4 * (k == 0), 5):  # those of repetition 0 were finished before
+                    bar(f"{name}, repetition {k}", r, 4, f"accuracy {r / 10:.3f}")
+    drawn = screen.getvalue()
+    assert "6 of 6 runs" in drawn and "fedsoftmax:0.2, repetition 2 accuracy 0.400" in drawn
+    # Every frame begins by erasing lines; the last one also ends its line.
+    assert max(frame.count("\n") for frame in drawn.split("\x1b[2K")) <= 2
+    with console.runs(6, enabled=False) as bar:
+        assert bar is None
+
+
+def test_an_interrupted_run_keeps_its_rounds_and_says_so(folder, tmp_path, monkeypatch, no_pictures):
+    out, inner, calls = tmp_path / "out", training.train, []
+
+    def interrupted(*given):
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return inner(*given)
+
+    monkeypatch.setattr(training, "train", interrupted)
+    result = call(*mnist(folder), *ONE, "--out", out)
+    assert result.exit_code == cli.INTERRUPTED and result.stdout == ""
+    assert "Every finished round is kept: the same command goes on from there." in result.stderr
+    assert [path.name for path in out.iterdir()] == ["run-fedavg-000.partial.npz"]
+    monkeypatch.setattr(training, "train", inner)
+    assert call(*mnist(folder), *ONE, "--out", out).exit_code == 0
+    assert call(*mnist(folder), *ONE, "--out", tmp_path / "whole").exit_code == 0
+    resumed, whole = (json.loads((place / "run-fedavg-000.json").read_text()) for place in (out, tmp_path / "whole"))
+    del resumed["seconds"], whole["seconds"]
+    assert resumed == whole
+
+
+# --- bad input --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--weighting", "fedmx"), "did you mean 'fedmax'"),
+        (("--weighting", "fedsoftmax:0"), "temperature"),
+        (("--weighting", "bound-optimal:1"), "strongly convex problem"),
+        (("--weighting", "fedmax:9"), "k = 9"),
+        (("--weighting", "fixed:0.5,0.5"), "fixed weights"),
+        (("--partition", "shard:60"), "did you mean 'shards"),
+        (("--partition", "shards:60"), "40 samples make 1 shards of 60, but received 4 clients"),
+        (("--partition", "hand:nowhere.json"), "nowhere.json"),
+        (("--data", "mnits"), "did you mean 'mnist'"),
+        (("--data-dir", "nowhere"), "nowhere"),
+        (("--clients", "0"), "clients"),
+        (("--samples", "-1"), "samples"),
+        (("--samples", "99"), "need 396 training images"),
+        (("--rounds", "0"), "rounds"),
+        (("--rounds", "many"), "--rounds"),
+        (("--epochs", "0"), "epochs"),
+        (("--batch", "0"), "batch"),
+        (("--lr", "0"), "learning rate"),
+        (("--lr", "nan"), "learning rate"),
+        (("--lr", "1e9"), "lower the learning rate"),
+        (("--decay", "1.5"), "decay"),
+        (("--target", "90"), "target"),
+        (("--stop-after", "-1"), "stop-after"),
+        (("--seed", "-1"), "seed"),
+        (("--model", "resnet"), "--model"),
+        (("--optimiser", "rmsprop"), "--optimiser"),
+        (("--repetitions", "0"), "--repetitions"),
+        (("--threads", "0"), "threads"),
+        (("--client-batch", "0"), "client-batch"),
+        (("--device", "cuda:99"), "--device cpu"),
+        (("--device", "tpu"), "'tpu'"),
+    ],
+)
+def test_bad_settings_are_one_sentence_and_exit_code_2(folder, tmp_path, arguments, says):
+    out = tmp_path / "out"
+    assert says in sentence(
+        call(*mnist(folder), *(() if "--weighting" in arguments else ONE), "--out", out, *arguments)
+    )
+    assert not out.exists() or list(out.iterdir()) == []
+
+
+def cut(content):
+    return content[: len(content) * 3 // 4]
+
+
+def flipped(content):
+    broken = bytearray(content)
+    broken[-6] ^= 255
+    return bytes(broken)
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "says"),
+    [
+        ("train-images-idx3-ubyte.gz", None, "must contain train-images-idx3-ubyte"),
+        ("train-images-idx3-ubyte.gz", cut, "truncated"),
+        ("t10k-images-idx3-ubyte.gz", flipped, "corrupt"),
+        ("t10k-labels-idx1-ubyte", cut, "truncated"),
+        ("train-labels-idx1-ubyte", lambda content: b"\x00\x00\x0d" + content[3:], "magic number"),
+        ("train-labels-idx1-ubyte", lambda content: content + b"x", "corrupt"),
+    ],
+    ids=["missing", "cut gzip", "damaged gzip", "cut", "magic", "surplus"],
+)
+def test_damaged_files_are_one_sentence(folder, tmp_path, name, change, says):
+    path = folder / name
+    content = path.read_bytes()
+    path.unlink() if change is None else path.write_bytes(change(content))
+    line = sentence(call(*mnist(folder), *ONE, "--out", tmp_path / "out"))
+    assert says in line and str(folder) in line and not (tmp_path / "out").exists()
+
+
+def test_content_that_is_not_the_published_one_is_refused(folder, tmp_path):
+    checked = [word for word in mnist(folder) if word != "--no-checksum"]
+    line = sentence(call(*checked, *ONE, "--out", tmp_path / "out"))
+    assert "SHA-256" in line and not (tmp_path / "out").exists()
+    line = sentence(call("run", "--data", "mnist", "--no-checksum", *SMALL, "--out", tmp_path / "out"))
+    assert "give --data-dir" in line
+
+
+def test_without_torch_the_extra_is_named(tmp_path, monkeypatch):
+    inner = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *rest: None if name == "torch" else inner(name, *rest)
+    )
+    for command in (("demo",), ("run", *SMALL)):
+        assert "pip install 'fedbounds[vision]'" in sentence(call(*command, "--out", tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_out_of_memory_says_what_to_lower(folder, tmp_path, monkeypatch):
+    def full(*given):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.\nGPU 0 has ...")
+
+    monkeypatch.setattr(training, "_train_chunk", full)
+    assert "lower --client-batch" in sentence(call(*mnist(folder), *ONE, "--out", tmp_path / "out"))
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_an_unwritable_output_is_said_before_the_run(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "train", lambda *given: pytest.fail("the run started"))
+    file = tmp_path / "file"
+    file.write_text("")
+    for out in (file, file / "out"):
+        assert "could not be written" in sentence(call(*mnist(folder), *ONE, "--out", out))
+
+
+def test_other_settings_in_the_same_folder_are_refused(folder, tmp_path, no_pictures):
+    assert call(*mnist(folder), *ONE, "--out", tmp_path / "out").exit_code == 0
+    line = sentence(call(*mnist(folder), *ONE, "--out", tmp_path / "out", "--lr", "0.5"))
+    assert "lr 0.1 instead of 0.5" in line and "--out" in line
+
+
+@pytest.mark.parametrize("words", [(), ("results",), ("--format", "yaml", "x")])
+def test_a_table_of_nothing_is_an_input_error(tmp_path, monkeypatch, words):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results").mkdir()
+    result = call("table", *words)
+    assert result.exit_code == 2 and result.stdout == "" and "Traceback" not in result.stderr

@@ -1,0 +1,208 @@
+"""Algorithm 1 on a few digits: what a record says, which runs are pairs, and failures in one sentence."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import torch
+from tiny_vision import HERE, TINY, few, go, numbers, one_sentence, prepared
+
+from fedbounds import plugins
+from fedbounds.errors import DivergedError, InputError
+from fedbounds.vision import federated, network, runs, training
+
+PER_ROUND, PER_MODEL = ("alpha", "trained"), ("accuracy", "test_loss", "client_losses")
+
+
+# --- records ----------------------------------------------------------------------------------------------
+
+
+def test_a_record_of_fedavg(tmp_path):
+    record = go(tmp_path, repetition=2, seed=5)
+    assert json.loads((tmp_path / "run-fedavg-002.json").read_text()) == record
+    assert [path.name for path in tmp_path.iterdir()] == ["run-fedavg-002.json"]
+    (found,) = runs.read(tmp_path)
+    assert (found.rounds, found.weighting, found.repetition, found.seed) == (3, "fedavg", 2, 5)
+    assert record["settings"] == dataclasses.asdict(
+        dataclasses.replace(TINY, seed=5, partition="shards:8,unbalanced")
+    )
+    assert record["images"] == few().fingerprint()
+    assert record["client_losses"] == [None] * 4 and record["trained"] == [4] * 3
+    assert record["alpha"] == [record["p"]] * 3
+    assert all(second > 0 for second in record["seconds"])
+    parts = federated.deal(dataclasses.replace(TINY, seed=5), few().train_labels, 2)
+    assert record["p"] == [len(part) / 80 for part in parts]
+
+
+def test_a_round_is_local_training_from_the_average_and_its_evaluation(tmp_path):
+    record = go(tmp_path, client_losses=True, decay=0.5, rounds=2)
+    parts = federated.deal(TINY, few().train_labels, 0)
+    w = network.initial("flatten", np.random.default_rng([TINY.seed, 0, federated.INITIAL]))
+    plan = training.Plan(1, 16, "sgd")
+    with torch.no_grad():
+        for r in range(3):
+            loss, right = training.evaluate(w, prepared().test, np.arange(len(prepared().test.y)), HERE, False)
+            assert record["test_loss"][r] == pytest.approx(loss.mean(), rel=1e-5)
+            assert record["accuracy"][r] == pytest.approx(right.mean(), abs=1 / len(right) + 1e-9)
+            own = [training.evaluate(w, prepared().train, part, HERE, False)[0].mean() for part in parts]
+            assert record["client_losses"][r] == pytest.approx(own, rel=1e-5)
+            orders = training.batches(TINY.seed, 0, 4, parts, plan, r)
+            w = training.train(w, prepared().train, orders, np.array(record["p"]), plan, 0.1 * 0.5**r, HERE)
+    assert record["test_loss"][-1] < record["test_loss"][0]
+
+
+@pytest.mark.parametrize("T", [0.2, 3.0])
+def test_fedsoftmax_weighs_by_the_recorded_losses(tmp_path, T):
+    record = go(tmp_path, f"fedsoftmax:{T}")
+    losses = np.array(record["client_losses"])
+    assert losses.shape == (4, 4)
+    weights = np.array(record["p"]) * np.exp(losses[:-1] / T)
+    np.testing.assert_allclose(record["alpha"], weights / weights.sum(axis=1, keepdims=True), rtol=1e-12)
+
+
+def test_fedmax_trains_the_client_of_the_largest_loss_alone(tmp_path, monkeypatch):
+    chunks, inner = [], training._train_chunk
+    monkeypatch.setattr(training, "_train_chunk", lambda *given: chunks.append(len(given[2])) or inner(*given))
+    record = go(tmp_path, "fedmax")
+    chosen = [int(np.argmax(losses)) for losses in record["client_losses"][:-1]]
+    assert record["alpha"] == np.eye(4)[chosen].tolist()
+    assert record["trained"] == [1] * 3 and chunks == [1] * 3
+    weights = ",".join("1" if i == chosen[0] else "0" for i in range(4))
+    alone = go(tmp_path / "alone", f"fixed:{weights}", rounds=1)
+    assert alone["accuracy"] == record["accuracy"][:2] and alone["test_loss"] == record["test_loss"][:2]
+
+
+def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do_not(tmp_path):
+    rules = [plugins.weighting_named(name) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")]
+    records = federated.run_all(dataclasses.replace(TINY, rounds=1), few(), rules, (0, 1), tmp_path, HERE)
+    assert [(r["repetition"], r["weighting"]) for r in records] == [
+        (k, name) for k in (0, 1) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")
+    ]
+    for k in (0, 1):
+        for key in ("p", "split"):
+            assert len({str(r[key]) for r in records if r["repetition"] == k}) == 1
+        for key in ("accuracy", "test_loss"):
+            assert len({r[key][0] for r in records if r["repetition"] == k}) == 1
+            assert len({r["test_loss"][1] for r in records if r["repetition"] == k}) == 3
+    assert records[0]["split"] != records[3]["split"]
+    assert records[0]["test_loss"][0] != records[3]["test_loss"][0]
+    again = federated.run_all(
+        dataclasses.replace(TINY, seed=1, rounds=1), few(), rules[:1], (0,), tmp_path / "s", HERE
+    )
+    assert again[0]["split"] != records[0]["split"] and again[0]["test_loss"][0] != records[0]["test_loss"][0]
+
+
+def test_a_run_stops_some_rounds_after_the_target(tmp_path):
+    told = []
+    whole = go(tmp_path / "whole", rounds=6, client_losses=True)
+    target = sorted(whole["accuracy"][1:])[2]
+    first = next(r for r in range(1, 7) if whole["accuracy"][r] >= target)
+    assert first <= 4, "pick another seed"
+    choice = {"rounds": 6, "client_losses": True, "target": target, "stop_after": 1}
+    short = go(tmp_path, **choice, report=lambda *said: told.append(said))
+    for key in PER_ROUND:
+        assert short[key] == whole[key][: first + 1]
+    for key in PER_MODEL:
+        assert short[key] == whole[key][: first + 2]
+    end = ("fedavg, repetition 0", first + 1, first + 1, short["accuracy"][-1])
+    assert told[0][:3] == ("fedavg, repetition 0", 0, 6) and told[-1] == end
+    told.clear()
+    assert go(tmp_path, **choice, report=lambda *said: told.append(said)) == short
+    assert told == [end]
+    assert len(go(tmp_path / "late", target=target, stop_after=9)["alpha"]) == 3
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_threads_do_not_change_a_bit(tmp_path, threads):
+    one = go(tmp_path, "fedsoftmax:0.5")
+    other = go(tmp_path / "threads", "fedsoftmax:0.5", where=training.machine("cpu", threads=threads))
+    assert numbers(one) == numbers(other)
+
+
+def test_low_precision_and_standardised_pixels_are_other_runs_that_learn_too(tmp_path):
+    losses = []
+    for name, value in (("precision", "float32"), ("precision", "bfloat16"), ("normalisation", "standard")):
+        settings = dataclasses.replace(TINY, **{name: value})
+        rule = plugins.weighting_named("fedavg")
+        (record,) = federated.run_all(settings, few(), [rule], [0], tmp_path / value, HERE)
+        assert record["test_loss"][-1] < record["test_loss"][0]
+        losses.append(record["test_loss"][-1])
+    assert len(set(losses)) == 3
+    raw = federated.prepare(few(), "raw", HERE)
+    assert np.array_equal(raw.train.x.numpy(), few().train.astype(np.float32)) and raw.train.x.max() > 1
+    standard = federated.prepare(few(), "standard", HERE)
+    assert float(standard.train.x.mean()) == pytest.approx(0, abs=1e-4)
+    assert float(standard.train.x.std()) == pytest.approx(1, abs=1e-4)
+
+
+# --- failures ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("weighting", "lr"), [("fedavg", 1e6), ("fedsoftmax:0.2", 1e6), ("fedavg", 1e38), ("fedmax", 1e15)]
+)
+def test_divergence_is_one_sentence_and_leaves_nothing(tmp_path, weighting, lr):
+    with pytest.raises(
+        DivergedError, match=r"diverged in round \d+ \(test loss \S+\) with step size .*lower the learning"
+    ) as caught:
+        go(tmp_path, weighting, lr=lr, decay=1.0, rounds=30)
+    one_sentence(caught)
+    assert list(tmp_path.iterdir()) == []
+
+
+ALLOCATOR = (
+    "[enforce fail at alloc_cpu.cpp:121] err == 0. DefaultCPUAllocator: can't allocate memory: you tried to allocate "
+    "34359738368 bytes. Error code 12 (Cannot allocate memory)"
+)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB."),
+        RuntimeError(ALLOCATOR),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+        MemoryError(),
+    ],
+    ids=["gpu", "processor", "cublas", "numpy"],
+)
+def test_out_of_memory_says_what_to_lower(tmp_path, monkeypatch, wrong):
+    def full(*given):
+        raise wrong
+
+    monkeypatch.setattr(training, "_train_chunk", full)
+    with pytest.raises(
+        InputError, match=r"out of memory on cpu with at most 1 clients a call: lower --client-batch"
+    ) as c:
+        go(tmp_path)
+    one_sentence(c)
+    assert list(tmp_path.iterdir()) == []
+    monkeypatch.setattr(federated, "Samples", full)
+    with pytest.raises(InputError, match="lower --client-batch"):
+        federated.prepare(few(), "unit", HERE)
+
+
+def test_other_errors_keep_their_name(tmp_path, monkeypatch):
+    monkeypatch.setattr(training, "_train_chunk", lambda *given: torch.zeros(2) @ torch.zeros(3))
+    with pytest.raises(RuntimeError, match="size"):
+        go(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"partition": "shards:60"}, "80 samples make 2 shards of 60, but received 4 clients"),
+        ({"samples": 50}, "need 200 training images"),
+        ({"partition": "shard:8"}, "did you mean"),
+        ({"weighting": "fedmax:5"}, "k = 5"),
+        ({"weighting": "fixed:0.5,0.5"}, "fixed"),
+        ({"weighting": lambda p, excess, r, stream: 2 * excess}, r"must return .*sum to 1"),
+        ({"weighting": lambda p, excess, r, stream: p}, r"one row of weights"),
+    ],
+)
+def test_experiments_that_make_no_sense(tmp_path, changes, says):
+    with pytest.raises(InputError, match=says) as caught:
+        go(tmp_path, **changes)
+    one_sentence(caught)
+    assert list(tmp_path.iterdir()) == []

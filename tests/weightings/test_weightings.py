@@ -1,0 +1,118 @@
+"""Weightings: simplex, limits, ties, permutation, extreme temperatures, and clear refusals."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from fedbounds.errors import InputError
+from fedbounds.model.weighting import check_simplex
+from fedbounds.plugins import weighting_named
+from fedbounds.weightings.fedmax import FedMax, top_k
+from fedbounds.weightings.fedsoftmax import FedSoftMax
+from fedbounds.weightings.power_of_choice import PowerOfChoice
+
+
+class Stream:
+    """A round stream for tests, from a seeded generator."""
+
+    def __init__(self, replicates, seed=0):
+        self.replicates, self.rng = replicates, np.random.default_rng(seed)
+
+    def uniform(self, count):
+        return self.rng.random((self.replicates, count))
+
+
+EXAMPLES = {
+    "fixed": "fixed:0.1,0.2,0.3,0.4",
+    "power-of-choice": "power-of-choice:3,2",
+    "fedsoftmax": "fedsoftmax:0.7",
+}
+gaps = arrays(float, (5, 4), elements=st.floats(0, 1e6))
+simplex = arrays(float, 4, elements=st.floats(0.01, 1)).map(lambda x: x / x.sum())
+
+
+@given(p=simplex, e=gaps)
+def test_softmax_limits_are_exact(p, e):
+    hot = FedSoftMax(np.inf)(p, e, 0, Stream(5))
+    np.testing.assert_array_equal(hot, np.broadcast_to(p, e.shape))
+    cold = FedSoftMax(5e-324)(p, e, 0, Stream(5))
+    restricted = p * (e == e.max(axis=1, keepdims=True))
+    np.testing.assert_allclose(cold, restricted / restricted.sum(axis=1, keepdims=True), rtol=1e-14)
+    single = (e == e.max(axis=1, keepdims=True)).sum(axis=1) == 1
+    np.testing.assert_allclose(cold[single], FedMax()(p, e, 0, Stream(5))[single], rtol=1e-14)
+
+
+@given(e=gaps, k=st.integers(1, 4), order=st.permutations(range(4)))
+def test_fedmax_commutes_with_renaming_the_clients(e, k, order):
+    p = np.full(4, 0.25)
+    alpha = FedMax(k)(p, e, 0, Stream(5))
+    np.testing.assert_allclose(FedMax(k)(p, e[:, order], 0, Stream(5)), alpha[:, order], atol=1e-15)
+
+
+def test_ties_are_shared():
+    np.testing.assert_allclose(
+        FedMax()(np.full(3, 1 / 3), np.array([[2.0, 2.0, 1.0]]), 0, Stream(1)), [[0.5, 0.5, 0]]
+    )
+    np.testing.assert_allclose(top_k(np.array([3.0, 2.0, 2.0, 1.0]), 2), [1, 0.5, 0.5, 0])
+    np.testing.assert_allclose(top_k(np.array([3.0, -np.inf, -np.inf]), 2), [1, 0, 0])
+
+
+def test_fedmax_p_renormalises():
+    p = np.array([0.1, 0.3, 0.6])
+    np.testing.assert_allclose(
+        weighting_named("fedmax:2,p")(p, np.array([[5.0, 4.0, 1.0]]), 0, Stream(1)), [[0.25, 0.75, 0]]
+    )
+
+
+@given(e=gaps)
+def test_temperature_moves_weight_monotonically_to_the_largest_gap(e):
+    p = np.full(4, 0.25)
+    top = e.argmax(axis=1)
+    previous = None
+    for temperature in (1e9, 1e3, 10.0, 0.1, 1e-6):
+        alpha = FedSoftMax(temperature)(p, e, 0, Stream(5))[np.arange(5), top]
+        assert previous is None or np.all(alpha >= previous - 1e-12)
+        previous = alpha
+
+
+def test_power_of_choice_with_every_candidate_is_fedmax_k():
+    p, e = np.full(4, 0.25), np.random.default_rng(0).random((200, 4))
+    np.testing.assert_array_equal(PowerOfChoice(4, 2)(p, e, 0, Stream(200)), FedMax(2)(p, e, 0, Stream(200)))
+
+
+def test_power_of_choice_candidates_follow_p():
+    p = np.array([0.7, 0.2, 0.1])
+    alpha = PowerOfChoice(1, 1)(p, np.zeros((20000, 3)), 0, Stream(20000))
+    np.testing.assert_allclose(alpha.mean(axis=0), p, atol=4 * np.sqrt(0.25 / 20000))
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("fedsoftmax:0", "positive"),
+        ("fedsoftmax:-1", "positive"),
+        ("fedsoftmax:warm", "positive"),
+        ("fedmax:0", "k >= 1"),
+        ("fedmx", "did you mean 'fedmax'"),
+        ("fixed:0.5,0.6", "sum 1.1"),
+        ("power-of-choice:2,3", "1 <= M <= D"),
+        ("fedavg:1", "no argument"),
+    ],
+)
+def test_bad_weightings_are_refused_in_one_sentence(text, words):
+    with pytest.raises(InputError, match=words.replace("(", r"\(")):
+        weighting_named(text)
+
+
+def test_k_beyond_N_is_refused():
+    with pytest.raises(InputError, match="k = 9"):
+        FedMax(9)(np.full(3, 1 / 3), np.ones((1, 3)), 0, Stream(1))
+
+
+def test_weights_off_the_simplex_are_refused():
+    with pytest.raises(InputError, match="non-negative weights"):
+        check_simplex(np.array([[0.5, 0.6]]), (1, 2), "mine")
+    with pytest.raises(InputError, match="one row of weights"):
+        check_simplex(np.array([0.5, 0.5]), (1, 2), "mine")
