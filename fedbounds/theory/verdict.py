@@ -5,16 +5,19 @@ from __future__ import annotations
 import enum
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+
+from fedbounds.theory.coverage import Coverage
 
 
 class Status(enum.StrEnum):
-    """The four outcomes; none of them is 'proved', which only the symbolic evidence may add in words."""
+    """The outcomes; none is 'proved', which only the evidence may add in words. VACUOUS: nothing was tested."""
 
     HOLDS = "HOLDS"
     REFUTED = "REFUTED"
     UNDECIDED = "UNDECIDED"
     NOT_APPLICABLE = "NOT_APPLICABLE"
+    VACUOUS = "VACUOUS"
 
 
 class Evidence(enum.StrEnum):
@@ -28,13 +31,26 @@ class Evidence(enum.StrEnum):
 
 
 @dataclass(frozen=True)
+class Failure:
+    """An assumption that an experiment does not meet: its ``key``, its ``statement``, what was ``found`` instead."""
+
+    key: str
+    statement: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"{self.statement}: {self.found}"
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The outcome of one claim, in one reading, by one kind of evidence.
 
     ``margin`` is the smallest relative distance (rhs - lhs)/max(|rhs|, |lhs|) over what was tested,
     the band included: positive on the side where the claim holds. ``tightness`` is the smallest
     rhs/lhs (bound over measured). ``worst_t`` is where the margin is attained. ``error_rate`` is the
-    family-wise rate the status was decided at (0 where nothing was estimated).
+    family-wise rate the status was decided at (0 where nothing was estimated). ``failed`` are the assumptions
+    that are not met, ``coverage`` the set of experiments that the status speaks of.
     """
 
     claim: str
@@ -47,6 +63,8 @@ class Verdict:
     error_rate: float = 0.0
     detail: str = ""
     data: Mapping[str, object] = field(default_factory=dict)
+    failed: tuple[Failure, ...] = ()
+    coverage: Coverage | None = None
 
     def to_json(self) -> dict[str, object]:
         """The verdict as a JSON object; non-finite numbers become null."""
@@ -61,6 +79,8 @@ class Verdict:
             "error_rate": self.error_rate,
             "detail": self.detail,
             **({"data": {name: _finite(value) for name, value in self.data.items()}} if self.data else {}),
+            **({"failed": [asdict(failure) for failure in self.failed]} if self.failed else {}),
+            **({"coverage": self.coverage.to_json()} if self.coverage is not None else {}),
         }
 
 

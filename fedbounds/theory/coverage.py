@@ -1,0 +1,136 @@
+"""What a verdict covers: a set of experiments, in words and as data."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+Number = int | float | Fraction
+
+# The axes of a set of experiments, in the order of a sentence; a set that does not name an axis covers all of it.
+AXES = {
+    "problem": "the problem",
+    "kappa": "kappa = L/mu",
+    "tau": "tau",
+    "eta_L": "eta L at every step",
+    "gradients": "gradients",
+    "participation": "C",
+    "N": "N",
+    "weights": "weights",
+    "weight_ratio": "alpha_i/p_i",
+    "T": "T",
+}
+
+
+@dataclass(frozen=True)
+class Span:
+    """The closed interval [low, high] of an axis."""
+
+    low: Number = -math.inf
+    high: Number = math.inf
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, Number) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"= {self.low}"
+        if math.isinf(self.high):
+            return f">= {self.low}"
+        return f"<= {self.high}" if math.isinf(self.low) else f"in [{self.low}, {self.high}]"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """A set of experiments: for each axis named, a `Span` or a finite set of values; other axes are unrestricted.
+
+    ``Coverage()`` is every experiment. A value may be a number or a word ("full" and "stochastic" gradients).
+    """
+
+    axes: Mapping[str, Span | frozenset] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        unknown = self.axes.keys() - AXES.keys()
+        if unknown:
+            raise ValueError(f"no axis of experiments is called {min(unknown)!r}: {', '.join(AXES)}")
+
+    def contains(self, instance: Mapping[str, object]) -> bool:
+        """Whether an experiment surely lies in the set: every axis that the set restricts is known and inside.
+
+        ``instance`` maps an axis to its value, or to a collection of values (the steps of a run), all inside.
+        """
+        return all(axis in instance and _inside(instance[axis], region) for axis, region in self.axes.items())
+
+    def words(self, claimed: Coverage | None = None) -> str:
+        """The set in words; with ``claimed`` also what the claim speaks of beyond it."""
+        said = ", ".join(_phrase(axis, self.axes[axis]) for axis in AXES if axis in self.axes) or "every experiment"
+        wider = [axis for axis in AXES if axis in self.axes and not _covers(self.axes[axis], axis, claimed)]
+        if claimed is None or not wider:
+            return said
+        return f"{said}; the claim also speaks of other {', '.join(AXES[axis] for axis in wider)}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The set as a JSON object: axis -> {low, high} or a list of values; rationals as text."""
+        return {axis: _to_json(region) for axis, region in self.axes.items()}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Coverage:
+        """The set that `to_json` wrote."""
+        return Coverage({axis: _from_json(region) for axis, region in data.items()})
+
+
+def only(*values: object) -> frozenset:
+    """The region of an axis that has these values only."""
+    return frozenset(values)
+
+
+def _inside(value: object, region: Span | frozenset) -> bool:
+    if isinstance(value, Collection) and not isinstance(value, str) and value not in region:
+        return len(value) > 0 and all(item in region for item in value)
+    return value in region
+
+
+def _covers(region: Span | frozenset, axis: str, claimed: Coverage | None) -> bool:
+    """Whether the region holds all that the claim speaks of on this axis."""
+    if claimed is None or axis not in claimed.axes:
+        return False
+    wanted = claimed.axes[axis]
+    if isinstance(wanted, Span):
+        return isinstance(region, Span) and region.low <= wanted.low and wanted.high <= region.high
+    return all(value in region for value in wanted)
+
+
+def _phrase(axis: str, region: Span | frozenset) -> str:
+    if isinstance(region, Span):
+        return f"{AXES[axis]} {region}"
+    values = " or ".join(sorted(map(str, region)))
+    if axis == "gradients":
+        return f"{values} gradients"
+    return f"{AXES[axis]} {values}" if axis in ("problem", "weights") else f"{AXES[axis]} = {values}"
+
+
+def _to_json(region: Span | frozenset) -> Any:
+    if isinstance(region, Span):
+        return {"low": _number(region.low), "high": _number(region.high)}
+    return sorted((_number(value) for value in region), key=str)
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, Fraction):
+        return {"rational": str(value)}
+    return None if isinstance(value, float) and math.isinf(value) else value
+
+
+def _from_json(data: Any) -> Span | frozenset:
+    if isinstance(data, list):
+        return frozenset(_read(value, 0) for value in data)
+    return Span(_read(data["low"], -math.inf), _read(data["high"], math.inf))
+
+
+def _read(value: Any, missing: float) -> Any:
+    if value is None:
+        return missing
+    return Fraction(value["rational"]) if isinstance(value, dict) else value
