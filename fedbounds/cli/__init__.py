@@ -1,5 +1,8 @@
 """The command line."""
 
-from fedbounds.cli.app import main
 
-__all__ = ["main"]
+def main() -> None:
+    """Run the command line; imported only when called, so that one command's module stays light."""
+    from fedbounds.cli.app import main as run
+
+    run()

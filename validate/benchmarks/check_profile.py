@@ -24,12 +24,12 @@ RESULTS = Path(__file__).resolve().parent.parent / "results" / "check_profile.js
 STAGES = {
     "simulation": ("engine/loop.py", "run"),
     "exact expectations": ("evidence/expectation.py", "verdicts"),
-    "verdicts on runs": ("evidence/empirical.py", "examine"),
-    "... of which both sides": ("evidence/empirical.py", "compare"),
-    "... of which assumptions": ("evidence/empirical.py", "failed_assumptions"),
-    "runs with a claim's own step": ("study.py", "_own_schedule"),
+    "verdicts on runs": ("evidence/empirical/comparison.py", "examine"),
+    "... of which both sides": ("evidence/empirical/comparison.py", "compare"),
+    "... of which assumptions": ("evidence/empirical/comparison.py", "failed_assumptions"),
+    "runs with a claim's own step": ("study/check.py", "_own_schedule"),
     "constants of a run": ("constants.py", "examine_run"),
-    "skew over all pairs": ("skew.py", "rho_pairs"),
+    "skew over all pairs": ("skews.py", "rho_pairs"),
     "substitution in formulas": ("claim.py", "terms_in"),
 }
 SMALL_RUN = """
