@@ -90,8 +90,10 @@ def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
 
 def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:
     """Build a weighting from the command line's ``key`` or ``key:argument``."""
+    from fedbounds.model.weighting import as_weighting
+
     key, _, argument = text.partition(":")
     known = weightings(extra)
     if key not in known:
         raise nearest("weighting", key, known)
-    return known[key].build(argument or None)
+    return as_weighting(known[key].build(argument or None))

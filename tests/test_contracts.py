@@ -16,10 +16,11 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
-from fedbounds.model.weighting import check_simplex, name_of
-from fedbounds.plugins import claims, weightings
+from fedbounds.model.weighting import Weighting, check_simplex
+from fedbounds.plugins import claims, weighting_named, weightings
 from fedbounds.problems.registry import problem_plugins
-from fedbounds.study.settings import Settings, build_problem, build_weighting
+from fedbounds.study.check import check
+from fedbounds.study.settings import Settings, build_problem
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind, statement
 from fedbounds.theory.reading import READINGS
@@ -39,7 +40,7 @@ def small_run(kind="quadratic", weighting="fedavg", **changes):
     problem = small_problem(kind)
     experiment = Experiment(
         problem=problem,
-        weighting=build_weighting(weighting, problem),
+        weighting=weighting_named(weighting),
         eta=InverseTime(problem.mu, 4 * problem.L / problem.mu),
         tau=3,
         rounds=4,
@@ -105,9 +106,13 @@ class TestClaims:
                 assert sp.simplify(sp.diff(difference, a, b)) == 0
 
 
+def text_of(key):
+    return WEIGHTINGS[key].example or key
+
+
 @cache
 def built(key):
-    return build_weighting(WEIGHTINGS[key].example or key, small_problem("quadratic"))
+    return weighting_named(text_of(key)).bind(small_problem("quadratic"))
 
 
 @pytest.mark.parametrize("key", sorted(WEIGHTINGS))
@@ -118,7 +123,7 @@ class TestWeightings:
     def test_it_describes_itself(self, key):
         plugin = WEIGHTINGS[key]
         assert plugin.key == key and plugin.usage.startswith(key) and plugin.summary
-        assert name_of(self.weighting(key)).startswith(key)
+        assert self.weighting(key).name.startswith(key)
 
     @given(data=st.data())
     def test_it_stays_on_the_simplex(self, key, data):
@@ -135,8 +140,21 @@ class TestWeightings:
         np.testing.assert_array_equal(fewer, first[:2])
 
     def test_it_runs(self, key):
-        trajectory = small_run(weighting=WEIGHTINGS[key].example or key)
+        trajectory = small_run(weighting=text_of(key))
         np.testing.assert_allclose(trajectory.alpha.sum(axis=-1), 1, atol=1e-12)
+
+    def test_its_text_and_its_object_are_the_same_rule(self, key):
+        plugin, text = WEIGHTINGS[key], text_of(key)
+        rule = plugin.build(text.partition(":")[2] or None)
+        assert isinstance(rule, Weighting) and weighting_named(rule.to_text()) == rule
+        of_text, of_object = (
+            check(small_problem("quadratic"), weightings=[w], claims=["theorem-1"], rounds=4, replicates=8, tau=2)
+            for w in (text, rule)
+        )
+        assert [weighting_named(*r.settings.weightings) for r in (of_text, of_object)] == [rule, rule]
+        paths = [vars(result.runs[0].trajectory.paths["alpha"]) for result in (of_text, of_object)]
+        assert all(paths[0][name].tobytes() == paths[1][name].tobytes() for name in paths[0])
+        assert of_text.runs[0].trajectory.alpha.tobytes() == of_object.runs[0].trajectory.alpha.tobytes()
 
     def test_an_unreadable_argument_is_refused(self, key):
         with pytest.raises(InputError):

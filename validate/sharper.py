@@ -26,8 +26,8 @@ from fedbounds.files import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.plugins import claim_named
-from fedbounds.study.settings import Settings, build_problem, build_weighting, theory_step
+from fedbounds.plugins import claim_named, weighting_named
+from fedbounds.study.settings import Settings, build_problem, theory_step
 from fedbounds.theory.reading import READINGS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -67,7 +67,7 @@ def over_runs(problems: dict[str, Settings], weightings: tuple[str, ...], rounds
     for name, settings in problems.items():
         problem = build_problem(settings)
         for label in weightings:
-            weighting = build_weighting(label, problem)
+            weighting = weighting_named(label)
             experiment = Experiment(
                 problem, weighting, theory_step(problem), tau=5, rounds=rounds, replicates=1, batch_size=None
             )

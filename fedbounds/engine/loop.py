@@ -23,7 +23,7 @@ from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import check_simplex, is_constant, name_of
+from fedbounds.model.weighting import check_simplex
 
 # A squared distance this many times the run's natural scale comes from an unstable step, never from noise.
 DIVERGENCE_FACTOR = 1e12
@@ -166,17 +166,17 @@ def round_weights(experiment: Experiment, replicates: range, r: int, excess: Arr
     over them and 0 for the others; the weighting sees that p, and ABSENT_EXCESS for the others; what it
     still gives to absent clients is taken away and the row renormalised (p itself if nothing is left).
     """
-    problem, weighting = experiment.problem, experiment.weighting
+    problem, weighting = experiment.problem, experiment.rule
     stream = streams.HashedRound(experiment.seed, replicates, r)
     p = np.broadcast_to(problem.p, excess.shape)
     if experiment.participation == 1:
         alpha = weighting(p, excess, r, stream)
-        return p, check_simplex(alpha, excess.shape, name_of(weighting))
+        return p, check_simplex(alpha, excess.shape, weighting.name)
     count = max(round(experiment.participation * problem.N), 1)
     present = streams.present_clients(experiment.seed, replicates, r, problem.N, count)
     p = _restrict(p, present, present / count)
     alpha = weighting(p, np.where(present, excess, ABSENT_EXCESS), r, stream)
-    return p, _restrict(check_simplex(alpha, excess.shape, name_of(weighting)), present, p)
+    return p, _restrict(check_simplex(alpha, excess.shape, weighting.name), present, p)
 
 
 def _restrict(weights: Array, present: NDArray[np.bool_], otherwise: Array) -> Array:
@@ -188,11 +188,11 @@ def _restrict(weights: Array, present: NDArray[np.bool_], otherwise: Array) -> A
 
 def weights_are_p(experiment: Experiment) -> bool:
     """Whether alpha is p in every round, so that both virtual iterates are one."""
-    if not is_constant(experiment.weighting):
+    if experiment.rule.depends_on_w:
         return False
     p = experiment.problem.p[None, :]
     stream = streams.HashedRound(experiment.seed, range(1), 0)
-    return np.array_equal(experiment.weighting(p, np.zeros(p.shape), 0, stream), p)
+    return np.array_equal(experiment.rule(p, np.zeros(p.shape), 0, stream), p)
 
 
 def _distance_sq(W: Array, experiment: Experiment) -> Array:

@@ -26,7 +26,6 @@ from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import is_constant, name_of
 
 ENGINE = "moments"
 
@@ -36,10 +35,10 @@ def applies(experiment: Experiment) -> str | None:
     data = experiment.problem.kernel_data()
     if data is None or data[0] not in ("quadratic", "least_squares"):
         return f"the moments of {experiment.problem.kind} clients do not close: their Hessians must be constant"
-    if not is_constant(experiment.weighting):
-        return f"the weights of {name_of(experiment.weighting)} depend on w"
-    if getattr(experiment.weighting, "random", False):
-        return f"the weights of {name_of(experiment.weighting)} are random"
+    if experiment.rule.depends_on_w:
+        return f"the weights of {experiment.rule.name} depend on w"
+    if experiment.rule.random:
+        return f"the weights of {experiment.rule.name} are random"
     if not experiment.everyone_present:
         return f"clients take part at random (C = {experiment.participation:g})"
     return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import StepSize
-from fedbounds.model.weighting import Weighting
+from fedbounds.model.weighting import Rule, Weighting, as_weighting
 
 Aggregation = Literal["algorithm-1", "equation-2"]
 Engine = Literal["auto", "kernels", "reference"]
@@ -23,14 +24,14 @@ MAX_STEPS = 10**8
 class Experiment:
     """One federated run to be repeated: problem, weighting and the protocol's parameters.
 
-    ``tau`` local steps a round, ``rounds`` rounds, T = rounds * tau steps in all. ``batch_size`` None
-    means full gradients. ``participation`` is the paper's C. ``stride`` thins what is stored, never
-    the extremes. ``aggregation`` is ``algorithm-1`` (after tau steps) or ``equation-2`` (when tau
-    divides t, as equation (2) is written, so the first round has one step).
+    ``weighting`` is a `Weighting` or a plain callable. ``tau`` local steps a round, ``rounds`` rounds, T = rounds *
+    tau steps in all. ``batch_size`` None means full gradients. ``participation`` is the paper's C. ``stride`` thins
+    what is stored, never the extremes. ``aggregation`` is ``algorithm-1`` (after tau steps) or ``equation-2`` (when
+    tau divides t, as equation (2) is written, so the first round has one step).
     """
 
     problem: Problem
-    weighting: Weighting
+    weighting: Weighting | Rule
     eta: StepSize
     tau: int = 5
     rounds: int = 200
@@ -45,6 +46,7 @@ class Experiment:
     engine: Engine = "auto"
 
     def __post_init__(self) -> None:
+        as_weighting(self.weighting)
         for name in ("tau", "rounds", "replicates", "stride"):
             value = getattr(self, name)
             if int(value) != value or value < 1:
@@ -101,13 +103,21 @@ class Experiment:
             variance = self.problem.client_variance(self.start[None, :], self.batch_size, self.replacement)
             star = self.problem.client_variance(self.problem.w_star[None, :], self.batch_size, self.replacement)
             noisy = bool(np.any(variance > 0) or np.any(star > 0))
-        return noisy or not self.everyone_present or bool(getattr(self.weighting, "random", False))
+        return noisy or not self.everyone_present or self.rule.random
 
     @property
     def everyone_present(self) -> bool:
         """Whether max(C N, 1), rounded, is every client."""
         return round(self.participation * self.problem.N) >= self.problem.N
 
+    @cached_property
+    def rule(self) -> Weighting:
+        """The weighting, bound to the problem: what the engine runs."""
+        return as_weighting(self.weighting).bind(self.problem)
+
     def with_(self, **changes: object) -> Experiment:
         """The same experiment with some parameters changed."""
-        return replace(self, **changes)  # type: ignore[arg-type]
+        changed = replace(self, **changes)  # type: ignore[arg-type]
+        if changed.problem is self.problem and changed.weighting is self.weighting and "rule" in vars(self):
+            vars(changed)["rule"] = self.rule  # which may be costly to bind
+        return changed

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import SIMPLEX_TOLERANCE, Array
+from fedbounds.model.problem import SIMPLEX_TOLERANCE, Array, Problem
 
 
 class RoundStream(Protocol):
@@ -20,15 +21,83 @@ class RoundStream(Protocol):
         """Independent U[0, 1) numbers, shape (replicates, count)."""
 
 
-@runtime_checkable
-class Weighting(Protocol):
-    """alpha = weighting(p, excess, round, stream).
+class Weighting(abc.ABC):
+    """alpha = weighting(p, excess, round, stream), the weights of one round; a subclass is a frozen dataclass.
 
-    ``p`` is (..., N) or (N,), ``excess`` is e_i(w_t) = F_i(w_t) - F_i_star with shape (replicates, N);
-    the result has the shape of ``excess`` and each row lies on the simplex.
+    ``depends_on_w`` is False where alpha is the same whatever the losses; ``random`` says that it draws from the
+    stream; ``needs_problem`` that it is found from L, mu and w* of a strongly convex problem.
     """
 
-    def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array: ...
+    depends_on_w: ClassVar[bool] = True
+    random: ClassVar[bool] = False
+    needs_problem: ClassVar[bool] = False
+
+    @property
+    @abc.abstractmethod
+    def name(self) -> str:
+        """What a table shows, the registered key first; a class attribute will do."""
+
+    def to_text(self) -> str:
+        """The text from which the registry builds this very rule: the name, unless that rounds numbers."""
+        return self.name
+
+    def bind(self, problem: Problem) -> Weighting:
+        """The rule on this problem; the engine calls it once before a run. Errors: InputError where it has none."""
+        return self
+
+    @abc.abstractmethod
+    def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
+        """Weights like ``excess`` (replicates, N), every row on the simplex.
+
+        ``p`` is (..., N) or (N,), 0 for a client that does not take part; ``excess`` is e_i(w_t) = F_i(w_t) - F_i*.
+        """
+
+
+# What a weighting that is more than a function of the losses has to do.
+SUBCLASS = "subclass fedbounds.model.weighting.Weighting"
+Rule = Callable[[Array, Array, int, RoundStream], Array]
+
+
+@dataclass(frozen=True)
+class PlainRule(Weighting):
+    """A callable of one's own: its weights may depend on the losses, but draw no random numbers."""
+
+    rule: Rule
+
+    @property
+    def name(self) -> str:
+        """The callable's ``name`` or ``__name__``, else its type's."""
+        rule = self.rule
+        return str(getattr(rule, "name", None) or getattr(rule, "__name__", type(rule).__name__))
+
+    def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
+        return self.rule(p, excess, round, _NoStream(self.name))
+
+
+@dataclass(frozen=True)
+class _NoStream:
+    """The stream of a plain rule: drawing from it would make a random run look like a deterministic one."""
+
+    name: str
+
+    def uniform(self, count: int) -> Array:
+        """Refused."""
+        raise reject(
+            "a weighting that draws random numbers must be a Weighting with random = True",
+            f"the plain callable {self.name}",
+            SUBCLASS,
+        )
+
+
+def as_weighting(rule: Weighting | Rule) -> Weighting:
+    """A weighting as it is, a plain callable as a `PlainRule`; anything that says more must be a `Weighting`."""
+    if isinstance(rule, Weighting):
+        return rule
+    told = [name for name in ("bind", "constant", "random", "needs_problem", "depends_on_w") if hasattr(rule, name)]
+    if told or isinstance(rule, type) or not callable(rule):
+        found = f"{rule!r} with {told[0]}" if told else repr(rule)
+        raise reject("a weighting must be a Weighting or a plain callable", found, SUBCLASS)
+    return PlainRule(rule)
 
 
 @dataclass(frozen=True)
@@ -46,19 +115,9 @@ class WeightingPlugin:
     example: str = ""
 
 
-def name_of(weighting: Weighting) -> str:
-    """The name a table shows: the weighting's own ``name``, or the callable's."""
-    return str(getattr(weighting, "name", None) or getattr(weighting, "__name__", type(weighting).__name__))
-
-
-def is_constant(weighting: Weighting) -> bool:
-    """True where alpha is known not to depend on w (FedAvg, fixed weights)."""
-    return bool(getattr(weighting, "constant", False))
-
-
-def needs_problem(weighting: Weighting) -> bool:
-    """True where the rule is found from a strongly convex problem, and is another one without it."""
-    return bool(getattr(weighting, "needs_problem", False))
+def number(value: float) -> str:
+    """The shortest text that reads back as ``value``, with no ".0"."""
+    return repr(float(value)).removesuffix(".0")
 
 
 def check_simplex(alpha: NDArray, shape: tuple[int, ...], name: str) -> Array:

@@ -21,9 +21,9 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import Weighting, name_of
-from fedbounds.plugins import load_file, nearest
-from fedbounds.study.settings import Settings, build_problem, build_step, build_weighting, default_weightings
+from fedbounds.model.weighting import Rule, Weighting, as_weighting
+from fedbounds.plugins import load_file, nearest, weighting_named
+from fedbounds.study.settings import Settings, build_problem, build_step, default_weightings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
@@ -120,7 +120,7 @@ def versions() -> dict[str, str]:
 def check(
     problem: str | Problem | None = None,
     *,
-    weightings: Sequence[str | Weighting] | None = None,
+    weightings: Sequence[str | Weighting | Rule] | None = None,
     claims: Sequence[str | Claim] | None = None,
     progress: Progress | None = None,
     **settings: Any,
@@ -133,7 +133,9 @@ def check(
     """
     names: dict[str, Any] = {
         "problem": problem if isinstance(problem, str) else None,
-        "weightings": tuple(w if isinstance(w, str) else name_of(w) for w in weightings) if weightings else None,
+        "weightings": tuple(w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings)
+        if weightings
+        else None,
         "claims": tuple(c if isinstance(c, str) else c.key for c in claims) if claims else None,
     }
     try:
@@ -148,12 +150,12 @@ def check(
         chosen = replace(chosen, weightings=default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [
-        w if not isinstance(w, str) else build_weighting(w, target, extra) for w in weightings or chosen.weightings
+        weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings or chosen.weightings
     ]
     _check_readings(chosen.readings)
     _check_k(schemes, target)
     runs = tuple(
-        run_weighting(chosen, target, scheme, theorems, partial(progress, name_of(scheme)) if progress else None)
+        run_weighting(chosen, target, scheme, theorems, partial(progress, scheme.name) if progress else None)
         for scheme in schemes
     )
     return Result(target, chosen, runs, theorems)
@@ -182,7 +184,7 @@ def _check_readings(names: Sequence[str]) -> None:
 def _check_k(schemes: Sequence[Weighting], problem: Problem) -> None:
     """Ask each weighting once before any long work, so that k > N is said at once."""
     for scheme in schemes:
-        scheme(problem.p, np.ones((1, problem.N)), 0, _Zeros())
+        scheme.bind(problem)(problem.p, np.ones((1, problem.N)), 0, _Zeros())
 
 
 class _Zeros:
@@ -234,9 +236,7 @@ def run_weighting(
         "pi_min": run.constants["pi_min"].value,
         "pi_max": run.constants["pi_max"].value,
     }
-    return WeightingRun(
-        name_of(weighting), trajectory, run.constants, skews, speed, error, tuple(verdicts), companions
-    )
+    return WeightingRun(weighting.name, trajectory, run.constants, skews, speed, error, tuple(verdicts), companions)
 
 
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:

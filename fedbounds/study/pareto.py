@@ -18,7 +18,8 @@ from fedbounds.evidence.constants import evaluate, examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.study.settings import Settings, build_problem, build_step, build_weighting
+from fedbounds.plugins import weighting_named
+from fedbounds.study.settings import Settings, build_problem, build_step
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.bound_optimal import best_weights, skews
 
@@ -110,7 +111,7 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
         return simulate(
             Experiment(
                 problem,
-                build_weighting(name, problem),
+                weighting_named(name),
                 build_step(settings, problem),
                 tau=settings.tau,
                 rounds=settings.rounds,

@@ -210,12 +210,3 @@ def build_step(settings: Settings, problem: Problem) -> StepSize:
         repr(settings.step),
         "choose one",
     )
-
-
-def build_weighting(text: str, problem: Problem, extra: Sequence[Any] = ()) -> Any:
-    """The weighting named ``text``, bound to the problem where it needs the losses at the minima."""
-    from fedbounds.plugins import weighting_named
-
-    weighting = weighting_named(text, extra)
-    bind: Callable[[Problem], Any] | None = getattr(weighting, "bind", None)
-    return bind(problem) if bind is not None else weighting

@@ -17,7 +17,7 @@ from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import DivergedError, reject
 from fedbounds.files import read_json, write_json
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.weighting import Weighting, check_simplex, is_constant, name_of
+from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
 from fedbounds.vision import checkpoint, network, runs, split, training
 from fedbounds.vision.images import Images
 from fedbounds.vision.network import Params
@@ -66,7 +66,7 @@ def deal(settings: Settings, labels: np.ndarray, repetition: int) -> tuple[Indic
 def run(
     settings: Settings,
     data: Prepared,
-    weighting: Weighting,
+    weighting: Weighting | Rule,
     repetition: int,
     out: Path,
     where: Machine,
@@ -78,6 +78,7 @@ def run(
     holds a run of other settings or data or the memory does not suffice, DivergedError where the model leaves the
     sensible numbers; its checkpoint is then deleted, since the same steps would diverge again.
     """
+    weighting = as_weighting(weighting)
     settings = replace(settings, partition=split.canonical(settings.partition))
     name, parts = title_of(settings, weighting), deal(settings, data.labels, repetition)
     identity = {
@@ -101,8 +102,8 @@ def run(
 
 def title_of(settings: Settings, weighting: Weighting) -> str:
     """The weighting's name, with ``@local`` where it sees the losses of local models."""
-    local = settings.losses == "local" and not is_constant(weighting)
-    return name_of(weighting) + (LOCAL if local else "")
+    local = settings.losses == "local" and weighting.depends_on_w
+    return weighting.name + (LOCAL if local else "")
 
 
 def title(weighting: str, repetition: int) -> str:
@@ -226,7 +227,7 @@ class _Run:
 
     @property
     def _local(self) -> bool:
-        return self.settings.losses == "local" and not is_constant(self.weighting)
+        return self.settings.losses == "local" and self.weighting.depends_on_w
 
     def _weights(self, r: int, losses: Sequence[float] | Array | None) -> Array:
         """alpha of round r from F_i(w_r) - F_i*, or with ``losses`` local F_i(w_r^i) - F_i*.
@@ -236,7 +237,7 @@ class _Run:
         excess = np.zeros(len(self.p)) if losses is None else np.array(losses)
         stream = HashedRound(self.settings.seed, [self.repetition], r)
         alpha = self.weighting(self.p, excess[None], r, stream)
-        return check_simplex(alpha, (1, len(self.p)), name_of(self.weighting))[0]
+        return check_simplex(alpha, (1, len(self.p)), self.weighting.name)[0]
 
     def _measure(self) -> None:
         low, everything = self.plan.low, np.arange(len(self.data.test.y))
@@ -246,7 +247,7 @@ class _Run:
         self.record["client_losses"].append(self._client_losses())
 
     def _client_losses(self) -> list[float] | None:
-        if (is_constant(self.weighting) or self._local) and not self.settings.client_losses:
+        if (not self.weighting.depends_on_w or self._local) and not self.settings.client_losses:
             return None
         index: Indices = np.concatenate(self.parts)
         values, _ = training.evaluate(self.params, self.data.train, index, self.where, self.plan.low)

@@ -16,7 +16,7 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, number
 
 # Points whose p-mean gap is below this part of the largest are w* itself up to rounding: rho is 0/0 there.
 AT_OPTIMUM = 1e-9
@@ -93,15 +93,15 @@ def consistent_weights(problem: Problem, price: float) -> Array:
 
 
 @dataclass(frozen=True)
-class BoundOptimal:
+class BoundOptimal(Weighting):
     """The best constant weights at a price of speed in units of error, over the points they visit themselves.
 
-    ``weights`` are found by `bind` when a run starts; without a problem the rule is p.
+    ``weights`` are found by `bind` when a run starts; without a problem there is no rule.
     """
 
     price: float
     weights: tuple[float, ...] | None = None
-    constant: ClassVar[bool] = True
+    depends_on_w: ClassVar[bool] = False
     needs_problem: ClassVar[bool] = True
 
     @property
@@ -109,13 +109,19 @@ class BoundOptimal:
         """The name a table shows."""
         return f"bound-optimal:{self.price:g}"
 
+    def to_text(self) -> str:
+        """The name with every digit."""
+        return f"bound-optimal:{number(self.price)}"
+
     def bind(self, problem: Problem) -> BoundOptimal:
         """The same rule with the weights of this problem."""
         return replace(self, weights=tuple(consistent_weights(problem, self.price).tolist()))
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
+        if self.weights is None:
+            raise reject("bound-optimal is found from a problem", "none", "call bind(problem) first")
         p = np.broadcast_to(p, excess.shape)
-        alpha = p if self.weights is None else np.where(p > 0, np.array(self.weights), 0.0)
+        alpha = np.where(p > 0, np.array(self.weights), 0.0)
         total = alpha.sum(axis=-1, keepdims=True)
         # Where only clients without weight are present, they share as p says.
         return np.where(total > 0, alpha / np.where(total > 0, total, 1.0), p / p.sum(axis=-1, keepdims=True))

@@ -9,15 +9,15 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin
 
 
 @dataclass(frozen=True)
-class FedAvg:
+class FedAvg(Weighting):
     """alpha = p at every round."""
 
     name: ClassVar[str] = "fedavg"
-    constant: ClassVar[bool] = True
+    depends_on_w: ClassVar[bool] = False
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         return np.broadcast_to(p, excess.shape).copy()

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin
 
 
 def top_k(scores: Array, k: int) -> Array:
@@ -29,7 +29,7 @@ def top_k(scores: Array, k: int) -> Array:
 
 
 @dataclass(frozen=True)
-class FedMax:
+class FedMax(Weighting):
     """alpha = 1/k on the k clients with the largest e_i(w_t) (k = 1: FedMax, ties shared).
 
     ``weights`` ``"equal"`` gives 1/k each, ``"p"`` renormalises p on the chosen clients.

@@ -9,11 +9,11 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, number
 
 
 @dataclass(frozen=True)
-class FedSoftMax:
+class FedSoftMax(Weighting):
     """alpha_i = p_i exp(e_i/T) / sum_j p_j exp(e_j/T), T the temperature.
 
     T -> infinity gives p, T -> 0 gives p restricted to the argmax; both limits are attained exactly in
@@ -30,6 +30,10 @@ class FedSoftMax:
     def name(self) -> str:
         """The name a table shows."""
         return f"fedsoftmax:{self.temperature:g}"
+
+    def to_text(self) -> str:
+        """The name with every digit."""
+        return f"fedsoftmax:{number(self.temperature)}"
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         present = np.where(p > 0, excess, -np.inf)

@@ -8,21 +8,30 @@ from typing import ClassVar
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, check_distribution
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.problem import Array, Problem, check_distribution
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, number
 
 
 @dataclass(frozen=True)
-class Fixed:
+class Fixed(Weighting):
     """alpha = ``weights`` at every round, renormalised on the clients present."""
 
     weights: tuple[float, ...]
-    constant: ClassVar[bool] = True
+    depends_on_w: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
         """The name a table shows."""
         return "fixed:" + ",".join(f"{weight:g}" for weight in self.weights)
+
+    def to_text(self) -> str:
+        """The name with every digit."""
+        return "fixed:" + ",".join(map(number, self.weights))
+
+    def bind(self, problem: Problem) -> Fixed:
+        """The same weights, one a client of the problem."""
+        check_distribution(np.array(self.weights), problem.N, "fixed weights")
+        return self
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         alpha = check_distribution(np.array(self.weights), excess.shape[-1], "fixed weights")

@@ -9,16 +9,16 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem
-from fedbounds.model.weighting import RoundStream, WeightingPlugin
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin
 from fedbounds.weightings.fedmax import top_k
 
 
 @dataclass(frozen=True)
-class PowerOfChoice:
+class PowerOfChoice(Weighting):
     """d candidates drawn without replacement with probabilities p; 1/m on the m of largest loss.
 
     Candidates are ranked by F_i(w_t), as in the source; ``F_i_star`` is added to the gaps for that, and
-    is bound by `bind` when a run starts (without it, ranking is by gaps).
+    is found by `bind` when a run starts (without it, as for networks, F_i* is taken as 0).
     """
 
     candidates: int

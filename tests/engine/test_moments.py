@@ -53,7 +53,7 @@ def joint_recursion(experiment, aggregates):
     """Mean (N d,) and covariance (N d, N d) of all local models together, at every t; no structure is used."""
     problem, d, N = experiment.problem, experiment.problem.d, experiment.problem.N
     H = moment_clients.hessians(problem)[0]
-    alpha = experiment.weighting(problem.p, np.zeros((1, N)), 0, None)[0]
+    alpha = experiment.rule(problem.p, np.zeros((1, N)), 0, None)[0]
     gather = np.kron(np.outer(np.ones(N), alpha), np.eye(d))
     mean, covariance = np.tile(experiment.start, N), np.zeros((N * d, N * d))
     states = [(mean, covariance)]

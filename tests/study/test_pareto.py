@@ -85,7 +85,8 @@ def test_bound_optimal_is_constant_and_renormalises_on_the_present():
     np.testing.assert_array_equal(first, rule(problem.p, np.arange(6.0).reshape(2, 3), 4, stream))
     present = np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])
     np.testing.assert_allclose(rule(present, np.ones((2, 3)), 0, stream).sum(axis=1), 1)
-    np.testing.assert_allclose(build(None)(problem.p, np.ones((2, 3)), 0, stream), np.tile(problem.p, (2, 1)))
+    with pytest.raises(InputError, match="bind"):
+        build(None)(problem.p, np.ones((2, 3)), 0, stream)
 
 
 def test_identical_clients_leave_nothing_to_trade():

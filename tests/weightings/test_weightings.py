@@ -5,10 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from problem_zoo import ZOO
 
 from fedbounds.errors import InputError
-from fedbounds.model.weighting import check_simplex
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.model.weighting import PlainRule, as_weighting, check_simplex
 from fedbounds.plugins import weighting_named
+from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax, top_k
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.power_of_choice import PowerOfChoice
@@ -24,11 +28,6 @@ class Stream:
         return self.rng.random((self.replicates, count))
 
 
-EXAMPLES = {
-    "fixed": "fixed:0.1,0.2,0.3,0.4",
-    "power-of-choice": "power-of-choice:3,2",
-    "fedsoftmax": "fedsoftmax:0.7",
-}
 gaps = arrays(float, (5, 4), elements=st.floats(0, 1e6))
 simplex = arrays(float, 4, elements=st.floats(0.01, 1)).map(lambda x: x / x.sum())
 
@@ -116,3 +115,41 @@ def test_weights_off_the_simplex_are_refused():
         check_simplex(np.array([[0.5, 0.6]]), (1, 2), "mine")
     with pytest.raises(InputError, match="one row of weights"):
         check_simplex(np.array([0.5, 0.5]), (1, 2), "mine")
+
+
+def test_a_text_has_every_digit_where_the_name_has_six():
+    assert FedSoftMax(0.123456789).name == "fedsoftmax:0.123457"
+    assert weighting_named(FedSoftMax(0.123456789).to_text()) == FedSoftMax(0.123456789)
+    assert FedSoftMax(2.0).to_text() == "fedsoftmax:2"
+
+
+def test_bound_and_unbound_rules_have_one_name_but_not_one_ranking():
+    problem = ZOO["quadratic"](1)
+    rule = PowerOfChoice(4, 2)
+    assert rule.bind(problem).name == rule.name and rule.bind(problem) != rule
+    experiment = Experiment(problem, rule, ConstantStep(0.01), rounds=2, replicates=2)
+    assert experiment.rule == rule.bind(problem)
+    assert experiment.with_(seed=3).rule is experiment.rule
+    assert experiment.with_(weighting=FedMax()).rule == FedMax()
+
+
+def test_a_plain_callable_is_a_rule_without_randomness():
+    def equal(p, excess, round, stream):
+        return np.broadcast_to(p, excess.shape)
+
+    rule = as_weighting(equal)
+    assert rule.name == "equal" and isinstance(rule, PlainRule) and rule.depends_on_w and not rule.random
+    with pytest.raises(InputError, match="random = True"):
+        as_weighting(lambda p, excess, round, stream: stream.uniform(4))(np.full(4, 0.25), np.ones((1, 4)), 0, None)
+
+
+def test_what_says_more_must_be_a_weighting():
+    class Old:
+        constant = True
+
+        def __call__(self, p, excess, round, stream):
+            return p
+
+    for wrong in (Old(), FedAvg, "fedavg"):
+        with pytest.raises(InputError, match="must be a Weighting or a plain callable"):
+            as_weighting(wrong)

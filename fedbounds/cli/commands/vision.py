@@ -158,17 +158,16 @@ def _experiment(
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
     from fedbounds.files import require_writable
-    from fedbounds.model.weighting import name_of, needs_problem
     from fedbounds.show import terminal as console
     from fedbounds.vision import federated, images, split, training
 
     settings = dataclasses.replace(settings, partition=split.canonical(settings.partition))
     named = [plugins.weighting_named(name) for name in weightings]
-    rules = list({name_of(rule): rule for rule in named}.values())  # fedmax is fedmax:1
+    rules = list({rule.name: rule for rule in named}.values())  # fedmax is fedmax:1
     for rule in rules:
-        if needs_problem(rule):
+        if rule.needs_problem:
             why = "a weighting of networks must not need L, mu and w* of a strongly convex problem"
-            raise reject(why, name_of(rule), "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
+            raise reject(why, rule.name, "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
     where = training.machine(device, client_batch, default_threads() if threads is None else threads, compiled)
     live = not quiet and sys.stderr.isatty()
     with console.progress(live) as download:

@@ -168,7 +168,7 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
         return np.ones(len(times), dtype=bool)
     if run.overrides:
         return np.zeros(len(times), dtype=bool)  # skews of each path make even the first step vary
-    random_weights = not experiment.everyone_present or bool(getattr(experiment.weighting, "random", False))
+    random_weights = not experiment.everyone_present or experiment.rule.random
     if run.reading.virtual == "p" and experiment.tau > 1 and experiment.aggregation == "algorithm-1":
         random_weights = False  # inside the first round the p-weighted iterate does not see the weights
     known = (times == 0) & (claim.scope == "horizon" or not random_weights)
