@@ -2,44 +2,61 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
+
+# What is installed grows with what is asked for: the package, then what developers need, then the documentation's tools.
+BASE := $(VENV)/.base
+DEV := $(VENV)/.dev
+DOCS := $(VENV)/.docs
+
+# The build of torch for processors alone: elsewhere than on Linux that is the plain one; there a plain request would
+# bring gigabytes for graphics cards, so where this build is not to be had, torch is left out.
+TORCH := torch
+ifeq ($(shell uname -s),Linux)
+TORCH := --retries 1 --timeout 20 --extra-index-url https://download.pytorch.org/whl/cpu \
+	"$(shell grep '^torch==' constraints.txt)+cpu"
+endif
 
 .PHONY: demo test browser lint types docs bench clean setup
 
-setup: $(STAMP)
+setup: $(DEV)
 
-$(STAMP): pyproject.toml constraints.txt
+$(BASE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
-	touch $(STAMP)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(PIP) -e .
+	touch $@
 
-demo: $(STAMP)
+$(DEV): $(BASE)
+	$(PIP) -e ".[dask]" --group dev
+	$(PIP) $(TORCH) || echo "Without torch: no build for processors alone is offered here; make test names what it leaves out."
+	touch $@
+
+$(DOCS): $(DEV)
+	$(PIP) --group docs
+	touch $@
+
+demo: $(BASE)
 	$(BIN)/fedbounds check --out demo-out
 
-test: $(STAMP)
+test: $(DEV)
 	$(BIN)/python -m pytest -n 2
 
-browser: $(STAMP)
+browser: $(DEV)
 	$(BIN)/python tests/browser/check_report.py
 
-lint: $(STAMP)
+lint: $(DEV)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-logo
 
-types: $(STAMP)
+types: $(DEV)
 	$(BIN)/mypy
 
-DOCS_STAMP := $(VENV)/.docs-installed
-
-$(DOCS_STAMP): $(STAMP)
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[docs]"
-	touch $(DOCS_STAMP)
-
-docs: $(DOCS_STAMP)
+docs: $(DOCS)
 	$(BIN)/sphinx-build -q -E -W --keep-going -b html docs docs/_build/html
 
-bench: $(STAMP)
+bench: $(DEV)
 	$(BIN)/python -m validate.benchmarks
 
 clean:

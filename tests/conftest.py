@@ -1,4 +1,8 @@
-"""Every property test runs under one profile: no deadline, and the same examples each time."""
+"""One profile for every property test (no deadline, the same examples), and what cannot run without torch."""
+
+import importlib.util
+import re
+from pathlib import Path
 
 from hypothesis import settings
 
@@ -6,3 +10,20 @@ import fedbounds.testing
 
 assert fedbounds.testing
 settings.load_profile("fedbounds")
+
+HERE = Path(__file__).parent
+NEEDS_TORCH = re.compile(r"^(?:import|from) (?:torch|tiny_vision|fedbounds\.vision|validate\.vision)\b", re.MULTILINE)
+LEFT_OUT = [
+    path
+    for path in sorted(HERE.rglob("test_*.py"))
+    if importlib.util.find_spec("torch") is None and NEEDS_TORCH.search(path.read_text())
+]
+collect_ignore = [str(path) for path in LEFT_OUT]
+
+
+def pytest_terminal_summary(terminalreporter):
+    """The last lines of `make test`: which parts did not run, and why."""
+    if LEFT_OUT:
+        terminalreporter.section("not run")
+        names = ", ".join(str(path.relative_to(HERE)) for path in LEFT_OUT)
+        terminalreporter.write_line(f"torch is not installed (no build for processors alone was offered): {names}")

@@ -1,4 +1,4 @@
-"""The one-round model: real problems lie in it, both arithmetics agree, recorded proofs hold, bad settings do not."""
+"""The one-round model: real problems lie in it, both arithmetic agree, recorded proofs hold, bad settings do not."""
 
 from fractions import Fraction as F
 
