@@ -13,12 +13,13 @@ if TYPE_CHECKING:
     from fedbounds.model.trajectory import Trajectory
     from fedbounds.study.check import Result, check
     from fedbounds.study.store import save
-    from fedbounds.theory.claim import Assumption, Claim, Kind, Repair, statement
+    from fedbounds.theory.assumption import Assumption
+    from fedbounds.theory.claim import Claim, Kind, Repair, statement
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Loaded on first use, so that importing the package (and asking for help) stays quick.
 _HOME = {
-    "Assumption": "theory.claim",
+    "Assumption": "theory.assumption",
     "Claim": "theory.claim",
     "Kind": "theory.claim",
     "Repair": "theory.claim",

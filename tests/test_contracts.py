@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError
+from fedbounds.evidence.conditions import on_run
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.experiment import Experiment
@@ -91,7 +92,7 @@ class TestClaims:
         claim = CLAIMS[key]
         for name in claim.readings:
             for assumption in claim.assumptions_in(READINGS[name]):
-                holds, found = assumption.check(examine_run(RUN, READINGS[name]))
+                holds, found = on_run(assumption, examine_run(RUN, READINGS[name]))
                 assert isinstance(bool(holds), bool) and found
 
     def test_random_quantities_enter_linearly(self, key):

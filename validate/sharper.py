@@ -50,7 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
 def iterate(key: str, trajectory: Trajectory) -> Array:
     """b_0 .. b_T of a one-step claim, from b_0 = ||w_0 - w*||^2."""
     claim, run = claim_named(key), examine_run(trajectory, REPAIRED)
-    values = {name: np.min(value) for name, value in claim.values_on(run).items()}
+    values = {name: np.min(value) for name, value in run.values(claim.symbols).items()}
     eta, tau = trajectory.eta, trajectory.experiment.tau
     starts = np.concatenate([[0.0], np.cumsum(eta)])
     bounds = [float(trajectory.paths["alpha"].distance_sq[0, 0])]
@@ -79,7 +79,7 @@ def over_runs(problems: dict[str, Settings], weightings: tuple[str, ...], rounds
             horizon = {}
             for key in HORIZONS:
                 claim = claim_named(key)
-                values = {**claim.values_on(run), "T": float(len(trajectory.eta))}
+                values = {**run.values(claim.symbols), "T": float(len(trajectory.eta))}
                 bound = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(REPAIRED).values())
                 horizon[key] = bound / float(path.gap[0, -1])
             table[f"{name}, {label}"] = {

@@ -10,9 +10,11 @@ least e_i(w_t^i)/2 - e_i(w*) - L ||w_t - w_t^i||^2 + (mu/2) ||w_t^i - w*||^2. Th
 sharper step. With tau = 1 there is no drift, and nothing but L, mu, c and sigma_0^2 enters.
 """
 
-from fedbounds.evidence.constants import Run, with_growth
+import sympy as sp
+
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.assumption import Assumption, RunLike
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import (
     Delta,
     Delta_next,
@@ -30,17 +32,18 @@ from fedbounds.theory.symbols import (
 SHARE = 2 * eta * L * (1 + growth)
 
 
-def _growing_variance(run: Run) -> tuple[bool, str]:
-    known = with_growth(run)
-    s, c = known["sigma_0_sq"].value, known["growth"].value
-    return s + c < float("inf"), f"sigma_0^2 = {s:.4g} and c = {c:.4g} ({known['growth'].provenance})"
+def _growing_variance(run: RunLike) -> tuple[bool, str]:
+    s, c = run.known("sigma_0_sq"), run.known("growth")
+    holds = s.value + c.value < float("inf")
+    return holds, f"sigma_0^2 = {s.value:.4g} and c = {c.value:.4g} ({c.provenance})"
 
 
-def _share(run: Run) -> tuple[bool, str]:
-    c = with_growth(run)["growth"].value
-    share = 2 * float(run.trajectory.eta.max()) * run.constants["L"].value * (1 + c)
-    return share <= 1 + a.EQUAL_WEIGHTS, f"max_t 2 eta_t L (1 + c) = {share:.4g}"
-
+growing_variance = Assumption(
+    "growing-variance", "E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2", on_run=_growing_variance
+)
+steps_below_growth = Assumption(
+    "eta-below-growth", "2 eta_t L (1 + c) <= 1", sp.Le(SHARE, 1), found="max_t 2 eta_t L (1 + c) = {left:.4g}"
+)
 
 GROWTH_STEP = Claim(
     key="growth-step",
@@ -59,8 +62,8 @@ GROWTH_STEP = Claim(
         a.smooth,
         a.strongly_convex,
         a.full_participation,
-        Assumption("growing-variance", "E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2", _growing_variance),
-        Assumption("eta-below-growth", "2 eta_t L (1 + c) <= 1", _share),
+        growing_variance,
+        steps_below_growth,
     ),
     readings=("repaired",),
     remark="The price of the growth is the step size: eta_t <= 1/(2 L (1 + c)).",

@@ -4,6 +4,7 @@ import sympy as sp
 
 from fedbounds.claims.corollary import ERROR, ETA, GAMMA, NOISE, SPEED, per_step
 from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Gamma, L, N, gap, mu, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
@@ -13,7 +14,7 @@ SOURCE = "General framework"
 POSITIVE = (a.positive_pi, a.positive_p, a.full_participation)
 
 
-def _inequality(key: str, title: str, lhs: sp.Expr, term: sp.Expr, *assumptions: a.Assumption) -> Claim:
+def _inequality(key: str, title: str, lhs: sp.Expr, term: sp.Expr, *assumptions: Assumption) -> Claim:
     return Claim(
         key=key,
         title=title,

@@ -22,9 +22,8 @@ and eta^2 ||k||^2 is paid for while eta (L + mu) <= 2: half the drift, and no va
 import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.evidence.constants import Run
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Assumption, Claim, Repair
+from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
@@ -45,12 +44,6 @@ from fedbounds.theory.symbols import (
     tau,
 )
 
-
-def _below_inverse_L(run: Run) -> tuple[bool, str]:
-    product = float(run.trajectory.eta.max() * run.constants["L"].value)
-    return product < 1, f"max_t eta_t L = {product:.4g}"
-
-
 CONDITIONS = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation)
 KEPT = 1 - eta * mu
 SKEWED = (1 - pi_min) * (rho_tilde - pi_min)
@@ -68,18 +61,11 @@ STAR_STEP = Claim(
         "variance": eta**2 * sigma_sq,
         "bias": KEPT * 2 * eta * Gamma * (rho_tilde - rho_bar),
     },
-    assumptions=(*CONDITIONS, Assumption("eta-below-1/L", "eta_t < 1/L", _below_inverse_L)),
+    assumptions=(*CONDITIONS, a.steps_below_inverse_L),
     readings=("repaired",),
     remark="For alpha = p it is (1 - eta mu)^2 Delta plus drift and variance: with tau = 1 the exact rate of "
     "gradient descent.",
 )
-
-
-def _monotone_steps(run: Run) -> tuple[bool, str]:
-    L_value, mu_value = run.constants["L"].value, run.constants["mu"].value
-    product = float(run.trajectory.eta.max()) * (L_value + mu_value)
-    return product <= 2 + a.EQUAL_WEIGHTS, f"max_t eta_t (L + mu) = {product:.4g}"
-
 
 FEDAVG_STEP = Claim(
     key="fedavg-step",
@@ -92,7 +78,7 @@ FEDAVG_STEP = Claim(
         "drift": KEPT * eta * (L - mu) / 2 * drift,
         "variance": eta**2 * sigma_sq,
     },
-    assumptions=(*CONDITIONS, a.unbiased, Assumption("eta-below-2/(L+mu)", "eta_t <= 2/(L + mu)", _monotone_steps)),
+    assumptions=(*CONDITIONS, a.unbiased, a.monotone_steps),
     readings=("repaired",),
     remark="Both constants are tight over the class: (1 - eta mu)^2 at tau = 1, and 1/2 of the drift.",
 )

@@ -14,27 +14,12 @@ a sum of fewer than tau steps of length 2 eta_t ||g_i|| at the most: below tau^2
 
 import sympy as sp
 
-from fedbounds.evidence.constants import Run
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, N, drift, eta, gap_t, mu, sigma_sq, tau
 
 PAPER = "Stich, Local SGD converges fast and communicates little, ICLR 2019"
 REMARK = "The constants were re-derived (see the module's docstring), not compared with the printed lemma."
-
-
-def _quarter_steps(run: Run) -> tuple[bool, str]:
-    product = float(run.trajectory.eta.max() * run.constants["L"].value)
-    return product <= (1 + a.EQUAL_WEIGHTS) / 4, f"max_t eta_t L = {product:.4g}"
-
-
-def _halving(run: Run) -> tuple[bool, str]:
-    ratio = run.trajectory.extremes.eta_ratio
-    return ratio <= 2 * (1 + a.EQUAL_WEIGHTS), f"the largest eta_s/eta_t inside a round is {ratio:.4g}"
-
-
-quarter_steps = Assumption("quarter-steps", "eta_t <= 1/(4L)", _quarter_steps)
-halving = Assumption("halving", "inside a round every earlier step size is at most 2 eta_t", _halving)
 
 STEP = Claim(
     key="stich-2019-step",
@@ -56,7 +41,7 @@ STEP = Claim(
         a.unbiased,
         a.equal_p,
         a.identical,
-        quarter_steps,
+        a.quarter_steps,
     ),
     readings=("literal",),
     remark=REMARK,
@@ -68,7 +53,7 @@ DRIFT = Claim(
     scope="step",
     lhs=drift,
     terms={"drift": 4 * eta**2 * tau**2 * G_sq},
-    assumptions=(a.bounded_gradient, a.full_participation, a.unbiased, halving),
+    assumptions=(a.bounded_gradient, a.full_participation, a.unbiased, a.halving),
     readings=("literal",),
     remark=REMARK + " Identical clients are not needed for it.",
 )

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.evaluate import Value, evaluate
 from fedbounds.evidence.skews import rho_bar, rho_pairs, rho_tilde
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import Reading
 
-Value = float | Array
+__all__ = ["Policy", "Run", "Value", "evaluate", "examine_run", "with_growth", "with_pairs"]
 
 
 @dataclass(frozen=True)
@@ -65,9 +64,62 @@ class Run:
     constants: Mapping[str, Constant]
     overrides: Mapping[str, Array] = field(default_factory=dict)
 
-    def values(self) -> dict[str, Value]:
-        """Symbol name -> value for every constant symbol."""
-        return {name: constant.value for name, constant in self.constants.items()} | dict(self.overrides)
+    def values(self, used: Collection[str] = ()) -> dict[str, Value]:
+        """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
+        costly = {name: found(self) for name, found in COSTLY.items() if name in used}
+        known = {**{name: constants[name] for name, constants in costly.items()}, **self.constants}
+        protocol = {"C": self._share, "eta_ratio": self.trajectory.extremes.eta_ratio}
+        return {**protocol, **{name: constant.value for name, constant in known.items()}, **self.overrides}
+
+    def at_every_step(self, used: Collection[str] = ()) -> dict[str, Value]:
+        """The constants with t and eta_t of every step (T,), recorded or not."""
+        eta = self.trajectory.eta
+        return {**self.values(used), "eta": eta, "t": np.arange(len(eta), dtype=float)}
+
+    @property
+    def _share(self) -> float:
+        experiment = self.trajectory.experiment
+        return 1.0 if experiment.everyone_present else experiment.participation
+
+    # What `fedbounds.theory.assumption.RunLike` asks of a run.
+    def known(self, name: str) -> Constant:
+        """A constant symbol with its provenance."""
+        return self.constants[name] if name in self.constants else COSTLY[name](self)[name]
+
+    @property
+    def problem(self) -> Problem:
+        """The losses."""
+        return self.trajectory.experiment.problem
+
+    @property
+    def start(self) -> Array:
+        """w_0 (d,)."""
+        return self.trajectory.experiment.start
+
+    @property
+    def start_excess(self) -> float:
+        """max_i e_i(w_0)."""
+        return float(self.trajectory.excess[:, 0].max())
+
+    @property
+    def ball(self) -> float | None:
+        """The radius around w* on which the moments are certified, if they are."""
+        return float(self.policy.radius or 0) if self.policy.source == "ball" else None
+
+    @property
+    def moments_given(self) -> bool:
+        """Whether sigma_sq and G_sq were given rather than taken from the run."""
+        return self.policy.source == "given"
+
+    @property
+    def every_round_recorded(self) -> bool:
+        """Whether the weights of each round are known."""
+        return every_round_recorded(self.trajectory)
+
+    def reached(self, name: str) -> float:
+        """The largest sigma_sq, G_sq or radius at the points visited."""
+        extremes = self.trajectory.extremes
+        return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
 
 
 def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Constant, Constant]:
@@ -224,23 +276,5 @@ def every_round_recorded(trajectory: Trajectory) -> bool:
     return trajectory.streamed is not None or trajectory.experiment.stride <= trajectory.experiment.tau
 
 
-@lru_cache(maxsize=512)
-def _compiled(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
-    return names, sp.lambdify([sp.Symbol(name) for name in names], _plain(expression), modules="numpy")
-
-
-def _plain(expression: sp.Expr) -> sp.Expr:
-    """The expression in symbols without assumptions, so that lambdify's arguments match."""
-    return expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
-
-
-def evaluate(expression: sp.Expr, values: Mapping[str, Value]) -> Array:
-    """The number (or array) of a sympy expression; a division by zero is an infinity, 0 * infinity is nan."""
-    names, function = _compiled(sp.sympify(expression))
-    missing = [name for name in names if name not in values]
-    if missing:
-        raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        values_in_order = [np.asarray(values[name], dtype=np.float64) for name in names]
-        return np.asarray(function(*values_in_order), dtype=np.float64)
+# Constant symbols that cost something, computed where a claim or an assumption uses them.
+COSTLY = {"rho_pairs": with_pairs, "sigma_0_sq": with_growth, "growth": with_growth}

@@ -120,9 +120,9 @@ def examine(claim: Claim, run: Run) -> Verdict:
     only known to lie in an interval, they hold for every value in it, and UNDECIDED means that neither does. A
     rate is only ever refuted, and a claim about every visited point says nothing about expectations.
     """
-    failed = empirical.failed_assumptions(claim, run)
-    if failed:
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="assumption fails: " + "; ".join(failed))
+    unmet = empirical.not_applicable(claim, run)
+    if unmet is not None:
+        return replace(unmet, evidence=Evidence.EXPECTATION)
     if claim.scope == "point":
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="a claim about every point, not an expectation")
     if claim.kind is Kind.RATE:
@@ -199,7 +199,7 @@ def _over_skews(claim: Claim, run: Run, found: Verdict, rounding: Array, low: fl
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
     times, measured = empirical.measured(claim, run)
-    values: dict[str, Value] = {**claim.values_on(run), **measured}
+    values: dict[str, Value] = {**run.values(claim.symbols), **measured}
     ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in values.items()}
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         below, above = bounds(_difference(claim, run), ranges | dict.fromkeys(SMALLEST_SKEWS, cell))

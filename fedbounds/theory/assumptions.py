@@ -1,16 +1,31 @@
-"""The assumptions claims are made under, each with a check that executes on a run."""
+"""The assumptions shipped: a user's own is written in the same way and examined in the same way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
+import sympy as sp
 
-from fedbounds.evidence.constants import Run, every_round_recorded, with_pairs
-from fedbounds.theory.claim import Assumption
+from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
+from fedbounds.theory.symbols import (
+    C,
+    Gamma,
+    L,
+    N,
+    eta,
+    eta_ratio,
+    m,
+    mu,
+    p_min,
+    pi_max,
+    pi_min,
+    rho_bar,
+    rho_pairs,
+)
 
-# Ratios alpha_i / p_i equal to 1 up to rounding of the weights.
-EQUAL_WEIGHTS = 1e-12
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
 # make of coinciding minima, is rounding.
 ZERO_GAMMA = 1e-14
@@ -18,151 +33,197 @@ MINIMISER_ROUNDING = 1e-12
 # Gradients of one function computed for two clients differ by rounding of the data's sums, far below this.
 SAME_GRADIENT = 1e-10
 
+Found = tuple[bool, str]
+Values = Mapping[str, Fraction]
 
-def _smooth(run: Run) -> tuple[bool, str]:
-    constant = run.constants["L"]
+
+def _of_the_class(setting: Any) -> Found:
+    """What the class of functions or its multipliers build in."""
+    return True, "built into the class"
+
+
+def _smooth(run: RunLike) -> Found:
+    constant = run.known("L")
     return True, f"L = {constant.value:.6g} ({constant.provenance}) on R^d"
 
 
-def _strongly_convex(run: Run) -> tuple[bool, str]:
-    if not run.trajectory.experiment.problem.convex:
+def _strongly_convex(run: RunLike) -> Found:
+    if not run.problem.convex:
         return False, "the problem is not convex"
-    constant = run.constants["mu"]
+    constant = run.known("mu")
     return constant.value > 0, f"mu = {constant.value:.6g} ({constant.provenance}) on R^d"
 
 
-def _moment(symbol: str, visited: Callable[[Run], float]) -> Callable[[Run], tuple[bool, str]]:
+def _moment(symbol: str) -> Callable[[RunLike], Found]:
     """A bound on a moment: checked at the points visited, or on the certified ball."""
 
-    def check(run: Run) -> tuple[bool, str]:
-        bound, seen = run.constants[symbol].value, visited(run)
-        policy = run.policy
-        if policy.source == "ball":
-            radius, reached = float(policy.radius or 0), float(run.trajectory.extremes.radius.max())
-            inside = reached <= radius
-            return inside, f"checked on ||w - w*|| <= {radius:g}; the run reached {reached:.4g}"
-        if policy.source == "given":
+    def check(run: RunLike) -> Found:
+        bound = run.known(symbol).value
+        if run.ball is not None:
+            reached = run.reached("radius")
+            return reached <= run.ball, f"checked on ||w - w*|| <= {run.ball:g}; the run reached {reached:.4g}"
+        if run.moments_given:
+            seen = run.reached(symbol)
             return seen <= bound, f"{symbol} = {bound:.6g} given; the run needs {seen:.6g}"
         return True, f"{symbol} = {bound:.6g}, checked at the points visited (not on R^d)"
 
     return check
 
 
-def _largest(name: str) -> Callable[[Run], float]:
-    return lambda run: float(np.max(getattr(run.trajectory.extremes, name)))
+def _visited(symbol: str) -> Callable[[InstanceLike, Values], Found]:
+    """Of an instance the moments are those at the points visited, so they bound them by definition."""
+    return lambda instance, values: (True, f"{symbol} = {values[symbol]} at the points visited")
 
 
-smooth = Assumption("smooth", "every F_i is L-smooth (Assumption 1)", _smooth)
-strongly_convex = Assumption("strongly-convex", "every F_i is mu-strongly convex (Assumption 2)", _strongly_convex)
+smooth = Assumption(
+    "smooth",
+    "every F_i is L-smooth (Assumption 1)",
+    on_run=_smooth,
+    exactly=lambda instance, values: (True, f"L = {values['L']} on R^d"),
+    in_class=_of_the_class,
+)
+strongly_convex = Assumption(
+    "strongly-convex",
+    "every F_i is mu-strongly convex (Assumption 2)",
+    on_run=_strongly_convex,
+    exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
+    in_class=_of_the_class,
+)
 bounded_variance = Assumption(
-    "bounded-variance", "E||g_i - grad F_i||^2 <= sigma^2 (Assumption 3)", _moment("sigma_sq", _largest("sigma_i_sq"))
+    "bounded-variance",
+    "E||g_i - grad F_i||^2 <= sigma^2 (Assumption 3)",
+    on_run=_moment("sigma_sq"),
+    exactly=_visited("sigma_sq"),
+    in_class=_of_the_class,
 )
 bounded_gradient = Assumption(
-    "bounded-gradient", "E||g_i||^2 <= G^2 (Assumption 4)", _moment("G_sq", _largest("G_sq"))
+    "bounded-gradient",
+    "E||g_i||^2 <= G^2 (Assumption 4)",
+    on_run=_moment("G_sq"),
+    exactly=_visited("G_sq"),
+    in_class=_of_the_class,
 )
 PAPER = (smooth, strongly_convex, bounded_variance, bounded_gradient)
 
-
-def _full_participation(run: Run) -> tuple[bool, str]:
-    experiment = run.trajectory.experiment
-    return experiment.everyone_present, f"C = {experiment.participation:g}"
-
-
-full_participation = Assumption("full-participation", "every client takes part (C = 1)", _full_participation)
-
-
-def _unbiased(run: Run) -> tuple[bool, str]:
-    low, high = run.constants["pi_min"].value, run.constants["pi_max"].value
-    return max(abs(low - 1), abs(high - 1)) <= EQUAL_WEIGHTS, f"alpha_i/p_i in [{low:.4g}, {high:.4g}]"
+full_participation = Assumption(
+    "full-participation", "every client takes part (C = 1)", sp.Eq(C, 1), found="C = {C:g}"
+)
+unbiased = Assumption(
+    "unbiased",
+    "alpha_t^i = p_i (FedAvg)",
+    (sp.Eq(pi_min, 1), sp.Eq(pi_max, 1)),
+    found="alpha_i/p_i in [{pi_min:.4g}, {pi_max:.4g}]",
+)
 
 
-unbiased = Assumption("unbiased", "alpha_t^i = p_i (FedAvg)", _unbiased)
-
-
-def _equal_selection(run: Run) -> tuple[bool, str]:
-    m = int(run.constants["m"].value)
-    if every_round_recorded(run.trajectory):
-        return m > 0, f"m = {m}" if m else "the weights are not 1/m on m clients"
+def _equal_selection(run: RunLike) -> Found:
+    chosen = int(run.known("m").value)
+    if run.every_round_recorded:
+        return chosen > 0, f"m = {chosen}" if chosen else "the weights are not 1/m on m clients"
     return False, "the recording stride left rounds out, so m is not known (use stride 1)"
 
 
-equal_selection = Assumption("equal-selection", "m clients a round share the weight equally", _equal_selection)
+equal_selection = Assumption(
+    "equal-selection",
+    "m clients a round share the weight equally",
+    sp.Gt(m, 0, evaluate=False),
+    on_run=_equal_selection,
+    found="m = {m:g}",
+)
 
 
-def _positive(symbol: str, label: str) -> Assumption:
-    def check(run: Run) -> tuple[bool, str]:
-        value = float(np.min(run.values()[symbol]))
-        return value > 0, f"{label} = {value:.4g}"
-
-    return Assumption(f"positive-{symbol}", f"{label} > 0", check)
-
-
-positive_rho_bar = _positive("rho_bar", "rho_bar")
-positive_pi = _positive("pi_min", "pi")
-positive_p = _positive("p_min", "min p_i")
+def _positive(symbol: sp.Symbol, label: str) -> Assumption:
+    return Assumption(
+        f"positive-{symbol}",
+        f"{label} > 0",
+        sp.Gt(symbol, 0, evaluate=False),
+        found=f"{label} = {{{symbol}:.4g}}",
+    )
 
 
-def _positive_pairs(run: Run) -> tuple[bool, str]:
-    value = with_pairs(run)["rho_pairs"].value
-    return value > 0, f"the smallest skew over visited pairs is {value:.4g}"
+positive_rho_bar = _positive(rho_bar, "rho_bar")
+positive_pi = _positive(pi_min, "pi")
+positive_p = _positive(p_min, "min p_i")
+positive_rho_pairs = Assumption(
+    "positive-rho-pairs",
+    "rho_bar > 0 over all pairs",
+    sp.Gt(rho_pairs, 0, evaluate=False),
+    found="the smallest skew over visited pairs is {rho_pairs:.4g}",
+)
 
 
-positive_rho_pairs = Assumption("positive-rho-pairs", "rho_bar > 0 over all pairs", _positive_pairs)
-
-
-def _homogeneous(run: Run) -> tuple[bool, str]:
+def _homogeneous(run: RunLike) -> Found:
     # Not Gamma itself: a client of tiny p_i makes it tiny although its minimum lies elsewhere.
-    problem = run.trajectory.experiment.problem
-    rounding = run.constants["L"].value * float(MINIMISER_ROUNDING**2 * (problem.w_star @ problem.w_star))
-    farthest, Gamma = float(problem.star_excess.max()), run.constants["Gamma"].value
-    return farthest <= max(ZERO_GAMMA * float(run.trajectory.excess[:, 0].max()), rounding), f"Gamma = {Gamma:.4g}"
+    problem = run.problem
+    rounding = run.known("L").value * float(MINIMISER_ROUNDING**2 * (problem.w_star @ problem.w_star))
+    farthest = float(problem.star_excess.max())
+    return farthest <= max(ZERO_GAMMA * run.start_excess, rounding), f"Gamma = {run.known('Gamma').value:.4g}"
 
 
-homogeneous = Assumption("homogeneous", "Gamma = 0", _homogeneous)
+homogeneous = Assumption(
+    "homogeneous", "Gamma = 0", sp.Eq(Gamma, 0), on_run=_homogeneous, found="Gamma = {Gamma:.4g}"
+)
+
+small_steps = Assumption("small-steps", "eta_t <= 1/L", sp.Le(eta * L, 1), found="max_t eta_t L = {left:.4g}")
+steps_below_inverse_L = Assumption(
+    "eta-below-1/L", "eta_t < 1/L", sp.Lt(eta * L, 1), found="max_t eta_t L = {left:.4g}"
+)
+monotone_steps = Assumption(
+    "eta-below-2/(L+mu)",
+    "eta_t <= 2/(L + mu)",
+    sp.Le(eta * (L + mu), 2),
+    found="max_t eta_t (L + mu) = {left:.4g}",
+)
+quarter_steps = Assumption(
+    "quarter-steps", "eta_t <= 1/(4L)", sp.Le(eta * L, sp.Rational(1, 4)), found="max_t eta_t L = {left:.4g}"
+)
+slow_decay = Assumption(
+    "slow-decay",
+    "inside a round every earlier step size is at most 4 eta_t",
+    sp.Le(eta_ratio, 4),
+    found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+)
+halving = Assumption(
+    "halving",
+    "inside a round every earlier step size is at most 2 eta_t",
+    sp.Le(eta_ratio, 2),
+    found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+)
+
+equal_p = Assumption(
+    "equal-p",
+    "every client has weight p_i = 1/N",
+    sp.Eq(N * p_min, 1),
+    found="min p_i = {p_min:.4g} of {N:g} clients",
+)
 
 
-def _small_steps(run: Run) -> tuple[bool, str]:
-    product = float(run.trajectory.eta.max() * run.constants["L"].value)
-    return product <= 1 + EQUAL_WEIGHTS, f"max_t eta_t L = {product:.4g}"
-
-
-small_steps = Assumption("small-steps", "eta_t <= 1/L", _small_steps)
-
-
-def _slow_decay(run: Run) -> tuple[bool, str]:
-    ratio = run.trajectory.extremes.eta_ratio
-    return ratio <= 4, f"the largest eta_s/eta_t inside a round is {ratio:.4g}"
-
-
-slow_decay = Assumption("slow-decay", "inside a round every earlier step size is at most 4 eta_t", _slow_decay)
-
-
-def _equal_p(run: Run) -> tuple[bool, str]:
-    p = run.trajectory.experiment.problem.p
-    return bool(np.ptp(p) <= EQUAL_WEIGHTS), f"p_i in [{p.min():.4g}, {p.max():.4g}]"
-
-
-equal_p = Assumption("equal-p", "every client has weight p_i = 1/N", _equal_p)
-
-
-def _identical(run: Run) -> tuple[bool, str]:
+def _identical(run: RunLike) -> Found:
     """Gradients compared at w_0, w* and d + 1 points around them: for quadratics that decides it."""
-    experiment = run.trajectory.experiment
-    problem = experiment.problem
-    reach = 1 + np.linalg.norm(experiment.start - problem.w_star)
+    problem = run.problem
+    reach = 1 + np.linalg.norm(run.start - problem.w_star)
     around = np.random.default_rng(0).standard_normal((problem.d + 1, problem.d)) * reach
-    points = np.concatenate([[experiment.start, problem.w_star], problem.w_star + around])
+    points = np.concatenate([[run.start, problem.w_star], problem.w_star + around])
     grads = problem.grads(points)
     apart = float(np.abs(grads - grads[:, :1]).max() / max(np.abs(grads).max(), np.finfo(float).tiny))
     return apart <= SAME_GRADIENT, f"client gradients at {len(points)} points differ by {apart:.2g} of the largest"
 
 
-identical = Assumption("identical", "F_i is the same function for every client", _identical)
+def _identical_exactly(instance: InstanceLike, values: Values) -> Found:
+    clients = set(zip(instance.curvatures, instance.minima, strict=True))
+    return len(clients) == 1, f"{len(clients)} different functions"
 
 
-def _sample_smooth(run: Run) -> tuple[bool, str]:
-    constant = run.constants["L_sample"]
+identical = Assumption(
+    "identical", "F_i is the same function for every client", on_run=_identical, exactly=_identical_exactly
+)
+
+
+def _sample_smooth(run: RunLike) -> Found:
+    constant = run.known("L_sample")
     return bool(np.isfinite(constant.value)), f"L_sample = {constant.value:.6g} ({constant.provenance})"
 
 
-sample_smooth = Assumption("sample-smooth", "the loss of every sample is convex and L_sample-smooth", _sample_smooth)
+sample_smooth = Assumption(
+    "sample-smooth", "the loss of every sample is convex and L_sample-smooth", on_run=_sample_smooth
+)

@@ -6,16 +6,14 @@ A claim carries no evidence and no opinion on its own truth; evidence carries it
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
 import sympy as sp
 
-from fedbounds.evidence.constants import Run, Value, evaluate, with_growth, with_pairs
 from fedbounds.theory import symbols
-from fedbounds.theory.quantity import Constant
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import Reading
 
 # Step sizes computed in different orders differ by a few units in the last place.
@@ -31,15 +29,6 @@ class Kind(enum.StrEnum):
 
 
 Scope = Literal["point", "step", "horizon", "constant"]
-
-
-@dataclass(frozen=True)
-class Assumption:
-    """A condition that executes: ``check(run)`` says whether it holds on a run, and on which grounds."""
-
-    key: str
-    statement: str
-    check: Callable[[Run], tuple[bool, str]]
 
 
 @dataclass(frozen=True)
@@ -94,15 +83,11 @@ class Claim:
         schedule = (step_size(self.eta, self.definitions),) if self.eta is not None else ()
         return (*self.assumptions, *schedule, *extra)
 
-    def values_on(self, run: Run) -> dict[str, Value]:
-        """Constant symbols on a run, those that cost something only where the claim needs them."""
-        used = set().union(*(sp.sympify(term).free_symbols for term in (self.lhs, *self.terms.values())))
-        costly: dict[str, Constant] = {}
-        if symbols.rho_pairs in used:
-            costly |= with_pairs(run)
-        if symbols.growth in used:
-            costly |= with_growth(run)
-        return {name: constant.value for name, constant in costly.items()} | run.values()
+    @property
+    def symbols(self) -> frozenset[str]:
+        """Names of the symbols that either side uses, the definitions not put in."""
+        sides = (self.lhs, *self.terms.values())
+        return frozenset(s.name for side in sides for s in sp.sympify(side).free_symbols)
 
 
 def statement(claim: Claim) -> str:
@@ -121,16 +106,11 @@ def statement(claim: Claim) -> str:
 
 def step_size(eta: sp.Expr, definitions: Mapping[sp.Symbol, sp.Expr]) -> Assumption:
     """The assumption that the run used the step size a claim is stated for."""
-    formula = sp.sympify(eta).subs(dict(definitions))
-
-    def check(run: Run) -> tuple[bool, str]:
-        times = np.arange(len(run.trajectory.eta), dtype=float)
-        wanted = np.broadcast_to(evaluate(formula, run.values() | {"t": times}), times.shape)
-        wrong = np.abs(run.trajectory.eta - wanted) > SCHEDULE_TOLERANCE * np.abs(wanted)
-        if not wrong.any():
-            return True, "the run used this step size"
-        k = int(np.argmax(wrong))
-        return False, f"the run used eta_{k} = {run.trajectory.eta[k]:.4g}, the claim asks {wanted[k]:.4g}"
-
     where = ", ".join(f"{name} = {value}" for name, value in definitions.items())
-    return Assumption("step-size", f"eta_t = {eta}" + (f" with {where}" if where else ""), check)
+    return Assumption(
+        "step-size",
+        f"eta_t = {eta}" + (f" with {where}" if where else ""),
+        sp.Eq(symbols.eta, sp.sympify(eta).subs(dict(definitions)), evaluate=False),
+        found="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",
+        tolerance=SCHEDULE_TOLERANCE,
+    )

@@ -59,6 +59,10 @@ pi_max = _declare("pi_max", r"\Pi", "largest ratio alpha_t^i / p_i")
 p_min = _declare("p_min", r"\min_i p_i", "smallest client weight", positive=True)
 m = _declare("m", "m", "number of clients selected a round", positive=True)
 Delta_0 = _declare("Delta_0", r"\Vert w_0-w^\star\Vert^2", "squared distance of the start to w*")
+C = _declare("C", "C", "share of the clients that take part in a round", positive=True)
+eta_ratio = _declare(
+    "eta_ratio", r"\max_{s\leq t}\eta_s/\eta_t", "largest ratio of two step sizes of one round", positive=True
+)
 eta_0 = _declare("eta_0", r"\eta_0", "step size of the first step", positive=True)
 
 t = _declare("t", "t", "local step", "time")

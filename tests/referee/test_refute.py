@@ -119,10 +119,10 @@ def test_progress_counts_families():
 
 
 def test_a_claim_with_an_unknown_assumption_is_not_searched():
-    from fedbounds.theory.claim import Assumption
+    from fedbounds.theory.assumption import Assumption
 
     lemma = claim_named("lemma-2")
-    odd = replace(lemma, assumptions=(Assumption("odd", "odd", lambda run: (True, "")),))
+    odd = replace(lemma, assumptions=(Assumption("odd", "odd", on_run=lambda run: (True, "")),))
     verdict = refute(odd, READINGS["literal"], TINY)
     assert verdict.status is Status.UNDECIDED and "odd" in verdict.detail
 
@@ -179,7 +179,7 @@ def test_populations_run_as_the_exact_evaluator_does(family, seed):
                 assert record.constants[name][k, 0] == pytest.approx(float(value), rel=1e-7, abs=ROUNDING), name
         assert record.rho_sync[k] == pytest.approx(float(exact.rho_sync), rel=1e-7)
         assert record.rho_all[k] == pytest.approx(float(exact.rho_all), rel=1e-7)
-        assert record.eta_ratio[k] == pytest.approx(float(exact.eta_ratio), rel=ROUNDING)
+        assert record.constants["eta_ratio"][k, 0] == pytest.approx(float(exact.values["eta_ratio"]), rel=ROUNDING)
 
 
 @settings(max_examples=15, deadline=None)

@@ -9,6 +9,7 @@ from fedbounds.evidence.empirical.comparison import (
     failed_assumptions,
     known_columns,
     measured,
+    not_applicable,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "failed_assumptions",
     "known_columns",
     "measured",
+    "not_applicable",
 ]

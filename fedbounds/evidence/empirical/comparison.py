@@ -13,6 +13,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.conditions import cannot_express, unknown_on
+from fedbounds.evidence.conditions import failed_on as failed_assumptions
 from fedbounds.evidence.constants import Run, Value, evaluate
 from fedbounds.evidence.empirical import streamed as linear
 from fedbounds.evidence.empirical.bands import Band, band, band_from_moments
@@ -63,7 +65,7 @@ def compare(claim: Claim, run: Run) -> Comparison:
     times, random = measured(claim, run)
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
-    values = claim.values_on(run) | random
+    values = run.values(claim.symbols) | random
     shape = np.broadcast_shapes(*(np.shape(value) for value in random.values()), (1, 1))
     left = sp.sympify(claim.lhs).subs(dict(claim.definitions))
     right = sp.Add(*claim.terms_in(run.reading).values())
@@ -129,22 +131,20 @@ def measured(claim: Claim, run: Run) -> tuple[np.ndarray, dict[str, Array]]:
     }
 
 
-def failed_assumptions(claim: Claim, run: Run, ignoring: tuple[str, ...] = ()) -> list[str]:
-    """The assumptions of a claim that a run does not meet, with what was found instead."""
-    failed = []
-    for assumption in claim.assumptions_in(run.reading):
-        if assumption.key not in ignoring:
-            holds, found = assumption.check(run)
-            if not holds:
-                failed.append(f"{assumption.statement}: {found}")
-    return failed
+def not_applicable(claim: Claim, run: Run) -> Verdict | None:
+    """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one cannot be expressed, else None."""
+    failed, unknown = failed_assumptions(claim, run), unknown_on(claim, run)
+    if failed:
+        detail = "assumption fails: " + "; ".join(map(str, failed))
+        return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
+    return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(unknown)) if unknown else None
 
 
 def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
     """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times."""
-    failed = failed_assumptions(claim, run)
-    if failed:
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="assumption fails: " + "; ".join(failed))
+    unmet = not_applicable(claim, run)
+    if unmet is not None:
+        return unmet
     if claim.kind is Kind.RATE:
         return examine_rate(claim, run, error_rate, not run.trajectory.experiment.stochastic)
     sides = compare(claim, run)
@@ -292,4 +292,4 @@ def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdic
     return Verdict(claim.key, run.reading.name, Evidence.EMPIRICAL, status, **fields)  # type: ignore[arg-type]
 
 
-__all__ = ["Comparison", "compare", "decide", "examine", "examine_rate", "failed_assumptions"]
+__all__ = ["Comparison", "compare", "decide", "examine", "examine_rate", "failed_assumptions", "not_applicable"]

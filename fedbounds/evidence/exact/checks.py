@@ -83,7 +83,7 @@ def _losses(instance: Instance, w: Vector) -> Vector:
 def pi_alone(data: Data) -> Outcome:
     """The final bound's error depends exclusively on pi: it agrees on two problems with equal L, mu, Gamma, pi."""
     from fedbounds.claims.pi_chain import FINAL_BOUND
-    from fedbounds.evidence.exact.decide import rational
+    from fedbounds.evidence.evaluate import rational
 
     first, second = (run(from_json(data[name])).values for name in ("first", "second"))
     same = ("L", "mu", "Gamma", "pi_min")

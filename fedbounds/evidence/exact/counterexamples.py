@@ -100,7 +100,9 @@ class Counterexample:
         failed, unknown = judge_assumptions(claim, record, reading)
         if failed or unknown:
             raise reject(
-                f"{self.name} must satisfy the assumptions of {claim.key}", failed + unknown, "mend the file"
+                f"{self.name} must satisfy the assumptions of {claim.key}",
+                [*map(str, failed), *unknown],
+                "mend the file",
             )
         where = self.document.get("t")
         sides = next((s for s in compare(claim, record, reading, where) if s.t == where), None)

@@ -6,18 +6,20 @@ exactly. The right-hand side is the claim's own sympy terms with fractions subst
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.evidence.conditions import cannot_express, in_fractions, steps_of
+from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
 from fedbounds.evidence.exact.run import ExactRun, run
-from fedbounds.theory.claim import Assumption, Claim, Kind
+from fedbounds.theory.assumption import Assumption, Finding
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
 Values = Mapping[str, Fraction]
 
@@ -40,17 +42,6 @@ class Sides:
         """(rhs - lhs)/max(|rhs|, |lhs|), negative where an inequality fails; 0 at 0 <= 0."""
         scale = max(abs(self.lhs), abs(self.rhs))
         return (self.rhs - self.lhs) / scale if scale else Fraction(0)
-
-
-def rational(expression: sp.Expr, values: Values) -> Fraction | None:
-    """The exact value of a sympy expression at rational values; None where it is undefined (a division by 0)."""
-    expression = sp.sympify(expression)
-    missing = sorted({s.name for s in expression.free_symbols} - set(values))
-    if missing:
-        raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), "use symbols an exact run has")
-    known = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
-    result = expression.xreplace(known)
-    return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None
 
 
 def places(claim: Claim, record: ExactRun, reading: Reading) -> Iterator[tuple[int | None, int | None, Values]]:
@@ -90,7 +81,8 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
     record = run(instance)
     failed, unknown = judge_assumptions(claim, record, reading)
     if failed:
-        return _verdict(claim, reading, Status.NOT_APPLICABLE, "assumption fails: " + "; ".join(failed))
+        detail = "assumption fails: " + "; ".join(map(str, failed))
+        return replace(_verdict(claim, reading, Status.NOT_APPLICABLE, detail), failed=failed)
     if claim.kind is Kind.RATE:
         return _examine_rate(claim, record, reading, unknown)
     sides = list(compare(claim, record, reading))
@@ -99,7 +91,7 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
     violated = [s for s in sides if s.violated(claim.kind)]
     worst = min(violated or sides, key=lambda s: s.margin)
     if violated and unknown:
-        detail = f"the relation fails, but these assumptions cannot be checked exactly: {', '.join(unknown)}"
+        detail = f"the relation fails, but this evidence {cannot_express(unknown)}"
         return _verdict(claim, reading, Status.UNDECIDED, detail, worst, instance)
     relation = ">" if worst.lhs > worst.rhs else "=" if worst.lhs == worst.rhs else "<"
     status = Status.REFUTED if violated else Status.HOLDS
@@ -109,7 +101,7 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
     return _verdict(claim, reading, status, detail, worst, instance)
 
 
-def _examine_rate(claim: Claim, record: ExactRun, reading: Reading, unknown: list[str]) -> Verdict:
+def _examine_rate(claim: Claim, record: ExactRun, reading: Reading, unknown: tuple[str, ...]) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
@@ -160,70 +152,23 @@ def short(x: Fraction) -> str:
     return text if len(text) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(text)} characters)"
 
 
-Check = Callable[[ExactRun, Mapping[str, Fraction]], tuple[bool, str]]
-
-
-def _positive(name: str) -> Check:
-    return lambda record, values: (values[name] > 0, f"{name} = {values[name]}")
-
-
-# The package's assumptions, by key, in exact arithmetic. Quadratics with positive curvature satisfy the first
-# two with the instance's L and mu; the moments are those of the points visited, so they bound them by definition.
-ASSUMPTIONS: Mapping[str, Check] = {
-    "smooth": lambda record, values: (True, f"L = {values['L']} on R^d"),
-    "strongly-convex": lambda record, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
-    "bounded-variance": lambda record, values: (True, f"sigma^2 = {values['sigma_sq']}"),
-    "bounded-gradient": lambda record, values: (True, f"G^2 = {values['G_sq']} at the points visited"),
-    "full-participation": lambda record, values: (True, "C = 1"),
-    "unbiased": lambda record, values: (record.alphas == {record.instance.p}, "alpha = p"),
-    "equal-selection": lambda record, values: (values["m"] > 0, f"m = {values['m']}"),
-    "positive-rho_bar": _positive("rho_bar"),
-    "positive-pi_min": _positive("pi_min"),
-    "positive-p_min": _positive("p_min"),
-    "positive-rho-pairs": _positive("rho_pairs"),
-    "homogeneous": lambda record, values: (values["Gamma"] == 0, f"Gamma = {values['Gamma']}"),
-    "small-steps": lambda record, values: (max(record.instance.eta) * values["L"] <= 1, "eta_t <= 1/L"),
-    "eta-below-1/L": lambda record, values: (max(record.instance.eta) * values["L"] < 1, "eta_t < 1/L"),
-    "eta-below-2/(L+mu)": lambda record, values: (
-        max(record.instance.eta) * (values["L"] + values["mu"]) <= 2,
-        "eta_t <= 2/(L + mu)",
-    ),
-    "slow-decay": lambda record, values: (record.eta_ratio <= 4, f"eta_s/eta_t up to {record.eta_ratio}"),
-}
-
-
-def has_exact_check(assumption: Assumption) -> bool:
-    """Whether an assumption is one of the package's own that can be checked exactly (a user's may share a name)."""
-    own = assumption.check.__module__.startswith("fedbounds.")
-    return own and (assumption.key in ASSUMPTIONS or assumption.key == "step-size")
-
-
-def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> tuple[list[str], list[str]]:
-    """(assumptions that fail, assumptions with no exact check) of a claim on a run."""
+def judge_assumptions(
+    claim: Claim, record: ExactRun, reading: Reading
+) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
     values = record.constants(reading.skew)
     failed, unknown = [], []
     for assumption in claim.assumptions_in(reading):
-        if not has_exact_check(assumption):
+        found = _judged(assumption, record, values)
+        if found is None:
             unknown.append(assumption.key)
-            continue
-        if assumption.key == "step-size":
-            holds, found = _step_size(claim, record, values)
-        else:
-            holds, found = ASSUMPTIONS[assumption.key](record, values)
-        if not holds:
-            failed.append(f"{assumption.statement} ({found})")
-    return failed, unknown
+        elif not found.holds:
+            failed.append(Failure(assumption.key, assumption.statement, found.found))
+    return tuple(failed), tuple(unknown)
 
 
-def _step_size(claim: Claim, record: ExactRun, values: Values) -> tuple[bool, str]:
-    for t, eta in enumerate(record.instance.eta):
-        wanted = step_at(claim, values, t)
-        if eta != wanted:
-            return False, f"eta_{t} = {eta}, the claim asks {wanted}"
-    return True, "the step size of the claim"
-
-
-def step_at(claim: Claim, values: Values, t: int) -> Fraction | None:
-    """The step size the claim asks at time t, exactly."""
-    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
-    return rational(formula, {**values, "t": Fraction(t)})
+def _judged(assumption: Assumption, record: ExactRun, values: Values) -> Finding | None:
+    if assumption.exactly is not None:
+        return Finding(*assumption.exactly(record.instance, values))
+    stepwise = not assumption.symbols() <= values.keys()
+    return in_fractions(assumption, steps_of(values, record.instance.eta) if stepwise else (values,))

@@ -37,7 +37,6 @@ class ExactRun:
     points: tuple[tuple[int, int, Fraction, Fraction], ...]
     alphas: frozenset[Vector]
     excesses: frozenset[Vector]
-    eta_ratio: Fraction
 
     def constants(self, skew: str) -> dict[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
@@ -178,10 +177,10 @@ def _finish(recorder: _Recorder) -> ExactRun:
         "pi_max": max(ratios),
         "p_min": min(instance.p),
         "m": Fraction(_selected(recorder.alphas)),
+        "C": Fraction(1),
+        "eta_0": instance.eta[0],
+        "eta_ratio": _eta_ratio(instance),
     }
-    ratio = max(
-        instance.eta[s] / instance.eta[t] for t in range(instance.total) for s in range(t - t % instance.tau, t + 1)
-    )
     sync, inside = recorder.rho[True], recorder.rho[False]
     return ExactRun(
         instance=instance,
@@ -193,8 +192,13 @@ def _finish(recorder: _Recorder) -> ExactRun:
         points=tuple(recorder.points),
         alphas=frozenset(recorder.alphas),
         excesses=frozenset(recorder.excesses),
-        eta_ratio=ratio,
     )
+
+
+def _eta_ratio(instance: Instance) -> Fraction:
+    """The largest eta_s / eta_t over s <= t inside one round."""
+    rounds = [instance.eta[start : start + instance.tau] for start in range(0, instance.total, instance.tau)]
+    return max(before / size for within in rounds for t, size in enumerate(within) for before in within[: t + 1])
 
 
 def _smallest_pair(recorder: _Recorder) -> Fraction:

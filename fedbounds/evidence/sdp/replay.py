@@ -8,6 +8,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
+from fedbounds.evidence.conditions import failed_on
 from fedbounds.evidence.constants import Policy, evaluate, examine_run
 from fedbounds.evidence.sdp.interpolation import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.model import Model
@@ -94,10 +95,9 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
         name: float((model.forms[name].quad * found.gram).sum() + model.forms[name].lin @ found.values)
         for name in measured
     }
-    values = {**claim.values_on(run), **measured, "eta": float(setting.eta[-1])}
+    values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(setting.how).values())
-    checks = ((a.key, *a.check(run)) for a in claim.assumptions_in(setting.how))
-    failed = next((f"{key} ({grounds})" for key, holds, grounds in checks if not holds), None)
+    failed = next((f"{failure.key} ({failure.found})" for failure in failed_on(claim, run)), None)
     return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed)
 
 

@@ -24,7 +24,6 @@ class Record:
     paths: Mapping[str, Mapping[str, Array]]
     grad_sq: Array
     excess: Array
-    eta_ratio: Array
 
 
 def simulate_batch(batch: Batch) -> Record:
@@ -57,8 +56,8 @@ def simulate_batch(batch: Batch) -> Record:
     _measure(batch, paths, T, {"alpha": w, "p": w}, np.repeat(w[:, None], family.N, axis=1), p, w_star)
     constants = _constants(batch, w_star, star, grad_sq, alphas, visited)
     inside = batch.eta.reshape(P, family.rounds, family.tau)
-    ratio = (np.maximum.accumulate(inside, axis=-1) / inside).max(axis=(1, 2))
-    return Record(constants, rho[:, :: family.tau].min(1), rho.min(1), paths, grad_sq, local, ratio)
+    constants["eta_ratio"] = (np.maximum.accumulate(inside, axis=-1) / inside).max(axis=(1, 2))[:, None]
+    return Record(constants, rho[:, :: family.tau].min(1), rho.min(1), paths, grad_sq, local)
 
 
 def choose(batch: Batch, r: int, excess: Array) -> Array:
@@ -125,5 +124,7 @@ def _constants(
         "pi_max": ratios.max(axis=(1, 2)),
         "p_min": p.min(-1),
         "m": np.where(equal, count[:, 0], 0).astype(float),
+        "C": np.ones(len(p)),
+        "eta_0": batch.eta[:, 0],
     }
     return {name: column[:, None] for name, column in columns.items()}

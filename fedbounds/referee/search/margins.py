@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,7 +10,8 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
-from fedbounds.evidence.constants import evaluate
+from fedbounds.evidence.conditions import penalty
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.dynamics import Record, simulate_batch
 from fedbounds.referee.search.family import Batch
@@ -23,8 +23,6 @@ from fedbounds.theory.symbols import Delta_next
 NEGLIGIBLE = 1e-9
 # Violated assumptions push the objective above every margin of an instance that satisfies them (at most 2).
 OUTSIDE = 3.0
-# Limits on the step size, in (L, mu).
-STEP_LIMITS = {"eta-below-1/L": lambda L, mu: 1 / L, "eta-below-2/(L+mu)": lambda L, mu: 2 / (L + mu)}
 
 
 @dataclass(frozen=True)
@@ -85,8 +83,8 @@ def margins(target: Target, batch: Batch) -> Margins:
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]
-    penalty = _penalty(claim, reading, batch, values, record)
-    objective = np.where(penalty > 0, OUTSIDE + penalty, margin[rows, where])
+    outside = penalty(claim, reading, {**values, "eta": batch.eta}, P)
+    objective = np.where(outside > 0, OUTSIDE + outside, margin[rows, where])
     return Margins(objective, times[np.minimum(where, len(times) - 1)], ratio)
 
 
@@ -109,22 +107,3 @@ def _values(claim: Claim, reading: Reading, batch: Batch, record: Record) -> tup
     distance = path["distance_sq"]
     here = {"t": steps[None, :].astype(float), "eta": batch.eta, "drift": path["drift"][:, :-1]}
     return values | here | {"Delta": distance[:, :-1], "Delta_next": distance[:, 1:]}, steps
-
-
-def _penalty(claim: Claim, reading: Reading, batch: Batch, values: Mapping[str, Any], record: Record) -> Array:
-    """How far the assumptions that a family does not build in are from holding (P,); 0 where all hold."""
-    total = np.zeros(len(batch.p))
-    for assumption in claim.assumptions_in(reading):
-        key = assumption.key
-        name = {"positive-rho-pairs": "rho_pairs", "equal-selection": "m"}.get(key, key.removeprefix("positive-"))
-        if key.startswith("positive-") or key == "equal-selection":
-            value = np.broadcast_to(values[name][:, 0], total.shape)
-            total = total + np.where(value > 0, 0.0, 1.0 - value)
-        elif key == "small-steps":
-            total = total + np.maximum(batch.eta.max(1) * batch.L - 1 - NEGLIGIBLE, 0)
-        elif key in STEP_LIMITS:
-            L, mu = batch.L, batch.mu
-            total = total + np.maximum(batch.eta.max(1) / STEP_LIMITS[key](L, mu) - 1 + NEGLIGIBLE, 0)
-        elif key == "slow-decay":
-            total = total + np.maximum(np.log(record.eta_ratio / 4), 0)
-    return total

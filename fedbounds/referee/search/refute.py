@@ -18,8 +18,10 @@ import numpy as np
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.evidence.exact.decide import examine, has_exact_check
+from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.exact.decide import examine, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.run import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, Target, margins
@@ -30,6 +32,10 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # A floating-point margin above this may be rounding: not worth making rational.
 WORTH_TRYING = -1e-7
+
+# Any instance shows which symbols an exact run has, and so which assumptions it can express.
+ONE = (Fraction(1),)
+PROBE = Instance(curvatures=(ONE,), minima=(ONE,), p=ONE, w0=ONE, eta=ONE)
 
 Progress = Callable[[str, int, int], None]
 
@@ -144,9 +150,9 @@ def refute(
     total)`` is called before every family. REFUTED carries the instance and both sides as fractions in
     ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
     """
-    unknown = [a.key for a in claim.assumptions_in(reading) if not has_exact_check(a)]
+    unknown = judge_assumptions(claim, run(PROBE), reading)[1]
     if unknown:
-        detail = f"no exact check of these assumptions, so nothing could be called refuted: {', '.join(unknown)}"
+        detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)
     if claim.kind is Kind.RATE:
         return _fixed_points(claim, reading)

@@ -13,7 +13,8 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.decide import Sides, judge_assumptions, places, rational
+from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.exact.decide import Sides, judge_assumptions, places
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.search.family import Batch, schedule

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -13,16 +14,18 @@ from hypothesis import strategies as st
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact import intervals
 from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
-from fedbounds.evidence.exact.decide import compare, examine, has_exact_check, rational
+from fedbounds.evidence.exact.decide import compare, examine
 from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json
 from fedbounds.evidence.exact.run import run
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named, weighting_named
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import symbols
-from fedbounds.theory.claim import Assumption, Claim
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status
 
@@ -295,11 +298,22 @@ def test_rational_evaluation_is_exact_and_refuses_what_is_not():
 def test_unknown_assumptions_are_never_taken_for_granted():
     # The same false claim with a condition of the user's, which has no exact check whatever its name is.
     lemma = claim_named("lemma-2")
-    mine = Assumption("smooth", "something else", lambda run: (True, ""))
+    mine = Assumption("smooth", "something else", on_run=lambda run: (True, ""))
     claim = Claim("mine", "", "", "step", lemma.lhs, lemma.terms, assumptions=(mine,))
     verdict = examine(from_json(read(FILES["lemma-2"]).document["instance"]), claim, READINGS["literal"])
-    assert not has_exact_check(mine)
-    assert verdict.status is Status.UNDECIDED and "cannot be checked" in verdict.detail
+    assert verdict.status is Status.UNDECIDED and "cannot express smooth" in verdict.detail
+
+
+def test_an_assumption_of_a_users_own_is_checked_exactly():
+    lemma = claim_named("lemma-2")
+    instance = from_json(read(FILES["lemma-2"]).document["instance"])
+    largest_step = max(instance.eta) * instance.L
+    for bound, status in ((largest_step, Status.REFUTED), (largest_step / 2, Status.NOT_APPLICABLE)):
+        steps = symbols.eta * symbols.L <= sp.Rational(bound.numerator, bound.denominator)
+        claim = replace(lemma, assumptions=(Assumption("mine", "short steps", steps),))
+        verdict = examine(instance, claim, READINGS["literal"])
+        assert verdict.status is status
+        assert [failure.key for failure in verdict.failed] == ["mine"] * (status is Status.NOT_APPLICABLE)
 
 
 def test_a_failed_assumption_is_named():

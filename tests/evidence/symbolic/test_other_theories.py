@@ -12,6 +12,7 @@ from fedbounds.claims.khaled2020 import AT_OPTIMUM, IDENTICAL
 from fedbounds.claims.stich2019 import DRIFT, STEP
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
+from fedbounds.evidence.conditions import on_run
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.schedule import ConstantStep
@@ -133,7 +134,7 @@ def test_what_they_assume_is_checked():
 @pytest.mark.parametrize("distance", [1e-6, 1e-3])
 def test_identical_means_the_same_function(distance):
     def one(minima, spectra):
-        return a.identical.check(run(quadratic(np.array(spectra), np.array(minima))))[0]
+        return on_run(a.identical, run(quadratic(np.array(spectra), np.array(minima)))).holds
 
     assert one([[1.0, 2.0]] * 3, [[1.0, 3.0]] * 3)
     assert not one([[1.0, 2.0], [1.0, 2.0 + distance]], [[1.0, 3.0]] * 2)

@@ -1,0 +1,121 @@
+"""Whether an experiment meets an assumption: on a run, in fractions, or by how much a population misses it.
+
+Each answer is None where the assumption cannot be expressed there: it has neither a facet nor a relation in symbols
+that have values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedbounds.evidence.constants import Run
+from fedbounds.evidence.evaluate import Array, Value, evaluate, rational
+from fedbounds.theory.assumption import Assumption, Finding, Part
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Failure
+
+# A search in floating point stays this far, relatively, on the right side of a relation.
+NEGLIGIBLE = 1e-9
+
+
+def on_run(assumption: Assumption, run: Run) -> Finding | None:
+    """The assumption on a run: its own check, or its relation at every step."""
+    if assumption.on_run is not None:
+        return Finding(*assumption.on_run(run))
+    names = sorted(_shown(assumption))
+    values = run.at_every_step(names)
+    if not assumption.parts or not values.keys() >= set(names):
+        return None
+    found = ""
+    for part in assumption.parts:
+        sides = evaluate(part.left, values), evaluate(part.right, values)
+        left, right, *own = np.broadcast_arrays(*sides, *(values[name] for name in names))
+        slack = assumption.tolerance * np.maximum(np.abs(left), np.abs(right))
+        wrong = ~{"<": left < right, "<=": left <= right + slack, "=": np.abs(left - right) <= slack}[part.sign]
+        # An equality is shown at the first step where it fails, an inequality at its worst.
+        worst = int((wrong if part.sign == "=" else np.nan_to_num(left - right, nan=np.inf)).argmax())
+        here = {name: value.flat[worst] for name, value in zip(names, own, strict=True)}
+        found = found or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
+        if wrong.any():
+            return Finding(False, found)
+    return Finding(True, found)
+
+
+def _shown(assumption: Assumption) -> frozenset[str]:
+    """The symbols of a relation, and the step where it speaks of one."""
+    used = assumption.symbols()
+    return used | {"t"} if "eta" in used else used
+
+
+def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str:
+    """What was found: the assumption's own words, or both sides of its relation."""
+    return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
+
+
+def failed_on(claim: Claim, run: Run, ignoring: tuple[str, ...] = ()) -> tuple[Failure, ...]:
+    """The assumptions of a claim that a run does not meet, with what was found instead."""
+    judged = ((a, on_run(a, run)) for a in claim.assumptions_in(run.reading) if a.key not in ignoring)
+    return tuple(Failure(a.key, a.statement, found.found) for a, found in judged if found and not found.holds)
+
+
+def unknown_on(claim: Claim, run: Run) -> tuple[str, ...]:
+    """Keys of the claim's assumptions that cannot be expressed on a run."""
+    return tuple(a.key for a in claim.assumptions_in(run.reading) if on_run(a, run) is None)
+
+
+def cannot_express(keys: Iterable[str]) -> str:
+    """The grounds for UNDECIDED."""
+    return f"cannot express {', '.join(keys)}"
+
+
+def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Finding | None:
+    """The relation of an assumption at every place, exactly: values of the symbols, one mapping a step."""
+    if not assumption.parts:
+        return None
+    found = ""
+    for values in places:
+        if not assumption.symbols() <= values.keys():
+            return None
+        for part in assumption.parts:
+            left, right = rational(part.left, values), rational(part.right, values)
+            if left is None or right is None:
+                return None
+            holds = {"<": left < right, "<=": left <= right, "=": left == right}[part.sign]
+            if not holds or not found:
+                numbers = {name: float(values[name]) for name in _shown(assumption)}
+                found = _words(assumption, part, numbers | {"left": float(left), "right": float(right)})
+            if not holds:
+                return Finding(False, found)
+    return Finding(True, found)
+
+
+def penalty(claim: Claim, reading: Reading, values: Mapping[str, Value], size: int) -> Array:
+    """How far a population (``size``,) is from the claim's assumptions: 0 where all relations hold.
+
+    ``values`` maps symbols to (size, 1) or (size, T). What has no relation in these symbols counts nothing: whoever
+    confirms an instance exactly has to check it.
+    """
+    total = np.zeros(size)
+    for assumption in claim.assumptions_in(reading):
+        if not assumption.symbols() <= values.keys():
+            continue
+        for part in assumption.parts:
+            left, right = evaluate(part.left, values), evaluate(part.right, values)
+            away = np.abs(left - right) if part.sign == "=" else left - right
+            scale = np.where(right != 0, np.abs(right), np.abs(left))
+            strict = part.sign == "<"
+            excess = np.where(scale > 0, away / np.where(scale > 0, scale, 1.0), 1.0 if strict else 0.0)
+            beyond = np.maximum(excess + (NEGLIGIBLE if strict else -NEGLIGIBLE), 0)
+            total = total + np.broadcast_to(beyond.reshape(-1, beyond.shape[-1]).max(axis=1), (size,))
+    return total
+
+
+def steps_of(constants: Mapping[str, Fraction], eta: Iterable[Fraction]) -> Iterator[Mapping[str, Fraction]]:
+    """The places of a relation in symbols of a step: the constants with t and eta_t, one a step."""
+    for t, size in enumerate(eta):
+        yield {**constants, "t": Fraction(t), "eta": size}

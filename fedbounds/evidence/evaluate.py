@@ -1,0 +1,78 @@
+"""Sympy expressions as numbers: in floating point on whole arrays, or exactly in fractions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+
+from fedbounds.errors import reject
+
+Array = NDArray[np.float64]
+Value = float | Array
+
+
+@lru_cache(maxsize=512)
+def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    # Symbols without assumptions, so that lambdify's arguments match whatever signs were declared.
+    plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
+    return names, sp.lambdify([sp.Symbol(name) for name in names], plain, modules="numpy")
+
+
+def evaluate(expression: sp.Expr, values: Mapping[str, Value]) -> Array:
+    """The number (or array) of a sympy expression; a division by zero is an infinity, 0 * infinity is nan."""
+    names, function = _in_floats(sp.sympify(expression))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values_in_order = [np.asarray(values[name], dtype=np.float64) for name in names]
+        return np.asarray(function(*values_in_order), dtype=np.float64)
+
+
+@lru_cache(maxsize=512)
+def _in_fractions(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Fraction]], Fraction] | None]:
+    """(names of symbols, function of their fractions), None in place of the function where it is not rational."""
+    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    code = _code(expression)
+    return names, None if code is None else eval(f"lambda v: {code}", {"Fraction": Fraction})
+
+
+def _code(expression: sp.Expr) -> str | None:
+    """Python that computes a rational function, Max and Min included; every leaf of it is a Fraction."""
+    if expression.is_Symbol:
+        return f"v[{expression.name!r}]"
+    if expression.is_Rational:
+        return f"Fraction({expression.p}, {expression.q})"
+    if expression.is_Pow and expression.exp.is_Integer:
+        base = _code(expression.base)
+        return None if base is None else f"({base})**({int(expression.exp)})"
+    inside = [_code(argument) for argument in expression.args]
+    join = {sp.Add: " + ", sp.Mul: " * ", sp.Max: ", ", sp.Min: ", "}.get(type(expression))
+    if join is None or None in inside:
+        return None
+    call = {sp.Max: "max", sp.Min: "min"}.get(type(expression), "")
+    return f"{call}({join.join(map(str, inside))})"
+
+
+def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | None:
+    """The exact value of a sympy expression at rational values; None where it is undefined or not rational."""
+    expression = sp.sympify(expression)
+    names, function = _in_fractions(expression)
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
+    if function is not None:
+        try:
+            return function(values)
+        except ZeroDivisionError:
+            return None
+    known = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
+    result = expression.xreplace(known)
+    return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None

@@ -1,0 +1,156 @@
+"""An assumption: what a claim is made under, and all that each kind of evidence may make of it.
+
+Mostly it is a relation between run symbols, such as ``eta * L <= 1`` at every step. From it follow the check on a
+run, the check in fractions, a penalty for a search, the check at an SDP's setting, and the facts a proof may use.
+Where it is no relation, it gives these facets itself, as pure functions against the protocols below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
+from sympy.core.relational import Equality, GreaterThan, LessThan, Relational, StrictGreaterThan, StrictLessThan
+
+from fedbounds.theory.quantity import Constant
+
+Array = NDArray[np.float64]
+Sign = Literal["<", "<=", "="]
+# Two numbers that are equal by design differ by a few units in the last place once computed in floating point.
+EQUAL = 1e-12
+
+
+class Finding(NamedTuple):
+    """Whether an assumption holds, and on which grounds."""
+
+    holds: bool
+    found: str
+
+
+class Losses(Protocol):
+    """The losses of a run, as an assumption may look at them (`fedbounds.model.problem.Problem`)."""
+
+    @property
+    def convex(self) -> bool: ...
+    @property
+    def d(self) -> int: ...
+    @property
+    def w_star(self) -> Array: ...
+    @property
+    def star_excess(self) -> Array: ...
+    def grads(self, w: Array) -> Array: ...
+
+
+class RunLike(Protocol):
+    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.constants.Run`).
+
+    ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
+    ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;
+    ``start_excess`` max_i e_i(w_0).
+    """
+
+    @property
+    def problem(self) -> Losses: ...
+    @property
+    def start(self) -> Array: ...
+    @property
+    def start_excess(self) -> float: ...
+    @property
+    def ball(self) -> float | None: ...
+    @property
+    def moments_given(self) -> bool: ...
+    @property
+    def every_round_recorded(self) -> bool: ...
+    def known(self, name: str) -> Constant: ...
+    def reached(self, name: str) -> float: ...
+
+
+class InstanceLike(Protocol):
+    """A small federated quadratic in fractions, F_i = sum_k c_ik (w_k - m_ik)^2/2 (`evidence.exact.instance`)."""
+
+    @property
+    def curvatures(self) -> tuple[tuple[Fraction, ...], ...]: ...
+    @property
+    def minima(self) -> tuple[tuple[Fraction, ...], ...]: ...
+
+
+class Part(NamedTuple):
+    """One relation ``left sign right`` of an assumption, written with < or <= or =."""
+
+    left: sp.Expr
+    sign: Sign
+    right: sp.Expr
+
+
+@dataclass(frozen=True)
+class Assumption:
+    """A condition, with what each kind of evidence makes of it.
+
+    ``relation`` is a sympy relation, or several in a tuple, between run symbols; symbols of a step (``eta``,
+    ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
+    checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
+    the SDP evidence builds it in, and ``gives`` are facts for a proof. Evidence that has neither a facet nor
+    the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` says in words what was found
+    where it fails: a format string of the symbols' values there and of ``left`` and ``right``. ``tolerance`` is the
+    relative rounding allowed for in <= and = where floats are compared.
+    Raises TypeError where the relation is none, ValueError where sympy decides it from the symbols' signs alone.
+    """
+
+    key: str
+    statement: str
+    relation: Any = None
+    on_run: Callable[[RunLike], tuple[bool, str]] | None = None
+    exactly: Callable[[InstanceLike, Mapping[str, Fraction]], tuple[bool, str]] | None = None
+    in_class: Callable[[Any], tuple[bool, str]] | None = None
+    gives: Callable[..., Any] | None = None
+    found: str = ""
+    tolerance: float = EQUAL
+
+    def __post_init__(self) -> None:
+        for one in self._relations():
+            if one in (sp.true, sp.false, True, False):
+                raise ValueError(
+                    f"the relation of {self.key!r} is {one} by its symbols' declared signs: write it unevaluated, "
+                    "for example sp.Gt(m, 0, evaluate=False)"
+                )
+            if not isinstance(one, Relational):
+                raise TypeError(
+                    f"the relation of {self.key!r} must be a sympy relation, but received {one!r}: "
+                    "a check on a run is given as on_run=..."
+                )
+
+    def _relations(self) -> Sequence[Any]:
+        if self.relation is None:
+            return ()
+        if isinstance(self.relation, sp.And):
+            return tuple(self.relation.args)
+        return self.relation if isinstance(self.relation, tuple) else (self.relation,)
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The relations it consists of; none where it is no relation. Raises TypeError for !=."""
+        return tuple(_part(one) for one in self._relations())
+
+    def facts(self) -> tuple[Part, ...]:
+        """The relations as facts for a proof: 0 <= right - left, 0 < right - left or 0 = right - left."""
+        return tuple(Part(sp.Integer(0), part.sign, part.right - part.left) for part in self.parts)
+
+    def symbols(self) -> frozenset[str]:
+        """Names of the symbols that its relations speak of."""
+        return frozenset(s.name for part in self.parts for s in (part.left - part.right).free_symbols)
+
+
+def _part(relation: Relational) -> Part:
+    left, right = relation.lhs, relation.rhs
+    if isinstance(relation, Equality):
+        return Part(left, "=", right)
+    if isinstance(relation, GreaterThan | StrictGreaterThan):
+        return Part(right, "<=" if isinstance(relation, GreaterThan) else "<", left)
+    if isinstance(relation, LessThan | StrictLessThan):
+        return Part(left, "<=" if isinstance(relation, LessThan) else "<", right)
+    raise TypeError(f"an assumption is made of <, <=, =, >= and >, but received {relation}")
