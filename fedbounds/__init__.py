@@ -11,7 +11,9 @@ if TYPE_CHECKING:
     from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
-    from fedbounds.study.check import Result, check
+    from fedbounds.show.ledger import to_html
+    from fedbounds.study.check import check
+    from fedbounds.study.result import Result
     from fedbounds.study.store import save
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Claim, Kind, Repair, statement
@@ -32,8 +34,9 @@ _HOME = {
     "Trajectory": "model.trajectory",
     "simulate": "engine.simulate",
     "save": "study.store",
-    "Result": "study.check",
+    "Result": "study.result",
     "check": "study.check",
+    "to_html": "show.ledger",
     "Evidence": "theory.verdict",
     "Status": "theory.verdict",
     "Verdict": "theory.verdict",
@@ -58,6 +61,7 @@ __all__ = [
     "save",
     "simulate",
     "statement",
+    "to_html",
 ]
 __version__ = "0.1.0"
 

@@ -102,11 +102,27 @@ def sides(j, key, t, lhs, rhs):
     return {f"{j}/claim/{key}/{name}": value.copy() for name, value in values.items()}
 
 
+def objects(result, arrays):
+    """The same as a `Result` and one `RunSeries` a run."""
+    from fedbounds.study import store
+    from fedbounds.study.result import Result
+
+    found = Result.from_json(result)
+    drawn = []
+    for j, run in enumerate(found.runs):
+        sides = {}
+        for verdict in run.verdicts:
+            key = f"{j}/claim/{verdict.claim}@{verdict.reading}/"
+            if f"{key}t" in arrays:
+                values = [np.asarray(arrays[key + name], dtype=float) for name in store.SIDES]
+                sides[verdict.claim, verdict.reading] = store.Sides(*values)
+        plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in store.PLAIN}
+        drawn.append(store.RunSeries(**plain, sides=sides))
+    return found, tuple(drawn)
+
+
 def save(folder, result, arrays):
     """Write the study as `fedbounds.study.store` does."""
-    from fedbounds import files
     from fedbounds.study import store
 
-    files.write(folder / store.TRAJECTORIES, lambda file: np.savez_compressed(file, **arrays))
-    files.write_json(folder / store.RESULT, result)
-    return folder
+    return store.keep(*objects(result, arrays), folder)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from importlib import metadata
 from typing import Any
@@ -23,91 +23,13 @@ from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import load_file, nearest, weighting_named
+from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings, build_problem, build_step, default_weightings
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.verdict import Verdict, finite_or_none
 
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class WeightingRun:
-    """One weighting on the problem: the run, its constants, the two sides of the bound and the verdicts."""
-
-    weighting: str
-    trajectory: Trajectory
-    constants: Mapping[str, Constant]
-    skews: Mapping[str, float]
-    speed: float
-    error: float
-    verdicts: tuple[Verdict, ...]
-    companions: Mapping[str, Trajectory]
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as a JSON object (without its trajectory)."""
-        number = {name: float(value) if np.isfinite(value) else None for name, value in self.skews.items()}
-        return {
-            "weighting": self.weighting,
-            **number,
-            "speed": float(self.speed) if np.isfinite(self.speed) else None,
-            "error": float(self.error) if np.isfinite(self.error) else None,
-            "engine": self.trajectory.engine,
-            "constants": {name: constant.to_json() for name, constant in self.constants.items()},
-            "verdicts": [verdict.to_json() for verdict in self.verdicts],
-        }
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a study found; ``to_json`` is the object that ``--format json`` prints."""
-
-    problem: Problem
-    settings: Settings
-    runs: tuple[WeightingRun, ...]
-    claims: Mapping[str, Claim]
-
-    @property
-    def verdicts(self) -> list[tuple[str, Verdict]]:
-        """(weighting, verdict) of every examination."""
-        return [(run.weighting, verdict) for run in self.runs for verdict in run.verdicts]
-
-    @property
-    def refuted(self) -> list[tuple[str, Verdict]]:
-        """The refutations among the verdicts."""
-        return [item for item in self.verdicts if item[1].status is Status.REFUTED]
-
-    def to_json(self) -> dict[str, Any]:
-        """Problem, runs, settings and versions as one JSON object."""
-        return {
-            "problem": describe(self.problem),
-            "runs": [run.to_json() for run in self.runs],
-            "settings": self.settings.to_json(),
-            "versions": versions(),
-        }
-
-    def _repr_html_(self) -> str:
-        from fedbounds.show.ledger import to_html
-
-        return to_html(self.to_json())
-
-
-def describe(problem: Problem) -> dict[str, Any]:
-    """The problem's JSON: kind, sizes, p, constants with provenance, and the accuracy of its minima."""
-    slack = max(o.excess_bound for o in (problem.optimum, *problem.client_optima))
-    return {
-        "kind": problem.kind,
-        "N": problem.N,
-        "d": problem.d,
-        "p": problem.p.tolist(),
-        "sizes": problem.sizes.tolist(),
-        **{name: constant.to_json() for name, constant in problem.constants().items()},
-        "Gamma": problem.Gamma.to_json(),
-        "F_star": problem.F_star,
-        "F_i_star": problem.F_i_star.tolist(),
-        "minima_excess_bound": slack,
-    }
 
 
 def versions() -> dict[str, str]:
@@ -158,7 +80,7 @@ def check(
         run_weighting(chosen, target, scheme, theorems, partial(progress, scheme.name) if progress else None)
         for scheme in schemes
     )
-    return Result(target, chosen, runs, theorems)
+    return Result(facts_of(target), chosen, runs, versions(), Examined(target, theorems))
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[Any] = ()) -> dict[str, Claim]:
@@ -229,14 +151,20 @@ def run_weighting(
     run = examine_run(trajectory, READINGS["all-steps"], policy)
     literal = examine_run(trajectory, READINGS["sync"], policy)
     speed, error = speed_and_error(run)
-    skews = {
-        "rho_bar": run.constants["rho_bar"].value,
-        "rho_bar_sync": literal.constants["rho_bar"].value,
-        "rho_tilde": run.constants["rho_tilde"].value,
-        "pi_min": run.constants["pi_min"].value,
-        "pi_max": run.constants["pi_max"].value,
-    }
-    return WeightingRun(weighting.name, trajectory, run.constants, skews, speed, error, tuple(verdicts), companions)
+    return WeightingRun(
+        weighting=weighting.name,
+        rho_bar=finite_or_none(run.constants["rho_bar"].value),
+        rho_bar_sync=finite_or_none(literal.constants["rho_bar"].value),
+        rho_tilde=finite_or_none(run.constants["rho_tilde"].value),
+        pi_min=finite_or_none(run.constants["pi_min"].value),
+        pi_max=finite_or_none(run.constants["pi_max"].value),
+        speed=finite_or_none(speed),
+        error=finite_or_none(error),
+        engine=trajectory.engine,
+        constants=run.constants,
+        verdicts=tuple(verdicts),
+        simulated=Simulated(trajectory, companions),
+    )
 
 
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:

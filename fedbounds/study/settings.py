@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -77,6 +77,11 @@ class Settings:
     def to_json(self) -> dict[str, Any]:
         """The settings as a JSON object."""
         return asdict(self)
+
+    @staticmethod
+    def from_json(value: Mapping[str, Any]) -> Settings:
+        """The settings that `to_json` wrote."""
+        return Settings(**value)
 
 
 def default_weightings(N: int) -> tuple[str, ...]:

@@ -1,94 +1,202 @@
 """A study on disk: ``result.json`` for people and machines, ``trajectories.npz`` for redrawing the pictures.
 
-Keys of the npz (j numbers the runs of the result): ``j/times`` (K,), ``j/gap``, ``j/distance_sq``,
-``j/drift``, ``j/rho``, ``j/rho_star`` (R, K), ``j/round_times`` (r,), ``j/alpha`` (R, r, N), and for each
-claim over steps or horizons that applied, ``j/claim/KEY@READING/`` with ``t``, the means ``lhs`` and ``rhs``,
-and the simultaneous band ``lower``, ``upper`` of the left side given the right (that of their paired
-difference), all (m,). ``p`` is the problem's (N,).
+    result, series = store.read(folder)          # a Result and one RunSeries a run, in the order of result.runs
+    series[j].gap                                # (R, K)
+    series[j].sides["corollary", "repaired"].rhs # (m,), by claim and reading; only claims that applied are there
+
+Arrays are saved as ``J.FIELD``, and the sides of verdict V of run J as ``J.V.FIELD``, so that no name of a claim is
+ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.files import read_json, write, write_json
+from fedbounds.files import parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
-from fedbounds.study.check import Result, WeightingRun, make_policy
-from fedbounds.theory.claim import Claim
+from fedbounds.study.check import make_policy
+from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-RESULT, TRAJECTORIES = "result.json", "trajectories.npz"
+RESULT, TRAJECTORIES = NAME, "trajectories.npz"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Both sides of a claim along ``t``, all (m,): the means ``lhs`` and ``rhs``, and a band of the left side.
+
+    ``lower`` and ``upper`` are the right side plus the simultaneous band of the paired difference: they cross
+    the right side where, and only where, the verdict is open.
+    """
+
+    t: Array
+    lhs: Array
+    rhs: Array
+    lower: Array
+    upper: Array
+
+
+@dataclass(frozen=True)
+class RunSeries:
+    """What the pictures of a run need: K recorded times, r rounds, R replicates, N clients.
+
+    ``times`` (K,), ``round_times`` (r,), ``gap``, ``distance_sq``, ``drift``, ``rho``, ``rho_star`` (R, K),
+    ``alpha`` (R, r, N); ``sides`` of each (claim, reading) over steps or horizons that applied.
+    """
+
+    times: Array
+    gap: Array
+    distance_sq: Array
+    drift: Array
+    rho: Array
+    rho_star: Array
+    round_times: Array
+    alpha: Array
+    sides: Mapping[tuple[str, str], Sides]
+
+
+PLAIN = tuple(item.name for item in fields(RunSeries) if item.name != "sides")
+SIDES = tuple(item.name for item in fields(Sides))
 
 
 def save(result: Result, out: str | Path) -> Path:
     """Write ``result.json`` and ``trajectories.npz`` under ``out``, and return that folder."""
+    return keep(result, series(result), out)
+
+
+def keep(result: Result, drawn: tuple[RunSeries, ...], out: str | Path) -> Path:
+    """Write a result and its arrays under ``out``; a kill between the two files is noticed by `read`."""
     out = Path(out)
-    write(out / TRAJECTORIES, lambda file: np.savez_compressed(file, **series(result)))  # type: ignore[arg-type]
-    write_json(out / RESULT, result.to_json())
+    text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
+    digest = np.array(hashlib.sha256(text.encode()).hexdigest())
+    named = {name: value for j, run in enumerate(result.runs) for name, value in _named(j, run, drawn[j])}
+    write(out / TRAJECTORIES, lambda file: np.savez_compressed(file, allow_pickle=False, study=digest, **named))
+    write_text(out / RESULT, text)
     return out
 
 
-def load(out: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The JSON object and the arrays of a saved study."""
+def read(out: str | Path) -> tuple[Result, tuple[RunSeries, ...]]:
+    """The saved study in a folder; InputError where a file is missing, damaged, or of another study."""
     out = Path(out)
-    result = read_json(out / RESULT)
+    text = read_bytes(out / RESULT)
+    result = Result.from_json(parse_json(text, RESULT))
+    remedy = "run check --out again"
     try:
         with np.load(out / TRAJECTORIES, allow_pickle=False) as arrays:
-            return result, dict(arrays)
-    except (OSError, ValueError) as wrong:
-        raise reject("a saved study needs its trajectories.npz", str(wrong), "run check --out again") from None
+            if str(arrays["study"]) != hashlib.sha256(text).hexdigest():
+                raise reject(f"{TRAJECTORIES} must belong to {RESULT} beside it", "those of another study", remedy)
+            return result, tuple(_opened(j, run, arrays) for j, run in enumerate(result.runs))
+    except InputError:
+        raise
+    except FileNotFoundError:
+        raise reject(f"a saved study needs its {TRAJECTORIES}", str(out), remedy) from None
+    except Exception as wrong:  # numpy and zipfile raise a dozen kinds at a file that was cut short or changed
+        said = f"{type(wrong).__name__}: {wrong}"
+        raise reject(f"{TRAJECTORIES} must hold the arrays of {RESULT}", said, remedy) from None
 
 
-def series(result: Result) -> dict[str, Array]:
-    """Every array that the pictures need, under the keys listed in the module's docstring."""
-    arrays: dict[str, Array] = {"p": result.problem.p}
-    for j, run in enumerate(result.runs):
-        trajectory, path = run.trajectory, run.trajectory.paths["alpha"]
-        own: dict[str, Array] = {
-            "times": trajectory.times.astype(float),
-            "gap": path.gap,
-            "distance_sq": path.distance_sq,
-            "drift": path.drift,
-            "rho": trajectory.rho(),
-            "rho_star": trajectory.rho_star(),
-            "round_times": trajectory.round_times.astype(float),
-            "alpha": trajectory.alpha,
-        }
-        arrays |= {f"{j}/{name}": value for name, value in own.items()}
-        arrays |= {f"{j}/claim/{name}": value for name, value in _sides(result, run).items()}
+def load(out: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
+    """The JSON object and the arrays of a saved study, for what does not take objects yet."""
+    result, drawn = read(out)
+    return result.to_json(), arrays_of(result, drawn)
+
+
+def arrays_of(result: Result, drawn: tuple[RunSeries, ...]) -> dict[str, Array]:
+    """The arrays under one name each, for what does not take objects yet."""
+    arrays = {"p": np.array(result.facts.p)}
+    for j, run in enumerate(drawn):
+        arrays |= {f"{j}/{name}": getattr(run, name) for name in PLAIN}
+        for (claim, reading), sides in run.sides.items():
+            arrays |= {f"{j}/claim/{claim}@{reading}/{name}": getattr(sides, name) for name in SIDES}
     return arrays
 
 
-def _sides(result: Result, run: WeightingRun) -> dict[str, Array]:
-    """Mean left side with its band, and mean right side, of every claim that applied to the run."""
-    arrays: dict[str, Array] = {}
-    policy, error_rate = make_policy(result.settings), result.settings.error_rate
-    for verdict in run.verdicts:
-        claim: Claim = result.claims[verdict.claim]
-        if verdict.evidence is not Evidence.EMPIRICAL:
-            continue  # the same sides without a band
-        if claim.scope not in ("step", "horizon") or verdict.status is Status.NOT_APPLICABLE or not claim.rhs:
-            continue
-        seen = run.companions.get(claim.key, run.trajectory)
-        examined = examine_run(seen, READINGS[verdict.reading], policy)
-        sides = empirical.compare(claim, examined)
-        known = empirical.known_columns(claim, examined, sides.times)
-        # The band of the paired difference, shown around the right side: it crosses that side where, and only
-        # where, the verdict is open.
-        interval, rhs = sides.band(error_rate, known), sides.rhs.mean(axis=0)
-        values = {
-            "t": sides.times.astype(float),
-            "lhs": sides.lhs.mean(axis=0),
-            "lower": rhs + interval.lower,
-            "upper": rhs + interval.upper,
-            "rhs": rhs,
-        }
-        arrays |= {f"{verdict.claim}@{verdict.reading}/{name}": value for name, value in values.items()}
-    return arrays
+def series(result: Result) -> tuple[RunSeries, ...]:
+    """What the pictures of a fresh result need, one `RunSeries` a run."""
+    return tuple(_drawn(result, run) for run in result.runs)
+
+
+def _drawn(result: Result, run: WeightingRun) -> RunSeries:
+    trajectory, path = run.trajectory, run.trajectory.paths["alpha"]
+    applied = (verdict for verdict in run.verdicts if _has_sides(result, verdict))
+    return RunSeries(
+        times=trajectory.times.astype(float),
+        gap=path.gap,
+        distance_sq=path.distance_sq,
+        drift=path.drift,
+        rho=trajectory.rho(),
+        rho_star=trajectory.rho_star(),
+        round_times=trajectory.round_times.astype(float),
+        alpha=trajectory.alpha,
+        sides={(verdict.claim, verdict.reading): _sides(result, run, verdict) for verdict in applied},
+    )
+
+
+def _has_sides(result: Result, verdict: Verdict) -> bool:
+    """Whether a verdict is about two sides along t; other evidence has the same sides without a band."""
+    claim = result.claims[verdict.claim]
+    along = claim.scope in ("step", "horizon") and bool(claim.rhs)
+    return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
+
+
+def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
+    claim = result.claims[verdict.claim]
+    seen = run.companions.get(claim.key, run.trajectory)
+    examined = examine_run(seen, READINGS[verdict.reading], make_policy(result.settings))
+    sides = empirical.compare(claim, examined)
+    known = empirical.known_columns(claim, examined, sides.times)
+    interval, rhs = sides.band(result.settings.error_rate, known), sides.rhs.mean(axis=0)
+    lhs = sides.lhs.mean(axis=0)
+    return Sides(sides.times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
+
+
+def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, Array]]:
+    """(name in the file, array) of everything of run ``j``."""
+    for name in PLAIN:
+        yield f"{j}.{name}", getattr(drawn, name)
+    for k, sides in _places(run, drawn.sides):
+        for name in SIDES:
+            yield f"{j}.{k}.{name}", getattr(sides, name)
+
+
+def _places(run: WeightingRun, sides: Mapping[tuple[str, str], Sides]) -> Iterator[tuple[int, Sides]]:
+    """The sides with the number of the empirical verdict that they belong to."""
+    for k, verdict in enumerate(run.verdicts):
+        if verdict.evidence is Evidence.EMPIRICAL and (verdict.claim, verdict.reading) in sides:
+            yield k, sides[verdict.claim, verdict.reading]
+
+
+def _opened(j: int, run: WeightingRun, arrays: Mapping[str, Array]) -> RunSeries:
+    """The arrays of run ``j``, whose shapes must fit together."""
+    sides = {
+        (verdict.claim, verdict.reading): Sides(*(_floats(arrays[f"{j}.{k}.{name}"], 1) for name in SIDES))
+        for k, verdict in enumerate(run.verdicts)
+        if f"{j}.{k}.t" in arrays
+    }
+    dimensions = {"times": 1, "round_times": 1, "alpha": 3}
+    made = {name: _floats(arrays[f"{j}.{name}"], dimensions.get(name, 2)) for name in PLAIN}
+    found = RunSeries(**made, sides=sides)
+    paths = {getattr(found, name).shape for name in ("gap", "distance_sq", "drift", "rho", "rho_star")}
+    replicates, rounds = len(found.gap), len(found.round_times)
+    if paths != {(replicates, len(found.times))} or found.alpha.shape[:2] != (replicates, rounds):
+        raise ValueError(f"the arrays of run {j} differ in length")
+    if any(len({len(getattr(item, name)) for name in SIDES}) > 1 for item in sides.values()):
+        raise ValueError(f"the sides of run {j} differ in length")
+    return found
+
+
+def _floats(array: Array, dimensions: int) -> Array:
+    if array.dtype != np.float64 or array.ndim != dimensions:
+        raise ValueError(f"an array of {array.dtype} with {array.ndim} axes in place of {dimensions} of numbers")
+    return array

@@ -161,7 +161,7 @@ def test_rows_are_what_check_says(finished):
         for name in ("claim", "reading", "evidence", "status", "worst_t", "detail"):
             assert row[name] == verdict.to_json()[name]
         np.testing.assert_allclose([row["margin"], row["tightness"]], [verdict.margin, verdict.tightness], rtol=1e-9)
-        assert row["rho_bar"] == pytest.approx(run.skews["rho_bar"], rel=1e-12)
+        assert row["rho_bar"] == pytest.approx(run.rho_bar, rel=1e-12)
         assert row["Gamma"] == pytest.approx(result.problem.Gamma.value, rel=1e-12)
         assert row["kappa"] == pytest.approx(10)
         assert row["gap_last"] == pytest.approx(run.trajectory.paths["alpha"].gap[:, -1].mean(), rel=1e-9)

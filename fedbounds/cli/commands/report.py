@@ -81,7 +81,7 @@ def _run(chosen: dict[str, Any], quiet: bool) -> tuple[dict[str, Any], dict[str,
 
     with console.progress(not quiet and sys.stderr.isatty()) as bar:
         result = fedbounds.check(progress=bar, **chosen)
-    return result.to_json(), store.series(result)
+    return result.to_json(), store.arrays_of(result, store.series(result))
 
 
 def command(result: Mapping[str, Any], out: Path = Path("report.html")) -> str:

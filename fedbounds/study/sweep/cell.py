@@ -11,7 +11,7 @@ from fedbounds.study.sweep.table import Outcome
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
-    from fedbounds.study.check import Result, WeightingRun
+    from fedbounds.study.result import Result, WeightingRun
 
 
 def compute_cell(cell: Cell) -> Outcome:
@@ -65,9 +65,9 @@ def _of_run(run: WeightingRun, result: Result) -> dict[str, Any]:
     )
     return {
         "weighting": run.weighting,
-        **{name: float(run.skews[name]) for name in ("rho_bar", "rho_bar_sync", "rho_tilde")},
-        "speed": float(run.speed),
-        "error": float(run.error),
+        **{name: getattr(run, name) for name in ("rho_bar", "rho_bar_sync", "rho_tilde")},
+        "speed": run.speed,
+        "error": run.error,
         "gap_last": float(
             streamed.paths["alpha"].mean[-1, PATH_FIELDS.index("gap")] if streamed else gap[:, -1].mean()
         ),

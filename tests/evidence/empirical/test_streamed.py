@@ -165,16 +165,15 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
     assert wanted == {(v.claim, v.reading, v.evidence): v.status for _, v in streamed.verdicts}
     mine, theirs = (_of_run(result.runs[0], result)["gap_last"] for result in (streamed, stored))
     assert mine == pytest.approx(theirs, rel=SUMS)
-    arrays, others = series(streamed), series(stored)
-    drawn = [name for name in others if name.endswith(("/lower", "/upper"))]
-    for name in drawn:
+    drawn, (others,) = series(streamed)[0].sides, series(stored)
+    for key, theirs in others.sides.items():
         # A limit is rhs + (lhs - rhs -/+ half a width), and rhs may be large: its last places are lost.
-        lost = 64 * np.finfo(float).eps * np.abs(others[name.rpartition("/")[0] + "/rhs"])
-        finite = np.isfinite(others[name])
-        away = np.abs(arrays[name] - others[name])[finite]
-        assert (away <= (lost + DECISIONS * np.abs(others[name]))[finite]).all(), name
-        np.testing.assert_array_equal(np.isfinite(arrays[name]), np.isfinite(others[name]))
-    assert drawn
+        lost = 64 * np.finfo(float).eps * np.abs(theirs.rhs)
+        for mine, other in ((drawn[key].lower, theirs.lower), (drawn[key].upper, theirs.upper)):
+            finite = np.isfinite(other)
+            assert (np.abs(mine - other)[finite] <= (lost + DECISIONS * np.abs(other))[finite]).all(), key
+            np.testing.assert_array_equal(np.isfinite(mine), finite)
+    assert others.sides
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
