@@ -137,7 +137,7 @@ def test_out_receives_the_study_and_the_pictures_and_plot_redraws_them(tmp_path)
     assert json.loads((out / "result.json").read_text()) == json.loads(result.stdout)
     assert str(out) in result.stderr
     with np.load(out / "trajectories.npz", allow_pickle=False) as arrays:
-        assert "1/gap" in arrays
+        assert "1.gap" in arrays
     picture = out / "bounds.svg"
     picture.unlink()
     again = call("plot", str(out))
