@@ -1,0 +1,81 @@
+"""Sentences of the pages that carry a number: each number is computed again here, and must still stand there."""
+
+import re
+from fractions import Fraction as Q
+from pathlib import Path
+
+import pytest
+
+from fedbounds.plugins import claim_named
+from fedbounds.theory.reading import READINGS
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def page(name):
+    return re.sub(r"\s+", " ", (ROOT / name).read_text(encoding="utf-8"))
+
+
+def drift_constant(kappa, tau):
+    """The largest drift over eta_t^2 tau^2 G^2 at the last step of the first round, equal weights, full gradients.
+
+    The corollary's steps have 1 - eta_s mu = (s + gamma - 1)/(s + gamma), so a local model of curvature mu moves by
+    (G/mu)(tau - 1)/(tau - 2 + gamma), and two that part attain it.
+    """
+    gamma = 4 * Q(kappa)
+    return (Q(tau - 1) / tau * (tau - 1 + gamma) / (tau - 2 + gamma)) ** 2
+
+
+def test_how_much_too_large_the_constant_of_lemma_2_is():
+    table = re.search(r"\| kappa \| tau = 2 .*?\n\n", (ROOT / "docs/sdp.md").read_text(), re.DOTALL)[0]
+    for row in table.strip().splitlines()[2:]:
+        kappa, *values = (float(cell) for cell in row.strip("| ").split("|"))
+        for tau, value in zip((2, 3, 4, 6), values, strict=True):
+            assert value == pytest.approx(float(drift_constant(int(kappa), tau)), abs=1e-3)
+    assert round(16 / drift_constant(10**6, 2)) == 64 and round(16 / drift_constant(2, 12)) == 17
+    assert round(16 / drift_constant(10, 10**6), 3) == 16
+    for name in ("README.md", "docs/ledger.md"):
+        assert "64" in page(name) and "20 to 60" not in page(name)
+
+
+def test_what_theorem_1_never_needs():
+    drift = claim_named("theorem-1").terms["drift"]
+    lemma = claim_named("lemma-2").terms["drift"]
+    assert (drift / lemma) == 2  # 32 tau^2 against the proof's 16 tau^2 + 1: left over are 16 tau^2 - 1
+    assert "(16 tau^2 - 1) G^2 of the 32 tau^2 G^2" in page("README.md")
+
+
+def fails(n):
+    """Whether the corollary, with rho_tilde >= rho_bar, fails after one step of two equal quadratics, p_2 = 1/n."""
+    p, m, gamma = (1 - Q(1, n), Q(1, n)), (Q(0), Q(1)), Q(4)
+    excess = lambda w: [(w - o) ** 2 / 2 for o in m]  # noqa: E731
+    mean = lambda values: sum(a * b for a, b in zip(p, values, strict=True))  # noqa: E731
+    star, w0 = p[1], Q(0)
+    w1 = w0 - (w0 - m[1]) / gamma
+    Gamma = mean(excess(star))
+    values = {
+        "L": 1, "mu": 1, "tau": 1, "sigma_sq": 0, "T": 1, "gamma": 4, "Gamma": Gamma, "Delta_0": (w0 - star) ** 2,
+        "G_sq": max((w0 - o) ** 2 for o in m), "rho_bar": excess(w0)[1] / mean(excess(w0)),
+    }  # fmt: skip
+    values["rho_tilde"] = max(excess(star)[1] / Gamma, values["rho_bar"])
+    terms = claim_named("corollary").terms_in(READINGS["literal"]).values()
+    bound = sum(term.subs({s: str(values[s.name]) for s in term.free_symbols}) for term in terms)
+    return mean(excess(w1)) - Gamma > Q(int(bound.p), int(bound.q))
+
+
+def test_where_the_corollary_fails_on_the_family_of_tiny_weights():
+    assert not any(fails(n) for n in (2, 8, 9, 100, 306)) and all(fails(n) for n in (307, 308, 500))
+    assert "from n = 307 on, not from n = 8" in page("docs/ledger.md")
+
+
+def test_how_far_the_sharper_error_term_can_be_improved():
+    kappa, rho_bar = 10, 1
+    assert Q(1 + rho_bar, 1 + kappa * rho_bar) == Q(2, 11)
+    assert "2/11 of it at kappa = 10 and rho_bar = 1" in page("docs/counterexamples.md")
+
+
+def test_words_in_quotation_marks_after_the_paper_are_the_paper_s():
+    said = page("docs/counterexamples.md") + page("docs/ledger.md") + page("README.md")
+    assert '"arbitrary large"' in said
+    for never in ("may be arbitrarily large", "The error vanishes where", "V_min is reached"):
+        assert never not in said
