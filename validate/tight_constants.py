@@ -112,7 +112,7 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
     """One round of local gradient descent, the case that PEPit is compared on: mu = 0.1, L = 1, eta = 1/2."""
     for tau in steps:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
-        model = build(setting, float, bounded=False)
+        model = build(setting, float, bounds=())
         against = [model.forms[name] for name in ("Delta_start", "star_grad_sq")]
         found = worst_case(model, model.forms["Delta_next"], against, "nonneg")
         row: Row = {"solver": found.value, "certified": None}

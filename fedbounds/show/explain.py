@@ -57,6 +57,7 @@ def explain(claim: Claim) -> dict[str, Any]:
         "latex": statement(claim),
         "left": pretty(claim.lhs),
         "terms": {name: pretty(term) for name, term in claim.terms.items()},
+        "sides": sides(claim),
         "where": {str(symbol): pretty(value) for symbol, value in claim.definitions.items()},
         "step": None if claim.eta is None else pretty(claim.eta),
         "assumptions": {item.key: item.statement for item in claim.assumptions},
@@ -71,6 +72,12 @@ def explain(claim: Claim) -> dict[str, Any]:
         "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION},
         "remark": claim.remark,
     }
+
+
+def sides(claim: Claim) -> dict[str, Any]:
+    """The left side, and per reading the terms of the right side with definitions put in, as plain formulas."""
+    right = {name: {key: str(term) for key, term in claim.terms_in(READINGS[name]).items()} for name in READINGS}
+    return {"left": str(claim.lhs), "right": right}
 
 
 def _used(claim: Claim) -> set[str]:

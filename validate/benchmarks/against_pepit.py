@@ -29,7 +29,7 @@ def ours(N: int, tau: int) -> tuple[float, list[float]]:
 
     begun, family, values = time.perf_counter(), None, []
     for kappa in KAPPAS:
-        model = build(round_setting(N, tau, kappa=kappa, eta=F(1, 2)), float, bounded=False)
+        model = build(round_setting(N, tau, kappa=kappa, eta=F(1, 2)), float, bounds=())
         family = family or Family.of(model, 2, "nonneg")
         against = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
         values.append(family.worst_case(model, model.forms["Delta_next"], against).value)

@@ -17,7 +17,7 @@ from fractions import Fraction
 from fedbounds.evidence.sdp.certificate import Certificate, verify
 from fedbounds.evidence.sdp.forms import Form, exact
 from fedbounds.evidence.sdp.known import known_multipliers
-from fedbounds.evidence.sdp.model import Model, build
+from fedbounds.evidence.sdp.model import BOUNDS, Model, build
 from fedbounds.evidence.sdp.rounding import prove, size
 from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
 from fedbounds.evidence.sdp.solve import Outcome, Solution, worst_case
@@ -172,8 +172,9 @@ def worst_ratio(claim: Claim, setting: Setting) -> float:
 
 
 def round_model(claim: Claim, setting: Setting) -> Model:
-    """The model, without Assumption 4 where the claim does not use G_sq."""
-    return build(setting, float, coefficients(claim, setting).get("G_sq", Fraction(0)) != 0)
+    """The model, without Assumptions 3 and 4 where the claim does not use their bounds."""
+    used = coefficients(claim, setting)
+    return build(setting, float, [name for name in BOUNDS if used.get(name)])
 
 
 def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:

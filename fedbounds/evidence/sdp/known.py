@@ -33,6 +33,11 @@ def known_multipliers(key: str, setting: Setting) -> dict[str, Fraction] | None:
         found = _monotone(setting, 2 * eta * (1 - eta * mu))
     else:
         return None
+    if setting.gradients == "stochastic":
+        # eta^2 alpha_i^2 n_i <= eta^2 alpha_i n_i, which sigma^2 pays for, or G^2 where it bounds the sum.
+        found |= {f"noise {i}": eta**2 * (a - a**2) for i, a in enumerate(setting.alpha)}
+        if key != "sharper-step":
+            found |= {f"variance {i}": eta**2 * a for i, a in enumerate(setting.alpha)}
     return {label: value for label, value in found.items() if value}
 
 

@@ -10,7 +10,7 @@ rationals (flint.fmpq) for a certificate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -19,6 +19,9 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.forms import Form, Number, Point, Space, inner, interpolation
 from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+
+# The bounds of Assumptions 3 and 4 on stochastic gradients.
+BOUNDS = ("sigma_sq", "G_sq")
 
 
 @dataclass(frozen=True)
@@ -47,24 +50,34 @@ class Model:
         return total
 
 
-def build(setting: Setting, number: Number = float, bounded: bool = True) -> Model:
+def build(setting: Setting, number: Number = float, bounds: Collection[str] = BOUNDS) -> Model:
     """The one-round model at a setting, in the arithmetic of ``number``.
 
     sum_i p_i grad F_i(w*) = 0 and, with ``local`` any, sum_i alpha_i (w_t^i - w_t) = 0 are substituted, not
-    imposed: an equality would leave the feasible set without interior. ``bounded`` False drops G_sq.
+    imposed: an equality would leave the feasible set without interior. ``bounds`` are those of Assumptions 3 and 4 to
+    impose: one that the right-hand side does not pay for would leave the proofs without interior.
+
+    Where gradients are stochastic, everything is its conditional expectation given the past, and the noise of client
+    i has the variance n_i as a value of its own: conditionally unbiased noise, independent over clients, adds
+    eta^2 sum_i alpha_i^2 n_i to ||w_{t+1} - w*||^2, with n_i <= sigma^2 and ||grad F_i(w_t^i)||^2 + n_i <= G^2.
     """
     basis, scalars = _names(setting)
     space, values = Space(basis, number), Space(scalars, number)
     points, virtual = _points(setting, space, values)
-    labels, forms = _constraints(setting, points, number, values, bounded)
+    labels, rows = _constraints(setting, points, number, values, bounds)
+    forms = _forms(setting, points, virtual, number, values)
+    if "G_sq" in bounds and setting.gradients == "stochastic" and setting.local == "any":
+        # By Minkowski and Assumption 4, E||w_t^i - w_t0||^2 <= (sum_j eta_j)^2 G^2, and the mean w_t is nearer.
+        reach = number(sum(setting.eta[:-1], Fraction(0)) ** 2)
+        labels, rows = (*labels, "drift w0"), [*rows, forms["G_sq"].times(reach) - forms["drift"]]
     return Model(
         setting=setting,
         basis=space.names,
         scalars=values.names,
         labels=labels,
-        quad=np.stack([form.quad for form in forms]),
-        lin=np.stack([form.lin for form in forms]),
-        forms=_forms(setting, points, virtual, number, values),
+        quad=np.stack([row.quad for row in rows]),
+        lin=np.stack([row.lin for row in rows]),
+        forms=forms,
         points=tuple(points),
     )
 
@@ -86,6 +99,7 @@ def _names(setting: Setting) -> tuple[tuple[str, ...], tuple[str, ...]]:
     scalars = [f"f{i}.{k}" for i in range(n) for k in steps]
     scalars += [f"v{i}.{k}" for i in range(n) for k in inside]
     scalars += [f"e{i}" for i in range(n)] if n > 1 else []
+    scalars += [f"n{i}" for i in range(n)] + ["sigma_sq"] if setting.gradients == "stochastic" else []
     return tuple(basis), (*scalars, "G_sq")
 
 
@@ -155,7 +169,7 @@ def _star_gradients(setting: Setting, space: Space, pivot: int) -> list[NDArray]
 
 
 def _constraints(
-    setting: Setting, points: list[tuple[Point, ...]], number: Number, values: Space, bounded: bool
+    setting: Setting, points: list[tuple[Point, ...]], number: Number, values: Space, bounds: Collection[str]
 ) -> tuple[tuple[str, ...], list[Form]]:
     labels: list[str] = []
     forms: list[Form] = []
@@ -164,18 +178,31 @@ def _constraints(
         labels += [f"interpolation {i} {name}" for name in names]
         forms += [Form(a, b) for a, b in zip(quad, lin, strict=True)]
     none = inner(points[0][0].x * number(Fraction(0)), points[0][0].x)
-    if bounded:
+    if "G_sq" in bounds:
         for i, mine in enumerate(points):
             for point in mine:
                 if point.label.startswith("x"):
                     labels.append(f"gradient {i} {point.label}")
-                    forms.append(Form(-inner(point.g, point.g), values.unit("G_sq")))
+                    forms.append(Form(-inner(point.g, point.g), values.unit("G_sq") - _variance(setting, i, values)))
     for name, weights in _skew_rows(setting):
         for label in _skewed_points(setting) if name == "rho_bar" else ("star",):
             rows = [next(q.f for q in mine if q.label == label) for mine in points]
             labels.append(f"{name} {label}")
             forms.append(Form(none, values.mean(weights, rows)))
+    if setting.gradients == "stochastic":
+        for i in range(setting.N):
+            noise = _variance(setting, i, values)
+            labels.append(f"noise {i}")
+            forms.append(Form(none, noise))
+            if "sigma_sq" in bounds:
+                labels.append(f"variance {i}")
+                forms.append(Form(none, values.unit("sigma_sq") - noise))
     return tuple(labels), forms
+
+
+def _variance(setting: Setting, i: int, values: Space) -> NDArray:
+    """The variance of client i's stochastic gradient at w_t^i, which is 0 where gradients are full."""
+    return values.unit(f"n{i}") if setting.gradients == "stochastic" else values.zero
 
 
 def _skew_rows(setting: Setting) -> list[tuple[str, tuple[Fraction, ...]]]:
@@ -219,6 +246,10 @@ def _forms(
             total = total + form.times(number(w))
         return total
 
+    noise = values.mean(
+        tuple(setting.eta[-1] ** 2 * a**2 for a in setting.alpha),
+        [_variance(setting, i, values) for i in range(setting.N)],
+    )
     own = [Form(flat, q.f) for q in star]
     spread = [square(q.x - virtual[last]) for q in local]
     excess = average(setting.alpha, [Form(flat, q.f) for q in local])
@@ -232,11 +263,12 @@ def _forms(
         "pull": Form(inner(virtual[last], slope), nothing),
         "mean_slope_sq": square(slope),
         "Delta": square(virtual[last]),
-        "Delta_next": square(new),
+        "Delta_next": square(new) + Form(flat, noise),
         "Delta_start": square(virtual[0]),
         "drift": average(setting.alpha, spread),
         "spread": average((Fraction(1, setting.N),) * setting.N, spread),
         "G_sq": Form(flat, values.unit("G_sq")),
+        "sigma_sq": Form(flat, values.unit("sigma_sq") if setting.gradients == "stochastic" else nothing),
         "Gamma": average(setting.p, own),
         FREE_BIAS: average(setting.alpha, own),
         "own": average((Fraction(1, setting.N),) * setting.N, own),

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.certificate import verify
 from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.model import Model, build
+from fedbounds.evidence.sdp.model import BOUNDS, Model, build
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.evidence.sdp.solve import Outcome, Solution, interior, worst_case
 
@@ -50,9 +50,8 @@ def prove(setting: Setting, lhs: str, rhs: Mapping[str, Fraction], faces: bool =
 
     ``faces`` False looks only for proofs with room to spare, which is quicker.
     """
-    bounded = rhs.get("G_sq", Fraction(0)) != 0
-    model = build(setting, float, bounded)
-    rational = build(setting, exact, bounded)
+    bounds = [name for name in BOUNDS if rhs.get(name)]
+    model, rational = build(setting, float, bounds), build(setting, exact, bounds)
     gap = model.combine({k: float(v) for k, v in rhs.items()}, float) - model.forms[lhs]
     target = rational.combine(rhs, exact) - rational.forms[lhs]
     for multipliers, face in _candidates(model, gap, faces):
@@ -83,8 +82,9 @@ def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray,
 
 
 def size(model: Model) -> Form:
-    """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq, which bounds everything."""
-    return model.forms["Delta_start"] + model.forms["own"] + model.forms["spread"] + model.forms["G_sq"]
+    """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq + sigma_sq, which bounds everything."""
+    parts = [model.forms[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
+    return sum(parts, model.forms["Delta_start"])
 
 
 def _proof_face(model: Model, gap: Form, edge: Solution, zero: float, denominator: int) -> Face | None:

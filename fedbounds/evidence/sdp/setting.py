@@ -10,17 +10,17 @@ from typing import Literal
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
 
 Local = Literal["steps", "any"]
-# What the right-hand side of a one-round statement may be made of, with no stochastic part.
-FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess")
-# Variances: gradients are deterministic here.
+Gradients = Literal["full", "stochastic"]
+# What the right-hand side of a one-round statement may be made of.
+FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
+# Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
-# What has a value at a setting.
-NUMBERS = ("eta", "mu", "L", "tau", "N", "rho_bar", "pi_min", "pi_max", "p_min", *NOISE)
+# What has a value at a setting; every client takes part, so C = 1.
+NUMBERS = ("eta", "mu", "L", "tau", "N", "rho_bar", "pi_min", "pi_max", "p_min", "C")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
 
@@ -30,9 +30,10 @@ class Setting:
     """One step t of one round: weights ``alpha``, ``p`` (N,), the round's step sizes ``eta`` up to eta_t.
 
     ``local`` says what the local models may be: the points of ``steps`` gradient steps from w_t0, or
-    ``any`` points with the virtual iterate as their mean (which covers every t and past noise).
-    ``rho_tilde`` None means every rho_tilde at once. ``exact`` False drops Assumption 4.
-    Raises InputError on weights off the simplex, mu outside [0, L), or skews that no losses can show.
+    ``any`` points with the virtual iterate as their mean (which covers every t). ``gradients`` are full, or
+    stochastic: conditionally unbiased, with noise independent over clients and of variance at most sigma^2.
+    ``rho_tilde`` None means every rho_tilde at once. Raises InputError on weights off the simplex, mu outside
+    [0, L), skews that no losses can show, or local models that the reading says too little about.
     """
 
     alpha: tuple[Fraction, ...]
@@ -45,6 +46,7 @@ class Setting:
     rho_tilde: Fraction | None = None
     reading: str = "repaired"
     local: Local = "steps"
+    gradients: Gradients = "full"
 
     def __post_init__(self) -> None:
         _check_weights(self.alpha, "alpha", self.N)
@@ -57,18 +59,13 @@ class Setting:
             )
         if self.reading not in READINGS:
             raise reject("reading must be a known name", repr(self.reading), f"use one of {', '.join(READINGS)}")
-        if self.local not in ("steps", "any") or (self.local == "any" and self.how.virtual == "p"):
+        if type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
             raise reject(
-                "local models are either steps or any, the latter with the alpha-weighted iterate",
-                f"{self.local!r} in the reading {self.reading!r}",
-                "use local steps, or the repaired reading",
-            )
-        if not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
-            raise reject(
-                f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes",
+                f"a step of a round of tau = {self.tau!r} needs between 1 and tau positive step sizes",
                 f"{len(self.eta)} of them",
                 "use a local step s with 0 <= s < tau",
             )
+        self._check_models()
         if not 0 <= self.rho_bar <= self.ratios[1]:
             raise reject(
                 f"rho_bar must lie between 0 and max alpha_i/p_i = {float(self.ratios[1]):.4g}",
@@ -81,6 +78,31 @@ class Setting:
                 float(self.rho_tilde),
                 "no losses show such a skew",
             )
+
+    def _check_models(self) -> None:
+        if self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic"):
+            raise reject(
+                "local models are steps or any, gradients full or stochastic",
+                f"{self.local!r}, {self.gradients!r}",
+                "choose one of each",
+            )
+        if (self.local == "any" or self.gradients == "stochastic") and not self.knows_skew:
+            raise reject(
+                "local models of any kind, and noise, need a reading that bounds the skew at an alpha-weighted w_t",
+                f"the reading {self.reading!r} at local step {self.step}",
+                "use local steps with full gradients, or the repaired reading",
+            )
+        if self.gradients == "stochastic" and self.local == "steps" and self.step > 0:
+            raise reject(
+                "after noisy steps local models are covered as any points only",
+                f"local steps at local step {self.step}",
+                "use local models of any kind",
+            )
+
+    @property
+    def knows_skew(self) -> bool:
+        """Whether the reading bounds rho(t, w_t) at this step, for the alpha-weighted iterate."""
+        return self.how.virtual == "alpha" and (self.how.skew == "all-steps" or self.step == 0)
 
     @property
     def N(self) -> int:
@@ -204,9 +226,9 @@ def applies(claim: Claim) -> bool:
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
     """The right-hand side as an exact linear form {quantity: coefficient} at a setting.
 
-    ``scale`` multiplies named terms. Gradients are deterministic here, so sigma_sq = 0: the additive
-    eta^2 sigma^2 of a conditionally unbiased gradient is proved apart. Raises InputError where the claim
-    is no one-round statement.
+    ``scale`` multiplies named terms. Bounds that may be any larger number (rho_tilde where it is left free,
+    variances where gradients are full) must not have a negative coefficient, or no one value of theirs would
+    cover the others. Raises InputError there, and where the claim is no one-round statement.
     """
     scale = scale or {}
     terms = claim.terms_in(setting.how)
@@ -231,25 +253,45 @@ def _linear(expression: sp.Expr, setting: Setting, key: str) -> dict[str, Fracti
     values = (
         (setting.eta[-1], setting.mu, setting.L, Fraction(setting.tau), Fraction(setting.N), setting.rho_bar)
         + (low, high, min(setting.p))
-        + (Fraction(0),) * len(NOISE)
+        + (Fraction(1),)
     )
-    numbers = dict(zip(NUMBERS, values, strict=True))
+    numbers = {sp.Symbol(name): value for name, value in zip(NUMBERS, values, strict=True)}
     if setting.rho_tilde is not None:
-        numbers["rho_tilde"] = setting.rho_tilde
-    put = {getattr(symbols, name): _rational(value) for name, value in numbers.items()}
-    free = sp.Symbol(FREE_BIAS)
-    expanded = sp.expand(expression.subs(put)).subs(symbols.Gamma * symbols.rho_tilde, free)
+        numbers[sp.Symbol("rho_tilde")] = setting.rho_tilde
+    # Symbols are told apart by their names alone here, whatever signs they were declared with.
+    plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
+    put = plain.xreplace({symbol: _rational(value) for symbol, value in numbers.items()})
+    if setting.gradients == "full":
+        put = _without_noise(put, key)
+    bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")
+    expanded = sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))
     found: dict[str, Fraction] = {}
     for monomial, value in expanded.as_coefficients_dict().items():
         name = str(monomial)
+        if value == 0:
+            continue
         if name not in (*FORMS, FREE_BIAS) or not sp.sympify(value).is_Rational:
-            if value == 0:
-                continue
             raise reject(
                 f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
             )
         found[name] = Fraction(int(value.p), int(value.q))
+    if found.get(FREE_BIAS, Fraction(0)) < 0:
+        raise _falls(key, "rho_tilde", found[FREE_BIAS], "give rho_tilde")
     return found
+
+
+def _without_noise(expression: sp.Expr, key: str) -> sp.Expr:
+    """The expression where gradients are full: its variances are bounds on 0, so it must not fall as they grow."""
+    growth = expression.subs(sp.Symbol("growth"), 0)
+    for name in ("sigma_sq", "sigma_0_sq"):
+        rate = sp.expand(growth).coeff(sp.Symbol(name))
+        if not rate.is_Rational or rate < 0:
+            raise _falls(key, name, rate, "state the claim with a variance term that adds")
+    return growth.subs({sp.Symbol(name): 0 for name in NOISE})
+
+
+def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:
+    return reject(f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy)
 
 
 def _rational(value: Fraction) -> sp.Rational:

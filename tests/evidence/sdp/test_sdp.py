@@ -15,7 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.certificate import check
 from fedbounds.evidence.sdp.decide import certify, certify_form, examination, examine, worst_ratio
 from fedbounds.evidence.sdp.interpolation import Interpolant
-from fedbounds.evidence.sdp.model import build
+from fedbounds.evidence.sdp.model import BOUNDS, build
 from fedbounds.evidence.sdp.replay import replay
 from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.solve import Outcome, worst_case
@@ -32,7 +32,7 @@ SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (F(1, 2), F(1, 2)), "rho_bar": F(3
 
 
 def worst_descent(N, tau_steps, bounds=("Delta_start", "star_grad_sq")):
-    model = build(round_setting(N, tau_steps, kappa=10, eta=F(1, 2)), float, bounded=False)
+    model = build(round_setting(N, tau_steps, kappa=10, eta=F(1, 2)), float, bounds=())
     return worst_case(model, model.forms["Delta_next"], [model.forms[name] for name in bounds], "nonneg")
 
 
@@ -57,7 +57,7 @@ class TestClosedForms:
     @given(st.integers(2, 1000), st.integers(1, 19))
     def test_gradient_descent_contracts_by_its_known_rate(self, kappa, tenths):
         step = F(tenths, 10)
-        model = build(round_setting(2, 1, kappa=kappa, eta=step), float, bounded=False)
+        model = build(round_setting(2, 1, kappa=kappa, eta=step), float, bounds=())
         value = worst_case(model, model.forms["Delta_next"], [model.forms["Delta_start"]]).value
         known = max((1 - float(step) / kappa) ** 2, (1 - float(step)) ** 2)
         assert value == pytest.approx(known, abs=SOLVER)
@@ -176,7 +176,7 @@ class TestReplay:
     def test_a_worst_case_shows_its_value_in_the_simulator(self, key, kappa, skewed):
         claim = claim_named(key)
         chosen = round_setting(2, 2, kappa=kappa, **(SKEWED if skewed else {}))
-        model = build(chosen, float, coefficients(claim, chosen).get("G_sq", 0) != 0)
+        model = build(chosen, float, [name for name in BOUNDS if coefficients(claim, chosen).get(name)])
         rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
         found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs, float)])
         assert found.outcome is Outcome.OPTIMAL
