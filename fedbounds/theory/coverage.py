@@ -15,12 +15,16 @@ AXES = {
     "problem": "the problem",
     "kappa": "kappa = L/mu",
     "tau": "tau",
+    "local_step": "local step",
     "eta_L": "eta L at every step",
     "gradients": "gradients",
     "participation": "C",
     "N": "N",
     "weights": "weights",
     "weight_ratio": "alpha_i/p_i",
+    "rho_bar": "rho_bar",
+    "rho_tilde": "rho_tilde",
+    "L": "L",
     "T": "T",
 }
 
@@ -47,7 +51,8 @@ class Span:
 class Coverage:
     """A set of experiments: for each axis named, a `Span` or a finite set of values; other axes are unrestricted.
 
-    ``Coverage()`` is every experiment. A value may be a number or a word ("full" and "stochastic" gradients).
+    ``Coverage()`` is every experiment. A value may be a number, a word ("full" and "stochastic" gradients) or a
+    tuple of numbers (step sizes one after the other).
     """
 
     axes: Mapping[str, Span | frozenset] = field(default_factory=dict)
@@ -106,10 +111,14 @@ def _covers(region: Span | frozenset, axis: str, claimed: Coverage | None) -> bo
 def _phrase(axis: str, region: Span | frozenset) -> str:
     if isinstance(region, Span):
         return f"{AXES[axis]} {region}"
-    values = " or ".join(sorted(map(str, region)))
+    values = " or ".join(sorted(_word(value) for value in region))
     if axis == "gradients":
         return f"{values} gradients"
     return f"{AXES[axis]} {values}" if axis in ("problem", "weights") else f"{AXES[axis]} = {values}"
+
+
+def _word(value: object) -> str:
+    return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
 def _to_json(region: Span | frozenset) -> Any:
@@ -121,6 +130,8 @@ def _to_json(region: Span | frozenset) -> Any:
 def _number(value: Any) -> Any:
     if isinstance(value, Fraction):
         return {"rational": str(value)}
+    if isinstance(value, tuple):
+        return {"sequence": [_number(one) for one in value]}
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
@@ -133,4 +144,7 @@ def _from_json(data: Any) -> Span | frozenset:
 def _read(value: Any, missing: float) -> Any:
     if value is None:
         return missing
-    return Fraction(value["rational"]) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        sequence = value.get("sequence")
+        return Fraction(value["rational"]) if sequence is None else tuple(_read(one, missing) for one in sequence)
+    return value

@@ -2,9 +2,8 @@
 
 A claim HOLDS at a setting only where rational multipliers prove it (`fedbounds.evidence.sdp.certificate`); it is
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
-is UNDECIDED. Gradients are deterministic: a conditionally unbiased noise of variance at most sigma^2 adds
-eta^2 sum_i alpha_i^2 sigma_i^2 <= eta^2 sigma^2 to ||w_{t+1} - w*||^2, which is proved apart, and where
-``local`` is any nothing is assumed about how the local models came about, so past noise is covered.
+is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
+says which; worst cases have full gradients.
 """
 
 from __future__ import annotations
@@ -14,11 +13,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 
+from fedbounds.errors import InputError
+from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.sdp.certificate import Certificate, verify
 from fedbounds.evidence.sdp.forms import Form, exact
 from fedbounds.evidence.sdp.known import known_multipliers
 from fedbounds.evidence.sdp.model import BOUNDS, Model, build
 from fedbounds.evidence.sdp.rounding import prove, size
+from fedbounds.evidence.sdp.scope import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
 from fedbounds.evidence.sdp.solve import Outcome, Solution, worst_case
 from fedbounds.theory.claim import Claim
@@ -37,62 +39,86 @@ def examine(claim: Claim, setting: Setting) -> Verdict:
 
 def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | None]:
     """The verdict, with the certificate that carries it where it HOLDS."""
+    verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE)
     if not applies(claim):
-        detail = "no one-round statement in the model's quantities"
-        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE, detail=detail), None
-    found = certify(claim, setting)
-    if found is not None:
-        ratio = worst_ratio(claim, setting)
-        tightness = 1 / ratio if ratio > NOTHING else math.inf
-        detail = f"{len(found.multipliers)} rational multipliers, verified exactly"
-        data = {"setting": setting.to_json(), "worst_ratio": ratio}
-        verdict = Verdict(
-            claim.key,
-            setting.reading,
-            Evidence.SDP,
-            Status.HOLDS,
-            1 - ratio,
-            tightness,
-            setting.step,
-            0.0,
-            detail,
-            data,
-        )
-        return verdict, found
-    return _without_proof(claim, setting), None
+        return replace(verdict, detail="no one-round statement in the model's quantities"), None
+    if pointwise(claim):
+        setting = one_client(setting)
+    failed, unknown = conditions(claim, setting)
+    if failed:
+        return replace(verdict, detail="; ".join(f"{f.key} fails: {f}" for f in failed), failed=failed), None
+    try:
+        coefficients(claim, setting)
+    except InputError as wrong:
+        return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
+    found = _proof(claim, setting)
+    if found is None:
+        return _without_proof(claim, setting, unknown, verdict), None
+    # What is proved is at most 1; the solver's number may exceed it by its own error.
+    ratio = min(worst_ratio(claim, setting), 1.0)
+    shown = Setting.from_json(found.setting)
+    verdict = replace(
+        verdict,
+        status=Status.HOLDS,
+        margin=1 - ratio,
+        tightness=1 / ratio if ratio > NOTHING else math.inf,
+        worst_t=setting.step,
+        detail=f"{len(found.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
+        data={"setting": shown.to_json(), "worst_ratio": ratio},
+        coverage=coverage(claim, shown),
+    )
+    return verdict, found
 
 
-def _without_proof(claim: Claim, setting: Setting) -> Verdict:
+def _proof(claim: Claim, setting: Setting) -> Certificate | None:
+    """A certificate for stochastic gradients where the reading and the claim allow one, else for full ones."""
+    if setting.gradients == "full" and setting.knows_skew and not pointwise(claim):
+        noisy = replace(setting, gradients="stochastic", local="any" if setting.step else setting.local)
+        try:
+            found = certify(claim, noisy)
+        except InputError:  # its variances are not those of the model
+            found = None
+        if found is not None:
+            return found
+    return certify(claim, setting)
+
+
+def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], verdict: Verdict) -> Verdict:
     from fedbounds.evidence.sdp.replay import replay
 
+    verdict = replace(verdict, status=Status.UNDECIDED)
+    lacking = f"; {cannot_express(unknown)}" if unknown else ""
     model, gap = _gap(claim, setting)
     edge = _violation(model, gap)
     if edge.outcome is not Outcome.OPTIMAL or edge.value <= VIOLATION:
-        detail = (
-            f"no proof was found, and no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
-        )
-        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.UNDECIDED, detail=detail)
+        found = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
+        return replace(verdict, detail=f"no proof was found, and {found}{lacking}")
+    if setting.local == "any" or setting.gradients == "stochastic":
+        found = f"the solver's worst case violates by {edge.value:.2e}"
+        return replace(verdict, detail=f"{found}, and only local steps with full gradients are replayed{lacking}")
     shown = replay(claim, model, edge)
+    if shown.unknown:
+        return replace(verdict, detail=cannot_express(shown.unknown))
+    if shown.failed:
+        # A worst case outside the claim's assumptions refutes nothing; what the model cannot impose may be why.
+        keys = [failure.key for failure in shown.failed]
+        outside = "; ".join(f"{failure.key} fails there: {failure}" for failure in shown.failed)
+        return replace(verdict, detail=f"{cannot_express(keys)}: {outside}", failed=shown.failed)
     if not shown.violated:
-        detail = f"the solver's worst case violates by {edge.value:.2e}, its replay does not"
-        return Verdict(claim.key, setting.reading, Evidence.SDP, Status.UNDECIDED, detail=detail)
-    if shown.failed is not None:
-        # A worst case outside the claim's assumptions refutes nothing; the model cannot impose Gamma = 0.
-        status = Status.UNDECIDED if shown.failed.startswith("homogeneous") else Status.NOT_APPLICABLE
-        return Verdict(claim.key, setting.reading, Evidence.SDP, status, detail=f"assumption {shown.failed}")
+        return replace(
+            verdict, detail=f"the solver's worst case violates by {edge.value:.2e}, its replay does not{lacking}"
+        )
     top = max(abs(shown.lhs), abs(shown.rhs))
     detail = f"an instance in R^{shown.problem.d}, run in the simulator: left {shown.lhs:.6g} > right {shown.rhs:.6g}"
-    return Verdict(
-        claim.key,
-        setting.reading,
-        Evidence.SDP,
-        Status.REFUTED,
-        (shown.rhs - shown.lhs) / top,
-        shown.rhs / shown.lhs,
-        setting.step,
-        0.0,
-        detail,
-        {"setting": setting.to_json(), "instance": shown.to_json()},
+    return replace(
+        verdict,
+        status=Status.REFUTED,
+        margin=(shown.rhs - shown.lhs) / top,
+        tightness=shown.rhs / shown.lhs,
+        worst_t=setting.step,
+        detail=f"{detail}; at {in_words(claim, setting)}",
+        data={"setting": setting.to_json(), "instance": shown.to_json()},
+        coverage=coverage(claim, setting),
     )
 
 
@@ -119,8 +145,7 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     """
     lhs, rhs = str(claim.lhs), coefficients(claim, setting, scale)
     found = certify_form(lhs, rhs, setting, claim.key, scale)
-    known_skew = setting.how.virtual == "alpha" and (setting.how.skew == "all-steps" or setting.step == 0)
-    if found is not None or not known_skew:
+    if found is not None or not setting.knows_skew:
         return found
     wider = replace(setting, local="any")
     known = known_multipliers(claim.key, wider) if not scale else None

@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import failed_on
+from fedbounds.evidence.conditions import failed_on, unknown_on
 from fedbounds.evidence.constants import Policy, evaluate, examine_run
 from fedbounds.evidence.sdp.interpolation import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.model import Model
@@ -17,6 +17,7 @@ from fedbounds.evidence.sdp.solve import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Failure
 
 # Directions in which the worst case extends less than this part of its largest are the solver's rounding.
 FLAT = 1e-9
@@ -27,7 +28,7 @@ class Replay:
     """A worst case run in the simulator: the claim's two sides there, with the run's own constants.
 
     ``predicted`` and ``measured`` hold the left side, Delta and drift of the solver's worst case and of the
-    run; ``failed`` names the first assumption of the claim that the run breaks.
+    run; ``failed`` are the claim's assumptions that the run breaks, ``unknown`` those that cannot be checked on it.
     """
 
     problem: InterpolatedProblem
@@ -36,7 +37,8 @@ class Replay:
     rhs: float
     predicted: dict[str, float]
     measured: dict[str, float]
-    failed: str | None = None
+    failed: tuple[Failure, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     @property
     def violated(self) -> bool:
@@ -97,8 +99,10 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(setting.how).values())
-    failed = next((f"{failure.key} ({failure.found})" for failure in failed_on(claim, run)), None)
-    return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed)
+    # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
+    failed = failed_on(claim, run, ignoring=("step-size",))
+    unknown = unknown_on(claim, run)
+    return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
 
 
 def _experiment(setting: Setting, problem: InterpolatedProblem, alpha: Array, start: Array) -> Experiment:

@@ -19,8 +19,8 @@ Gradients = Literal["full", "stochastic"]
 FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
-# What has a value at a setting; every client takes part, so C = 1.
-NUMBERS = ("eta", "mu", "L", "tau", "N", "rho_bar", "pi_min", "pi_max", "p_min", "C")
+# What has a value at a setting.
+NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
 
@@ -219,7 +219,7 @@ def applies(claim: Claim) -> bool:
     used = set().union(
         *(sp.sympify(term).subs(dict(claim.definitions)).free_symbols for term in claim.terms.values())
     )
-    known = {*FORMS, *NUMBERS, "rho_tilde"}
+    known = {*FORMS, *NUMBERS, *NOISE}
     return str(claim.lhs) in ("Delta_next", "drift", "grad_sq") and {symbol.name for symbol in used} <= known
 
 
@@ -248,19 +248,28 @@ def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
     return _linear(sp.sympify(claim.terms_in(setting.how)[term]), setting, claim.key)
 
 
-def _linear(expression: sp.Expr, setting: Setting, key: str) -> dict[str, Fraction]:
+def numbers(setting: Setting) -> dict[str, Fraction]:
+    """Symbol -> value, of those that have one at a setting."""
     low, high = setting.ratios
-    values = (
-        (setting.eta[-1], setting.mu, setting.L, Fraction(setting.tau), Fraction(setting.N), setting.rho_bar)
-        + (low, high, min(setting.p))
-        + (Fraction(1),)
-    )
-    numbers = {sp.Symbol(name): value for name, value in zip(NUMBERS, values, strict=True)}
-    if setting.rho_tilde is not None:
-        numbers[sp.Symbol("rho_tilde")] = setting.rho_tilde
+    found = {
+        "eta": setting.eta[-1],
+        "mu": setting.mu,
+        "L": setting.L,
+        "tau": Fraction(setting.tau),
+        "N": Fraction(setting.N),
+        "C": Fraction(1),  # every client takes part
+        "rho_bar": setting.rho_bar,
+        "pi_min": low,
+        "pi_max": high,
+        "p_min": min(setting.p),
+    }
+    return found if setting.rho_tilde is None else {**found, "rho_tilde": setting.rho_tilde}
+
+
+def _linear(expression: sp.Expr, setting: Setting, key: str) -> dict[str, Fraction]:
     # Symbols are told apart by their names alone here, whatever signs they were declared with.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
-    put = plain.xreplace({symbol: _rational(value) for symbol, value in numbers.items()})
+    put = plain.xreplace({sp.Symbol(name): _rational(value) for name, value in numbers(setting).items()})
     if setting.gradients == "full":
         put = _without_noise(put, key)
     bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")

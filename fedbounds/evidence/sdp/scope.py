@@ -1,0 +1,187 @@
+"""Which experiments a claim and a setting speak of: the claim's own step size, its assumptions there, the coverage."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.evidence.conditions import in_fractions
+from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.setting import Setting, numbers
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption, Finding
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.verdict import Failure
+
+# The power of 1/time in each quantity: eta has -1, squared lengths have 0. A claim that respects them may be
+# examined at L = 1.
+DIMENSIONS = {"L": 1, "mu": 1, "eta": -1, "Gamma": 1, "excess": 1, "G_sq": 2, "sigma_sq": 2, "sigma_0_sq": 2}
+LEFT = {"Delta_next": 0, "drift": 0, "grad_sq": 2}
+# Values with no accidents, and a change of the unit of time, at which a formula shows its dimension.
+UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fraction(611953, 500009))
+# What a statement about one point of one client is made of.
+POINTWISE = {"grad_sq", "excess", "L", "mu"}
+
+
+def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, ...] | None:
+    """The claim's own eta at the setting's steps, the round starting at t0 = ``start``.
+
+    As stated; or, where only its assumptions bound it, the largest constant that they allow; None where there is
+    neither. Raises InputError where it is not rational.
+    """
+    if claim.eta is None:
+        largest = largest_step(claim, setting)
+        return None if largest is None else (largest,) * len(setting.eta)
+    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
+    sizes = [rational(formula, numbers(setting) | {"t": Fraction(start + k)}) for k in range(len(setting.eta))]
+    if any(size is None for size in sizes):
+        raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
+    return tuple(size for size in sizes if size is not None)
+
+
+def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
+    """The setting with the claim's own step size, or as it is where the claim leaves that open."""
+    sizes = stated_steps(claim, setting, start)
+    return setting if sizes is None else replace(setting, eta=sizes)
+
+
+def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
+    """The largest constant step size that the claim's assumptions allow, where they bound it and attain the bound."""
+    known = {name: value for name, value in numbers(setting).items() if name != "eta"} | {"eta_ratio": Fraction(1)}
+    eta = sp.Symbol("eta", positive=True)
+    allowed = sp.Interval.open(0, sp.oo)
+    for assumption in claim.assumptions_in(setting.how):
+        if "eta" not in assumption.symbols() or not assumption.symbols() <= {"eta", *known}:
+            continue
+        for part in assumption.parts:
+            slack = (part.right - part.left).subs({s: known[s.name] for s in _free(part) if s.name in known})
+            slack = slack.xreplace({s: eta for s in slack.free_symbols})
+            relation = {"<": slack > 0, "<=": slack >= 0, "=": sp.Eq(slack, 0)}[part.sign]
+            try:
+                allowed = allowed.intersect(sp.solveset(relation, eta, sp.Interval.open(0, sp.oo)))
+            except NotImplementedError:
+                return None
+    top = allowed.sup if allowed is not sp.S.EmptySet else sp.oo
+    attained = top.is_Rational and allowed.contains(top) is sp.true
+    return Fraction(int(top.p), int(top.q)) if attained else None
+
+
+def _free(part: object) -> set[sp.Symbol]:
+    return set().union(*(side.free_symbols for side in (part.left, part.right)))  # type: ignore[attr-defined]
+
+
+def own_step(claim: Claim, setting: Setting) -> bool:
+    """Whether the setting's step sizes are those that the claim is stated for, at some t0."""
+    if claim.eta is None:
+        return True
+    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
+    known = {s: sp.Rational(*_ratio(numbers(setting)[s.name])) for s in formula.free_symbols if s.name != "t"}
+    put = formula.xreplace(known)
+    first = sp.Rational(*_ratio(setting.eta[0]))
+    starts = sp.solve(put - first, symbols.t) if put.free_symbols else [sp.Integer(0)]
+    times = [int(t) for t in starts if t.is_Integer and t >= 0]
+    return any(stated_steps(claim, setting, start) == setting.eta for start in times)
+
+
+def _ratio(value: Fraction) -> tuple[int, int]:
+    return value.numerator, value.denominator
+
+
+def at_setting(assumption: Assumption, setting: Setting) -> Finding | None:
+    """Whether an assumption holds all over the class at a setting; None where neither it nor we can say."""
+    if assumption.in_class is not None:
+        return Finding(*assumption.in_class(setting))
+    if "t" in assumption.symbols():
+        return None  # a setting knows the step of the round, not the time
+    base = numbers(setting)
+    base["eta_ratio"] = max(earlier / now for k, now in enumerate(setting.eta) for earlier in setting.eta[: k + 1])
+    places = [base | {"eta": eta, "t": Fraction(k)} for k, eta in enumerate(setting.eta)]
+    return in_fractions(assumption, places)
+
+
+def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
+    found = [(a, at_setting(a, setting)) for a in claim.assumptions_in(setting.how) if a.key != "step-size"]
+    failed = tuple(Failure(a.key, a.statement, one.found) for a, one in found if one is not None and not one.holds)
+    return failed, tuple(a.key for a, one in found if one is None)
+
+
+def pointwise(claim: Claim) -> bool:
+    """Whether a claim is about one point of one client, whatever the round."""
+    return str(claim.lhs) == "grad_sq" and claim.symbols <= POINTWISE
+
+
+def one_client(setting: Setting) -> Setting:
+    """The class of one function and one point of it."""
+    one = (Fraction(1),)
+    return replace(setting, alpha=one, p=one, eta=setting.eta[:1], rho_bar=Fraction(1), rho_tilde=None, tau=1)
+
+
+def coverage(claim: Claim, setting: Setting) -> Coverage:
+    """The experiments that a certificate of the claim at a setting speaks of."""
+    axes: dict[str, frozenset] = {"kappa": only(setting.L / setting.mu if setting.mu else math.inf)}
+    if not homogeneous(claim):
+        axes["L"] = only(setting.L)
+    if pointwise(claim):
+        return Coverage(axes)
+    sizes = tuple(eta * setting.L for eta in setting.eta)
+    gradients = ("full", "stochastic") if setting.gradients == "stochastic" else ("full",)
+    axes |= {
+        "tau": only(setting.tau),
+        "eta_L": only(sizes[0] if len(set(sizes)) == 1 else sizes),
+        "local_step": only(setting.step),
+        "gradients": only(*gradients),
+        "participation": only(1),
+        "N": only(setting.N),
+        "weights": only(weights(setting)),
+    }
+    if setting.alpha != setting.p:
+        axes["rho_bar"] = only(setting.rho_bar)
+    if setting.rho_tilde is not None:
+        axes["rho_tilde"] = only(setting.rho_tilde)
+    return Coverage(axes)
+
+
+def weights(setting: Setting) -> str:
+    """alpha and p in words, the clients in an order of their own, so that renaming them changes nothing."""
+    pairs = sorted(zip(setting.alpha, setting.p, strict=True), reverse=True)
+    alpha, p = (", ".join(str(pair[k]) for pair in pairs) for k in (0, 1))
+    return f"alpha = ({alpha}), p = ({p})"
+
+
+def in_words(claim: Claim, setting: Setting) -> str:
+    """The coverage in words, and what the claim speaks of beyond it."""
+    covered = coverage(claim, setting)
+    beyond = []
+    if "gradients" in covered.axes and "stochastic" not in covered.axes["gradients"]:
+        beyond.append("stochastic gradients")
+    if "participation" in covered.axes and not _demands_everyone(claim, setting):
+        beyond.append("partial participation")
+    said = covered.words() + (f"; the claim also speaks of {' and '.join(beyond)}" if beyond else "")
+    return said if own_step(claim, setting) else f"{said}; not the claim's own step size, {claim.eta}"
+
+
+def _demands_everyone(claim: Claim, setting: Setting) -> bool:
+    """Whether an assumption excludes partial participation."""
+    absent = numbers(setting) | {"C": Fraction(1, 2)}
+    found = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
+    return any(one is not None and not one.holds for one in found)
+
+
+def homogeneous(claim: Claim) -> bool:
+    """Whether the claim says the same in every unit of time, so that its truth at L = 1 is its truth at every L."""
+    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(DIMENSIONS))
+    plain: Mapping[str, Fraction] = {
+        name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)
+    }
+    scaled = {name: value * UNIT ** DIMENSIONS.get(name, 0) for name, value in plain.items()}
+    whole = [sp.sympify(term).subs(dict(claim.definitions)) for term in claim.terms.values()]
+    before, after = ([rational(term, values) for term in whole] for values in (plain, scaled))
+    factor = UNIT ** LEFT[str(claim.lhs)]
+    return None not in before and None not in after and sum(after) == factor * sum(before)  # type: ignore[arg-type]
