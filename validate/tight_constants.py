@@ -2,7 +2,7 @@
 
     python -m validate.tight_constants           (about twenty seconds on one core)
 
-Writes derivations/certificates/*.json, validate/results/tight_constants.json (what docs/sdp.md quotes) and
+Writes derivations/certificates/*.jsonl, validate/results/tight_constants.json (what docs/sdp.md quotes) and
 docs/img/tight_*.png. ``--small`` writes nothing but a few numbers, for the tests.
 """
 
@@ -19,6 +19,7 @@ from typing import Any
 from fedbounds.evidence.sdp.appendix import certify_appendix
 from fedbounds.evidence.sdp.certificate import Certificate, check
 from fedbounds.evidence.sdp.decide import certify, certify_form, worst_ratio
+from fedbounds.evidence.sdp.family import save
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.setting import Setting, round_setting
 from fedbounds.evidence.sdp.solve import worst_case
@@ -41,6 +42,10 @@ WEIGHTS: dict[str, dict[str, Any]] = {
 LITERAL: dict[str, Any] = {**WEIGHTS["skewed"], "rho_bar": F(1), "reading": "literal"}
 # How far above the solver a ratio or a bound is certified.
 ABOVE = (F(1, 10**6), F(1, 10**5), F(1, 10**4), F(1, 10**3))
+
+# The files of certificates; a name begins with its family's, but for those with local models of any kind.
+FAMILIES = ("appendix", "local-descent", "no-gradient", "noise", "ratio", "stated", "tight")
+ANY = "any-local-models"
 
 Row = dict[str, Any]
 Found = tuple[str, Row, Certificate | None]
@@ -128,6 +133,15 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
             yield f"local-descent-{tau}", row, None
 
 
+def noise_rows(cases: dict[str, Setting]) -> Iterator[Found]:
+    """The one-step claims as stated, for stochastic gradients."""
+    for key in ("lemma-2", "theorem-1", "sharper-step", "star-step", "fedavg-step"):
+        for name, setting in cases.items():
+            if key != "fedavg-step" or setting.alpha == setting.p:
+                certificate = certify(claim_named(key), replace(setting, gradients="stochastic", local="any"))
+                yield f"noise-{key}-{name}", {"certified": certificate is not None}, certificate
+
+
 def at(kappa: int, tau: int, weights: str = "fedavg", **more: Any) -> Setting:
     """A setting of the tables."""
     return round_setting(2, tau, kappa=kappa, **WEIGHTS[weights], **more)
@@ -159,6 +173,7 @@ def table() -> Iterator[Found]:
         for name, setting in anywhere.items():
             certificate = certify(claim_named(key), setting)
             yield f"{key}-any-{name}", {"certified": certificate is not None}, certificate
+    yield from noise_rows({name: setting for name, setting in plain.items() if "tau3" in name})
     half = replace(at(10, 3), local="any")
     yield from tight_rows("fedavg-step", "drift", {"any-k10": half})
     yield "fedavg-step-any-k10", {}, certify(claim_named("fedavg-step"), half)
@@ -220,20 +235,28 @@ def draw(found: dict[str, dict[str, list[float]]], folder: Path) -> None:
         figure.savefig(folder / f"{name}.png")
 
 
+def family(name: str) -> str:
+    """The family that a certificate belongs to."""
+    return next((kind for kind in FAMILIES if name.startswith(kind)), ANY)
+
+
 def main(arguments: list[str] | None = None) -> dict[str, Row]:
     """Recompute the table, verify every certificate exactly, and write everything unless ``--small``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--small", action="store_true", help="a few numbers, nothing written")
     small = parser.parse_args(arguments).small
     rows: dict[str, Row] = {}
+    families: dict[str, list[Certificate]] = {}
     entries = tight_rows("lemma-2", "drift", {"k10-tau2": at(10, 2)}) if small else table()
     for name, row, certificate in entries:
         valid = certificate is not None and check(certificate)[0]
-        rows[name] = {**row, "certificate": f"{name}.json" if valid else None}
+        rows[name] = {**row, "certificate": name if valid else None}
         print(f"{name}: {row}{'' if valid else '   NOT CERTIFIED'}", flush=True)
-        if valid and certificate is not None and not small:
-            certificate.write(CERTIFICATES / f"{name}.json")
+        if valid and certificate is not None:
+            families.setdefault(family(name), []).append(replace(certificate, name=name))
     if not small:
+        for kind, certificates in families.items():
+            save(CERTIFICATES / f"{kind}.jsonl", certificates)
         found = curves()
         draw(found, ROOT / "docs" / "img")
         text = json.dumps({"numbers": rows, "curves": found}, indent=1) + "\n"

@@ -123,15 +123,16 @@ def _counterexamples() -> dict[tuple[str, str], str]:
 
 def _certificates() -> dict[tuple[str, str], str]:
     """(claim, reading) -> at how many settings a shipped rational certificate proves the claim as it stands."""
-    from fedbounds.evidence.sdp.certificate import Certificate, check
+    from fedbounds.evidence.sdp.family import subject, verified
     from fedbounds.plugins import shipped
 
-    settings: Counter[tuple[str, str]] = Counter()
-    for path in shipped("certificates/*.json"):
-        certificate = Certificate.read(path)
-        if certificate.claim is not None and not certificate.scale and check(certificate)[0]:
-            settings[certificate.claim, str(certificate.setting.get("reading", "repaired"))] += 1
-    return {key: f"{Status.HOLDS} certified at {count} settings" for key, count in settings.items()}
+    proved = [certificate for certificate, wrong in verified(shipped("certificates/*.json*")) if not wrong]
+    settings = Counter(found[:2] for found in {subject(one) for one in proved} if found is not None)
+    return {(str(key), str(name)): _settings(count) for (key, name), count in settings.items()}
+
+
+def _settings(count: int) -> str:
+    return f"{Status.HOLDS} certified at {count} settings"
 
 
 def table(lines: Iterable[Line]) -> list[list[str]]:

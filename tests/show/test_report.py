@@ -296,18 +296,17 @@ def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
-    from fedbounds.evidence.sdp.certificate import Certificate
+    from fedbounds.evidence.sdp.family import read
     from fedbounds.plugins import shipped
 
-    (path,) = shipped("certificates/tight-lemma-2-drift-k10-tau2.json")
-    honest = Certificate.read(path)
+    (path,) = shipped("certificates/tight.jsonl")
+    honest = next(one for one in read(path) if one.name == "tight-lemma-2-drift-k10-tau2")
     shown = exact.tight_constant(honest)
-    assert shown.proved and (shown.stated, shown.tight, shown.loose) == ("16", "0.2627", "60.9×")
-    lying = replace(honest, note={**honest.note, "certified": "1/5"})
-    assert exact.tight_constant(lying) is None
-    name, value = next(iter(honest.multipliers.items()))
-    broken = replace(honest, multipliers={**honest.multipliers, name: str(2 * Fraction(value) + 1)})
-    assert not exact.tight_constant(broken).proved
+    assert (shown.stated, shown.certified, shown.loose) == ("16", "0.26265725", "60.9×")
+    louder = replace(honest, note={**honest.note, "solver": 1e-9})
+    assert exact.tight_constant(louder) == shown
+    for lie in ({"certified": "1/5"}, {"certified": "many"}, {"claim": "nothing"}, {"term": "gap"}):
+        assert exact.tight_constant(replace(honest, note={**honest.note, **lie})) is None
 
 
 def test_a_claim_without_saved_sides_has_no_picture(study):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ CURVES: dict[str, tuple[int, ...]] = {
     "start": (0, 10, 100, 1000, 10000),
     "clients": (2, 3, 4, 5, 6),
 }
+DIMINISHING = "diminishing"
 FAILED = 1
 
 
@@ -28,6 +30,16 @@ class Rational(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """A Fraction, exactly as written."""
         return value if isinstance(value, Fraction) else rational(value)
+
+
+class StepSize(click.ParamType):
+    """A rational number in units of 1/L, or the steps 1/(mu (t + 4 kappa)) by name."""
+
+    name = "ETA"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """A Fraction, or DIMINISHING."""
+        return value if isinstance(value, Fraction) or value == DIMINISHING else rational(value)
 
 
 class Rationals(click.ParamType):
@@ -54,13 +66,23 @@ OPTIONS = (
     click.option("--kappa", type=Rational(), default="10", show_default=True, help="L/mu."),
     click.option("--t", "time", type=int, help="Which step t; every step of the first round unless given."),
     click.option("--start", type=int, default=0, show_default=True, help="t0, the first step of the round."),
-    click.option("--eta", type=Rational(), help="A constant step size in units of 1/L, not 1/(mu (t + 4 kappa))."),
+    click.option(
+        "--eta",
+        type=StepSize(),
+        help="Not the claim's own step size: a constant in units of 1/L, or diminishing, 1/(mu (t + 4 kappa)).",
+    ),
     click.option("--weights", "alpha", type=Rationals(), help="alpha, uniform unless given."),
     click.option("--p", type=Rationals(), help="p, uniform unless given."),
     click.option("--rho-bar", type=Rational(), help="rho_bar; min alpha_i/p_i unless given."),
     click.option("--rho-tilde", type=Rational(), help="rho_tilde; every value at once unless given."),
     click.option("--reading", default="repaired", show_default=True, help="literal, sync, all-steps or repaired."),
     click.option("--local", type=click.Choice(("steps", "any")), default="steps", help="What local models may be."),
+)
+
+
+PLUGIN = click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
+OUT = click.option(
+    "--out", type=click.Path(path_type=Path), help="Folder for the certificates, one a line, in a file a claim."
 )
 
 
@@ -71,8 +93,12 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def settings(time: int | None, start: int, tau: int, **rest: Any) -> Iterator[Any]:
-    """The settings asked for: the step t, or every step of the round."""
+def settings(claim: Any, time: int | None, start: int, tau: int, eta: Any, **rest: Any) -> Iterator[Any]:
+    """The settings asked for: the step t, or every step of the round, with the claim's own step size unless given.
+
+    That is what it states, or the largest that its assumptions allow, or where it has neither 1/(mu (t + 4 kappa)).
+    """
+    from fedbounds.evidence.sdp.scope import own_setting
     from fedbounds.evidence.sdp.setting import round_setting
 
     if tau < 1 or start < 0 or (time is not None and time < 0):
@@ -80,48 +106,58 @@ def settings(time: int | None, start: int, tau: int, **rest: Any) -> Iterator[An
     if time is not None:
         start = time - time % tau
     for step in range(tau) if time is None else (time % tau,):
-        yield round_setting(tau=tau, step=step, start=start, **rest)
+        constant = eta if isinstance(eta, Fraction) else None
+        setting = round_setting(tau=tau, step=step, start=start, eta=constant, **rest)
+        yield own_setting(claim, setting, start) if eta is None else setting
 
 
 @click.command()
 @click.argument("claim", required=False)
 @click.option("--all", "every", is_flag=True, help="Every one-round claim, in every reading it has.")
+@PLUGIN
+@OUT
 @setting_options
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the certificates (JSON).")
-def certify(claim: str | None, every: bool, out: Path | None, **flags: Any) -> None:
+def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path | None, **flags: Any) -> None:
     """Decide a one-round CLAIM for every L-smooth mu-strongly convex problem at given parameters.
 
     HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator.
     """
     from fedbounds.evidence.sdp.decide import examination
+    from fedbounds.evidence.sdp.family import save
+    from fedbounds.evidence.sdp.scope import pointwise
     from fedbounds.show.terminal import plain_table
 
-    rows = []
-    for chosen, reading in _claims(claim, every, flags["reading"]):
-        for setting in settings(**{**flags, "reading": reading}):
+    rows, families = [], {}
+    for chosen, reading in _claims(claim, every, flags["reading"], plugin):
+        for setting in settings(chosen, **{**flags, "reading": reading}):
             verdict, certificate = examination(chosen, setting)
             ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
             rows.append((chosen.key, reading, str(setting.step), str(verdict.status), ratio, verdict.detail))
-            if certificate is not None and out is not None:
-                certificate.write(out / f"{chosen.key}-{reading}-{setting.step}.json")
-            if str(chosen.lhs) == "grad_sq":
+            if certificate is not None:
+                named = replace(certificate, name=f"{chosen.key}-{reading}-{setting.step}")
+                families.setdefault(chosen.key, []).append(named)
+            if pointwise(chosen):
                 break  # a statement about one point, not about a step
-    click.echo(plain_table(("claim", "reading", "step", "verdict", "bound/worst", "because"), rows), nl=False)
+    for key, certificates in families.items() if out is not None else ():
+        save(out / f"{key}.jsonl", certificates)
+    head = ("claim", "reading", "step", "verdict", "bound/worst (solver)", "because")
+    click.echo(plain_table(head, rows), nl=False)
 
 
-def _claims(claim: str | None, every: bool, reading: str) -> Iterator[tuple[Any, str]]:
+def _claims(claim: str | None, every: bool, reading: str, plugin: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
     from fedbounds.evidence.sdp.setting import applies
-    from fedbounds.plugins import claim_named, claims
+    from fedbounds.plugins import claim_named, claims, load_file
     from fedbounds.theory.reading import READINGS
 
     if (claim is None) is not every:
         raise reject("certify needs a claim or --all", claim, "name one claim, or give --all alone")
     if reading not in READINGS:
         raise reject("reading must be a known name", repr(reading), f"use one of {', '.join(READINGS)}")
+    extra = [load_file(path) for path in plugin]
     if claim is not None:
-        yield claim_named(claim), reading
+        yield claim_named(claim, extra), reading
         return
-    for found in claims().values():
+    for found in claims(extra).values():
         if applies(found):
             yield from ((found, name) for name in found.readings)
 
@@ -130,31 +166,38 @@ def _claims(claim: str | None, every: bool, reading: str) -> Iterator[tuple[Any,
 @click.argument("claim")
 @click.option("--over", type=click.Choice(tuple(CURVES)), help="Draw the constants along a parameter.")
 @click.option("--term", help="One term only; every term unless given.")
+@PLUGIN
+@OUT
 @setting_options
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the certificates (JSON).")
-def tight(claim: str, over: str | None, term: str | None, out: Path | None, **flags: Any) -> None:
+def tight(
+    claim: str, over: str | None, term: str | None, plugin: tuple[str, ...], out: Path | None, **flags: Any
+) -> None:
     """The smallest constants that make a one-round CLAIM true, term by term, the others as stated.
 
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
     """
+    from fedbounds.evidence.sdp.family import save
     from fedbounds.evidence.sdp.tight import tight as tight_constant
-    from fedbounds.plugins import claim_named
+    from fedbounds.plugins import claim_named, load_file
     from fedbounds.show.terminal import plain_table
 
-    found = claim_named(claim)
+    found = claim_named(claim, [load_file(path) for path in plugin])
     names = [name for name in found.terms if term in (None, name)]
     if not names:
         raise reject(f"{claim} has no term {term}", term, f"its terms are {', '.join(found.terms)}")
-    rows = []
+    rows, certificates = [], []
     for value in CURVES[over] if over else (None,):
         chosen = {**flags, **({over: value} if over else {})}
-        setting = list(settings(**chosen))[-1]
+        setting = list(settings(found, **chosen))[-1]
         for name in names:
             constant = tight_constant(found, setting, name)
             proved = "-" if constant.certified is None else f"{float(constant.certified):.6g}"
             rows.append(("-" if value is None else str(value), name, *_shown(constant), proved))
-            if out is not None and constant.certificate is not None:
-                constant.certificate.write(out / f"tight-{claim}-{name}-{over or 'at'}-{value or 0}.json")
+            if constant.certificate is not None:
+                title = f"tight-{claim}-{name}-{over or 'at'}-{value or 0}"
+                certificates.append(replace(constant.certificate, name=title))
+    if out is not None:
+        save(out / f"tight-{claim}.jsonl", certificates)
     head = (over or "", "term", "stated", "tight (solver)", "certified")
     click.echo(plain_table(head, rows), nl=False)
 
@@ -170,18 +213,29 @@ def _shown(constant: Any) -> tuple[str, str]:
 
 @click.command("verify-certificate")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
-def verify_certificate(files: tuple[Path, ...]) -> int:
-    """Verify certificate FILES in exact arithmetic, with no solver and no floating point."""
-    from fedbounds.evidence.sdp.certificate import Certificate, check
+@PLUGIN
+def verify_certificate(files: tuple[Path, ...], plugin: tuple[str, ...]) -> int:
+    """Verify certificate FILES in exact arithmetic, with no solver and no floating point.
 
-    code = 0
-    for path in files:
-        certificate = Certificate.read(path)
-        valid, reason = check(certificate)
-        what = f"{certificate.lhs} <= " + " + ".join(f"({v}) {k}" for k, v in certificate.rhs.items())
-        click.echo(f"{path}: {'verified' if valid else f'REJECTED ({reason})'}: {what}")
-        code = code if valid else FAILED
-    return code
+    A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
+    """
+    from fedbounds.evidence.sdp.family import describe, subject, verified
+    from fedbounds.plugins import claims, load_file
+
+    known = claims([load_file(path) for path in plugin])
+    count, bad, subjects = 0, 0, set()
+    for count, (certificate, wrong) in enumerate(verified(files, known), 1):
+        name = certificate.name or f"certificate {count}"
+        if wrong:
+            bad += 1
+            click.echo(f"{name}: REJECTED ({wrong})")
+            continue
+        subjects.add(subject(certificate))
+        right = " + ".join(f"({value}) {form}" for form, value in certificate.rhs.items()) or "0"
+        click.echo(f"{name}: verified: {describe(certificate)}: {certificate.lhs} <= {right}")
+    pairs = len(subjects - {None})
+    click.echo(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
+    return FAILED if bad else 0
 
 
 COMMANDS = [certify, tight, verify_certificate]

@@ -82,6 +82,14 @@ def build(setting: Setting, number: Number = float, bounds: Collection[str] = BO
     )
 
 
+def entries(setting: Setting) -> int:
+    """How many numbers the model at a setting is made of, without building it."""
+    basis, scalars = _names(setting)
+    here = _last(setting) + 1 + len(_skewed_times(setting)) + 2
+    rows = setting.N * here * (here - 1 + 1) + 2 * setting.N + here
+    return rows * (len(basis) ** 2 + len(scalars))
+
+
 def _last(setting: Setting) -> int:
     return 0 if setting.local == "any" else setting.step
 

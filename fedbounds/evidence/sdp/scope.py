@@ -1,4 +1,4 @@
-"""Which experiments a claim and a setting speak of: the claim's own step size, its assumptions there, the coverage."""
+"""What a claim and a setting speak of: the claim's own step size, its assumptions there, and the coverage."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
             continue
         for part in assumption.parts:
             slack = (part.right - part.left).subs({s: known[s.name] for s in _free(part) if s.name in known})
-            slack = slack.xreplace({s: eta for s in slack.free_symbols})
+            slack = slack.xreplace(dict.fromkeys(slack.free_symbols, eta))
             relation = {"<": slack > 0, "<=": slack >= 0, "=": sp.Eq(slack, 0)}[part.sign]
             try:
                 allowed = allowed.intersect(sp.solveset(relation, eta, sp.Interval.open(0, sp.oo)))
@@ -125,27 +125,31 @@ def one_client(setting: Setting) -> Setting:
 
 def coverage(claim: Claim, setting: Setting) -> Coverage:
     """The experiments that a certificate of the claim at a setting speaks of."""
-    axes: dict[str, frozenset] = {"kappa": only(setting.L / setting.mu if setting.mu else math.inf)}
-    if not homogeneous(claim):
-        axes["L"] = only(setting.L)
+    axes = place(setting)
     if pointwise(claim):
-        return Coverage(axes)
+        axes = {"kappa": axes["kappa"]}
+    return Coverage(axes if homogeneous(claim) else {**axes, "L": only(setting.L)})
+
+
+def place(setting: Setting) -> dict[str, frozenset]:
+    """A setting as axes of experiments; rho_bar is not named where it can only be 1, rho_tilde where it is free."""
     sizes = tuple(eta * setting.L for eta in setting.eta)
     gradients = ("full", "stochastic") if setting.gradients == "stochastic" else ("full",)
-    axes |= {
+    axes: dict[str, frozenset] = {
+        "kappa": only(setting.L / setting.mu if setting.mu else math.inf),
         "tau": only(setting.tau),
-        "eta_L": only(sizes[0] if len(set(sizes)) == 1 else sizes),
         "local_step": only(setting.step),
+        "eta_L": only(sizes[0] if len(set(sizes)) == 1 else sizes),
         "gradients": only(*gradients),
         "participation": only(1),
         "N": only(setting.N),
         "weights": only(weights(setting)),
     }
-    if setting.alpha != setting.p:
+    if setting.alpha != setting.p or setting.rho_bar != 1:
         axes["rho_bar"] = only(setting.rho_bar)
     if setting.rho_tilde is not None:
         axes["rho_tilde"] = only(setting.rho_tilde)
-    return Coverage(axes)
+    return axes
 
 
 def weights(setting: Setting) -> str:
@@ -177,9 +181,7 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
 def homogeneous(claim: Claim) -> bool:
     """Whether the claim says the same in every unit of time, so that its truth at L = 1 is its truth at every L."""
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(DIMENSIONS))
-    plain: Mapping[str, Fraction] = {
-        name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)
-    }
+    plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
     scaled = {name: value * UNIT ** DIMENSIONS.get(name, 0) for name, value in plain.items()}
     whole = [sp.sympify(term).subs(dict(claim.definitions)) for term in claim.terms.values()]
     before, after = ([rational(term, values) for term in whole] for values in (plain, scaled))

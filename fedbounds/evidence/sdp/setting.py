@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import sympy as sp
 
@@ -131,19 +131,13 @@ class Setting:
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> Setting:
-        """The setting of a JSON object made by ``to_json``."""
-        fixed = dict(data)
+        """The setting of a JSON object made by ``to_json``; one without ``gradients`` has full ones."""
+        fixed: dict[str, Any] = dict(data)
         for name in ("alpha", "p", "eta"):
-            fixed[name] = tuple(Fraction(str(v)) for v in _sequence(data[name]))
+            fixed[name] = tuple(Fraction(v) for v in fixed[name])
         for name in ("mu", "L", "rho_bar", "rho_tilde"):
-            fixed[name] = None if data[name] is None else Fraction(str(data[name]))
-        return Setting(**fixed)  # type: ignore[arg-type]
-
-
-def _sequence(value: object) -> Sequence[object]:
-    if not isinstance(value, Sequence) or isinstance(value, str):
-        raise reject("a list of rationals was expected", value, "regenerate the certificate")
-    return value
+            fixed[name] = None if fixed[name] is None else Fraction(fixed[name])
+        return Setting(**fixed)
 
 
 def _text(value: object) -> object:
@@ -300,7 +294,9 @@ def _without_noise(expression: sp.Expr, key: str) -> sp.Expr:
 
 
 def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:
-    return reject(f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy)
+    return reject(
+        f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy
+    )
 
 
 def _rational(value: Fraction) -> sp.Rational:

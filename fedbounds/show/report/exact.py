@@ -59,12 +59,10 @@ class Tight:
 
     term: str
     stated: str
-    tight: str
     certified: Markup
     ratio: float | None
     setting: Markup
     reading: str
-    proved: bool
 
     @property
     def loose(self) -> str:
@@ -143,14 +141,13 @@ def tight_constants() -> dict[str, list[Tight]]:
 
     A certificate counts only if what it proves is the claim with this one constant changed, all else as stated.
     """
-    from fedbounds.evidence.sdp.certificate import Certificate
+    from fedbounds.evidence.sdp.family import verified
     from fedbounds.plugins import shipped
 
     found: dict[str, list[Tight]] = {}
-    for path in shipped("certificates/*.json"):
-        certificate = Certificate.read(path)
-        if {"claim", "term", "solver", "certified"} <= set(certificate.note):
-            row = tight_constant(certificate)
+    for certificate, wrong in verified(shipped("certificates/*.json*")):
+        if {"claim", "term", "certified"} <= set(certificate.note):
+            row = None if wrong else tight_constant(certificate)
             found.setdefault(str(certificate.note["claim"]), []).extend([row] if row else [])
     return {
         claim: sorted(rows, key=lambda row: (row.term, row.reading, row.setting)) for claim, rows in found.items()
@@ -158,29 +155,31 @@ def tight_constants() -> dict[str, list[Tight]]:
 
 
 def tight_constant(certificate: Any) -> Tight | None:
-    """The constant a certificate proves, or None where it proves another inequality than its note says."""
-    from fedbounds.evidence.sdp.certificate import check
+    """The constant that a verified certificate proves, or None where its inequality is not what its note says.
+
+    The note says which claim and constant to compare with; every number shown is the certificate's own.
+    """
     from fedbounds.evidence.sdp.setting import Setting
     from fedbounds.evidence.sdp.tight import split
     from fedbounds.plugins import claim_named
 
     note, setting = certificate.note, Setting.from_json(certificate.setting)
-    parts = split(claim_named(str(note["claim"])), setting, str(note["term"]))
-    stated = parts.stated
-    solver, certified = float(note["solver"]), Fraction(str(note["certified"]))
+    try:
+        parts = split(claim_named(str(note["claim"])), setting, str(note["term"]))
+        stated, certified = parts.stated, Fraction(str(note["certified"]))
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None
     if not _is_about(certificate, parts, certified):
         return None
     # A contraction is better the larger, any other term the smaller; a term that is not needed has no ratio.
-    better = solver / float(stated) if note["term"] == "contraction" else float(stated) / solver if solver else 0.0
+    better = (certified / stated if note["term"] == "contraction" else stated / certified) if certified else 0
     return Tight(
         str(note["term"]),
         readable(number(float(stated))),
-        readable(number(solver)),
         rounded(certified),
-        better if better > 0 and certified > 0 else None,
+        float(better) if better > 0 else None,
         _setting(setting),
         setting.reading,
-        check(certificate)[0],
     )
 
 

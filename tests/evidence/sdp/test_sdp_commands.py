@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.evidence.sdp.certificate import Certificate, check
+from fedbounds.evidence.sdp.family import read, verified
 from validate import pareto, sharper, tight_constants
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -24,17 +24,18 @@ def test_certify_prints_every_step_and_writes_certificates(tmp_path):
     result = call("certify", "lemma-2", "--clients", "2", "--tau", "2", "--kappa", "10", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     assert result.stdout.count("HOLDS") == 2
-    files = sorted(tmp_path.glob("*.json"))
-    assert len(files) == 2 and all(check(Certificate.read(path))[0] for path in files)
-    again = call("verify-certificate", *map(str, files))
-    assert again.exit_code == 0 and again.stdout.count(": verified: drift <= ") == 2
+    (path,) = tmp_path.iterdir()
+    assert path.name == "lemma-2.jsonl" and [wrong for _, wrong in verified([path])] == ["", ""]
+    again = call("verify-certificate", str(path))
+    assert again.exit_code == 0 and again.stdout.count(": verified: lemma-2 as stated; reading repaired; ") == 2
+    assert "2 verified, 0 rejected; 2 different (claim, setting) pairs proved as stated" in again.stdout
 
 
 def test_a_corrupted_certificate_is_rejected_by_the_command(tmp_path):
-    data = json.loads(next(CERTIFICATES.glob("tight-lemma-2-*.json")).read_text())
+    data = json.loads((CERTIFICATES / "tight.jsonl").read_text().splitlines()[0])
     label = next(iter(data["multipliers"]))
     data["multipliers"][label] += "1"
-    (tmp_path / "bad.json").write_text(json.dumps(data))
+    (tmp_path / "bad.json").write_text(json.dumps(data, indent=1))
     result = call("verify-certificate", str(tmp_path / "bad.json"))
     assert result.exit_code == 1 and "REJECTED" in result.stdout
 
@@ -43,8 +44,13 @@ def test_certify_takes_weights_and_one_time():
     flags = ("--weights", "0.9,0.1", "--p", "0.5,0.5", "--rho-bar", "1.5", "--rho-tilde", "1.6")
     result = call("certify", "theorem-1", "--reading", "repaired", *flags, "--tau", "6", "--kappa", "100", "--t", "7")
     assert result.exit_code == 0, result.output
-    (line,) = result.stdout.strip().splitlines()[1:]
+    line, *rest = result.stdout.strip().splitlines()[1:]
     assert re.match(r"theorem-1\s+repaired\s+1\s+HOLDS", line)
+    words = " ".join(" ".join([line, *rest]).split())
+    # Its own step size is the largest that its assumptions allow, 1/L; another one only on request.
+    assert "eta L at every step = 1, full or stochastic gradients, C = 1" in words.replace("  ", " ")
+    other = call("certify", "theorem-1", *flags, "--tau", "2", "--kappa", "100", "--t", "0", "--eta", "1/3")
+    assert "eta L at every step = 1/3" in " ".join(other.stdout.split())
 
 
 def test_certify_all_runs_every_one_round_claim():
@@ -70,6 +76,8 @@ def test_tight_prints_a_curve():
         ("certify", "lemma-2", "--reading", "nonsense"),
         ("certify", "lemma-2", "--weights", "1/2,x"),
         ("certify", "lemma-2", "--tau", "0"),
+        ("certify", "lemma-2", "--eta", "slow"),
+        ("certify", "lemma-2", "--plugin", "no-such-file.py"),
         ("tight", "lemma-2", "--term", "nonsense"),
         ("verify-certificate", "no-such-file.json"),
     ],
@@ -92,7 +100,7 @@ def test_the_studies_run_small():
 def test_every_number_of_the_study_has_its_stored_certificate():
     numbers = json.loads((ROOT / "validate" / "results" / "tight_constants.json").read_text())["numbers"]
     assert len(numbers) > 100
-    stored = {path.name for path in CERTIFICATES.glob("*.json")}
+    stored = {certificate.name for path in CERTIFICATES.glob("*.jsonl") for certificate in read(path)}
     assert {row["certificate"] for row in numbers.values()} <= stored
 
 

@@ -1,0 +1,172 @@
+"""Files of certificates: JSON Lines, one certificate a line, one file a family; an old file holds a single one.
+
+A file may come from anybody: sizes are bounded and nothing unexpected is read past, so that what is no certificate is
+said in one sentence, quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fedbounds.errors import InputError, reject
+from fedbounds.evidence.sdp.certificate import Certificate, check
+from fedbounds.evidence.sdp.scope import place
+from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.files import write_text
+from fedbounds.plugins import claims
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage
+
+# Hundred times the longest certificate that is shipped.
+LONGEST_LINE = 1_000_000
+# Four times the digits of the longest number in a shipped certificate.
+LONGEST_NUMBER = 400
+RATIONAL = re.compile(rf"-?\d{{1,{LONGEST_NUMBER}}}(/\d{{1,{LONGEST_NUMBER}}})?", re.ASCII)
+# A part of a message that quotes what was received.
+SHOWN = 60
+# Fields of a setting: rationals, lists of rationals, words; tau is the one whole number.
+NUMBERS, LISTS, WORDS = ("mu", "L", "rho_bar", "rho_tilde"), ("alpha", "p", "eta"), ("reading", "local", "gradients")
+FIELDS = {"lhs": str, "rhs": dict, "setting": dict, "multipliers": dict, "scale": dict, "note": dict, "name": str}
+
+
+def read(path: Path) -> Iterator[Certificate]:
+    """The certificates of a file, one at a time; InputError, naming the line, where one is none."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            if path.suffix == ".json":
+                yield _read(file.read(LONGEST_LINE + 1), str(path))
+                return
+            number = 0
+            while line := file.readline(LONGEST_LINE + 1):
+                number += 1
+                if line.strip():
+                    yield _read(line, f"{path}, line {number}")
+    except (OSError, UnicodeDecodeError) as wrong:
+        raise _no_certificate(str(path), type(wrong).__name__) from None
+
+
+def save(path: Path, certificates: Iterable[Certificate]) -> Path:
+    """Write a family; certificates that the file holds under other names are kept."""
+    kept = {one.name: one for one in read(path)} if path.is_file() else {}
+    kept |= {one.name: one for one in certificates}
+    lines = (json.dumps(_document(one), allow_nan=False, separators=(",", ":")) for one in kept.values())
+    return write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _document(certificate: Certificate) -> dict[str, Any]:
+    """What is written: the name first, nothing that is empty."""
+    data = asdict(certificate)
+    return {"name": data.pop("name"), **{key: value for key, value in data.items() if value or key == "claim"}}
+
+
+def _read(text: str, where: str) -> Certificate:
+    if len(text) > LONGEST_LINE:
+        raise _no_certificate(where, f"more than {LONGEST_LINE} characters")
+    try:
+        data = json.loads(
+            text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
+        )
+        return _certificate(data)
+    except (ValueError, TypeError, RecursionError) as wrong:
+        raise _no_certificate(where, _short(str(wrong) or type(wrong).__name__)) from None
+
+
+def _certificate(data: Any) -> Certificate:
+    _need(isinstance(data, dict), "not an object")
+    _need(data.keys() <= {*FIELDS, "claim"} and {"lhs", "rhs", "setting", "multipliers"} <= data.keys(), "its fields")
+    for key, kind in FIELDS.items():
+        _need(key not in data or isinstance(data[key], kind), f"the field {key}")
+    _need(data.get("claim") is None or isinstance(data["claim"], str), "the field claim")
+    for key in ("rhs", "multipliers", "scale"):
+        _need(all(_rational(value) for value in data.get(key, {}).values()), f"the numbers of {key}")
+    setting = data["setting"]
+    _need({*NUMBERS, *LISTS, "tau", "reading", "local"} <= setting.keys(), "the fields of setting")
+    _need(setting.keys() <= {*NUMBERS, *LISTS, *WORDS, "tau"}, "the fields of setting")
+    _need(type(setting["tau"]) is int, "tau")
+    for key in WORDS:
+        _need(isinstance(setting.get(key, ""), str), f"the field {key}")
+    for key in LISTS:
+        _need(isinstance(setting[key], list) and all(_rational(value) for value in setting[key]), f"the field {key}")
+    for key in NUMBERS:
+        _need(_rational(setting[key]) or (key == "rho_tilde" and setting[key] is None), f"the field {key}")
+    return Certificate(**data)
+
+
+def _need(condition: bool, what: str) -> None:
+    if not condition:
+        raise ValueError(f"{what} must be as in a certificate")
+
+
+def _rational(value: Any) -> bool:
+    return isinstance(value, str) and RATIONAL.fullmatch(value) is not None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a key that stands twice")
+    return found
+
+
+def _refuse(text: str) -> Any:
+    raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse(_short(text))
+
+
+def _whole(text: str) -> int:
+    return int(text) if len(text) <= LONGEST_NUMBER else _refuse(f"an integer of {len(text)} digits")
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _no_certificate(where: str, why: str) -> InputError:
+    return reject("a certificate must be a JSON object of this format", f"{where} ({why})", "regenerate it")
+
+
+def subject(certificate: Certificate) -> tuple[object, ...] | None:
+    """What a certificate says of a claim as stated: (claim, reading, setting) in one form, or None.
+
+    Copies, other ways to write a fraction, a change of units or of the clients' order, and other proofs of the same
+    give the same subject.
+    """
+    if certificate.claim is None or any(Fraction(value) != 1 for value in certificate.scale.values()):
+        return None
+    s = Setting.from_json(certificate.setting)
+    clients = tuple(sorted(zip(s.alpha, s.p, strict=True)))
+    sizes = tuple(eta * s.L for eta in s.eta)
+    return certificate.claim, s.reading, clients, s.mu / s.L, sizes, s.tau, s.rho_bar, s.rho_tilde
+
+
+def describe(certificate: Certificate) -> str:
+    """Claim, scale, reading and setting of a certificate in words."""
+    setting = Setting.from_json(certificate.setting)
+    scaled = ", ".join(f"{term} x {value}" for term, value in certificate.scale.items() if Fraction(value) != 1)
+    what = f"{certificate.claim} as stated" if not scaled else f"NOT {certificate.claim} itself, but with {scaled}"
+    if certificate.claim is None:
+        what = "no claim, an inequality of its own"
+    free = "" if setting.rho_tilde is not None or setting.N == 1 else ", every rho_tilde"
+    where = Coverage(place(setting)).words()
+    return f"{what}; reading {setting.reading}; local models: {setting.local}; {where}{free}"
+
+
+def verified(paths: Iterable[Path], known: Mapping[str, Claim] | None = None) -> Iterator[tuple[Certificate, str]]:
+    """(certificate, "" or why it proves nothing) of every certificate in the files, one at a time."""
+    known = claims() if known is None else known
+    for path in paths:
+        for certificate in read(path):
+            valid, reason = check(certificate, known)
+            yield certificate, "" if valid else reason
