@@ -127,7 +127,8 @@ def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path |
     from fedbounds.evidence.sdp.scope import pointwise
     from fedbounds.show.terminal import plain_table
 
-    rows, families = [], {}
+    rows: list[tuple[str, ...]] = []
+    families: dict[str, list[Any]] = {}
     for chosen, reading in _claims(claim, every, flags["reading"], plugin):
         for setting in settings(chosen, **{**flags, "reading": reading}):
             verdict, certificate = examination(chosen, setting)
@@ -138,8 +139,9 @@ def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path |
                 families.setdefault(chosen.key, []).append(named)
             if pointwise(chosen):
                 break  # a statement about one point, not about a step
-    for key, certificates in families.items() if out is not None else ():
-        save(out / f"{key}.jsonl", certificates)
+    if out is not None:
+        for key, certificates in families.items():
+            save(out / f"{key}.jsonl", certificates)
     head = ("claim", "reading", "step", "verdict", "bound/worst (solver)", "because")
     click.echo(plain_table(head, rows), nl=False)
 
