@@ -132,8 +132,8 @@ def verdict_on(claim: Claim, trajectory: Trajectory, reading: str = "repaired") 
     return empirical.examine(claim, examine_run(trajectory, READINGS[reading], Policy()), NOISY_ERROR_RATE)
 
 
-def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> None:
-    """Fail with both sides and the instance if the claim is refuted on a trajectory."""
+def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:
+    """Fail with both sides and the instance if the claim is refuted on a trajectory; otherwise the verdict."""
     verdict = verdict_on(claim, trajectory, reading)
     if verdict.status is Status.REFUTED:
         experiment = trajectory.experiment
@@ -143,3 +143,4 @@ def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired"
             f"w_0 = {experiment.start}, weighting = {experiment.weighting}, eta = {experiment.eta}, "
             f"tau = {experiment.tau}, rounds = {experiment.rounds}"
         )
+    return verdict

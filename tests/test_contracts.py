@@ -186,16 +186,6 @@ class TestProblems:
             problem.gap(w), problem.losses(w) @ problem.p - problem.F_star, rtol=1e-7, atol=1e-9
         )
 
-    def test_constants_bound_the_curvature(self, kind):
-        problem, rng = small_problem(kind), np.random.default_rng(2)
-        if not problem.convex:
-            return
-        x, y = rng.standard_normal((2, 20, problem.d))
-        inner = np.einsum("bnd,bd->bn", problem.grads(x) - problem.grads(y), x - y)
-        distance = ((x - y) ** 2).sum(axis=1)[:, None]
-        assert np.all(inner <= problem.L * distance * (1 + 1e-9))
-        assert np.all(inner >= problem.mu * distance * (1 - 1e-9))
-
     def test_the_noise_is_certified_over_a_ball(self, kind):
         problem, rng = small_problem(kind), np.random.default_rng(3)
         u = rng.standard_normal((20, 1, problem.d))
@@ -204,8 +194,18 @@ class TestProblems:
         bound = at_minimum + problem.noise_lipschitz * np.linalg.norm(u, axis=-1)
         assert np.all(there <= bound * (1 + 1e-9) + 1e-12)
 
-    def test_both_engines_agree(self, kind):
-        if small_problem(kind).kernel_data() is None:
-            return
-        a, b = small_run(kind, engine="reference"), small_run(kind, engine="kernels")
-        np.testing.assert_allclose(a.paths["alpha"].gap, b.paths["alpha"].gap, rtol=1e-9, atol=1e-13)
+
+@pytest.mark.parametrize("kind", [kind for kind in sorted(PROBLEMS) if small_problem(kind).convex])
+def test_constants_bound_the_curvature(kind):
+    problem, rng = small_problem(kind), np.random.default_rng(2)
+    x, y = rng.standard_normal((2, 20, problem.d))
+    inner = np.einsum("bnd,bd->bn", problem.grads(x) - problem.grads(y), x - y)
+    distance = ((x - y) ** 2).sum(axis=1)[:, None]
+    assert np.all(inner <= problem.L * distance * (1 + 1e-9))
+    assert np.all(inner >= problem.mu * distance * (1 - 1e-9))
+
+
+@pytest.mark.parametrize("kind", [kind for kind in sorted(PROBLEMS) if small_problem(kind).kernel_data() is not None])
+def test_both_engines_agree(kind):
+    a, b = small_run(kind, engine="reference"), small_run(kind, engine="kernels")
+    np.testing.assert_allclose(a.paths["alpha"].gap, b.paths["alpha"].gap, rtol=1e-9, atol=1e-13)

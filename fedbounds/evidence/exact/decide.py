@@ -64,10 +64,20 @@ def places(claim: Claim, record: ExactRun, reading: Reading) -> Iterator[tuple[i
             yield t, None, constants | here | {"Delta": distance[t], "Delta_next": distance[t + 1]}
 
 
+def _sides(claim: Claim, reading: Reading) -> tuple[sp.Expr, sp.Expr]:
+    return sp.sympify(claim.lhs).subs(dict(claim.definitions)), sp.Add(*claim.terms_in(reading).values())
+
+
+def _unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
+    """The symbols of a claim that an exact run gives no value."""
+    _, _, values = next(places(claim, record, reading))
+    used = set().union(*(side.free_symbols for side in _sides(claim, reading)))
+    return tuple(sorted({symbol.name for symbol in used} - set(values)))
+
+
 def compare(claim: Claim, record: ExactRun, reading: Reading, only: int | None = None) -> Iterator[Sides]:
     """Both sides, exactly, at every place (or ``only`` at one time) where the right-hand side is defined."""
-    right = sp.Add(*claim.terms_in(reading).values())
-    left = sp.sympify(claim.lhs).subs(dict(claim.definitions))
+    left, right = _sides(claim, reading)
     for t, client, values in places(claim, record, reading):
         if only is not None and t != only:
             continue
@@ -85,6 +95,8 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
         return replace(_verdict(claim, reading, Status.NOT_APPLICABLE, detail), failed=failed)
     if claim.kind is Kind.RATE:
         return _examine_rate(claim, record, reading, unknown)
+    if lacking := _unmeasured(claim, record, reading):
+        return _verdict(claim, reading, Status.UNDECIDED, f"this evidence {cannot_express(lacking)}")
     sides = list(compare(claim, record, reading))
     if not sides:
         return _verdict(claim, reading, Status.NOT_APPLICABLE, "the right-hand side is undefined on this instance")

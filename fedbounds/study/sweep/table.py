@@ -74,17 +74,18 @@ class Table:
     def __init__(self, folder: str | Path) -> None:
         folder = files.require_writable(folder)
         self.path = folder / TABLE
-        with explained(self.path):
-            self._lock = _locked(folder / LOCK)
+        with explained(self.path), contextlib.ExitStack() as opened:
+            opened.enter_context(contextlib.closing(_locked(folder / LOCK)))
             self._open = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
+            opened.enter_context(contextlib.closing(self._open))
             _create(self._open)
+            self._opened = opened.pop_all()
 
     def __enter__(self) -> Table:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._open.close()
-        self._lock.close()
+        self._opened.close()
 
     def claim_version(self, version: str) -> None:
         """Refuse to mix results of two versions of this package in one table."""
@@ -128,7 +129,7 @@ def _locked(path: Path) -> sqlite3.Connection:
     lock = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as wrong:
+    except sqlite3.Error as wrong:
         lock.close()
         if "locked" not in str(wrong):
             raise
