@@ -71,8 +71,8 @@ def _sides(claim: Claim, reading: Reading) -> tuple[sp.Expr, sp.Expr]:
 def _unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value."""
     _, _, values = next(places(claim, record, reading))
-    used = set().union(*(side.free_symbols for side in _sides(claim, reading)))
-    return tuple(sorted({symbol.name for symbol in used} - set(values)))
+    left, right = _sides(claim, reading)
+    return tuple(sorted({symbol.name for symbol in left.free_symbols | right.free_symbols} - set(values)))
 
 
 def compare(claim: Claim, record: ExactRun, reading: Reading, only: int | None = None) -> Iterator[Sides]:
