@@ -47,8 +47,8 @@ DERIVATIONS = (
         notation=NOTATION,
         findings=(
             "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
-            "The terms sigma^2, 6 rho_bar L Gamma and (16 tau^2 - 1) G^2 of 32 tau^2 G^2 are redundant: the proof uses "
-            "none.",
+            "The terms sigma^2, 6 rho_bar L Gamma and (16 tau^2 - 1) G^2 of 32 tau^2 G^2 are redundant: the "
+            "proof uses none.",
         ),
     ),
     Derivation(
