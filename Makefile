@@ -21,7 +21,7 @@ endif
 
 setup: $(DEV)
 
-$(BASE): pyproject.toml constraints.txt
+$(BASE): pyproject.toml setup.py constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
 	$(PIP) -e .

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sympy as sp
 
-from derivations._setting import F_STAR, F_W, HERE, NOTATION, ONE, OPTIMUM, W_STAR, P, W, optimal
 from fedbounds.evidence.symbolic.algebra import Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import Condition, Extreme, Premise, Smooth, Step, averaged, step
 from fedbounds.theory.symbols import L, eta, gamma, gap, mu, rho_bar, rho_tilde, t
+
+from ._setting import F_STAR, F_W, HERE, NOTATION, ONE, OPTIMUM, W_STAR, P, W, optimal
 
 r = sp.Symbol("r", positive=True)
 R = sp.Symbol("R", nonnegative=True)

@@ -2,7 +2,34 @@
 
 import sympy as sp
 
-from derivations._setting import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Cited,
+    Condition,
+    Convex,
+    Derivation,
+    Display,
+    Earlier,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    drift,
+    eta,
+    mu,
+    rho_bar,
+    rho_tilde,
+    sigma_sq,
+    tau,
+)
+
+from ._setting import (
     ALPHA,
     E_W,
     F_MIN,
@@ -30,32 +57,6 @@ from derivations._setting import (
     claim,
     client_gap,
     optimal,
-)
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Cited,
-    Condition,
-    Convex,
-    Derivation,
-    Display,
-    Earlier,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    drift,
-    eta,
-    mu,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    tau,
 )
 
 CLAIM = claim("theorem-1")

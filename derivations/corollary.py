@@ -4,25 +4,6 @@ from dataclasses import replace
 
 import sympy as sp
 
-from derivations._recursion import (
-    FOUR,
-    MEANING,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    SMOOTHNESS,
-    UNDER_RHO,
-    WORDS,
-    Delta_T,
-    R,
-    below_cap,
-    capped,
-    k,
-    r,
-    under,
-)
-from derivations._setting import MODEL, ONE, SKEWS, claim, right_side
-from derivations.theorem_1 import HOMOGENEOUS
 from fedbounds.evidence.symbolic.derivation import (
     Cited,
     Condition,
@@ -50,6 +31,26 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    FOUR,
+    MEANING,
+    OVER_R,
+    OVER_TILDE,
+    QUARTER,
+    SMOOTHNESS,
+    UNDER_RHO,
+    WORDS,
+    Delta_T,
+    R,
+    below_cap,
+    capped,
+    k,
+    r,
+    under,
+)
+from ._setting import MODEL, ONE, SKEWS, claim, right_side
+from .theorem_1 import HOMOGENEOUS
 
 CLAIM, FREE, MINIMISER = claim("corollary"), claim("error-free"), claim("error-minimiser")
 CAP = sp.Rational(8, 3) * (gamma - 1)

@@ -2,9 +2,6 @@
 
 import sympy as sp
 
-from derivations._recursion import FOUR, MEANING, R, above_four, r
-from derivations._setting import MODEL, ONE, SKEWS, P, claim, right_side
-from derivations.pi_chain import ABOVE_PI, KAPPA, LEAST, MEETS, MOST, NAMES, PI, RATIOS, WIDER, at_most, pi
 from fedbounds.claims.corollary import CAPPED
 from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
 from fedbounds.evidence.symbolic.algebra import Mean
@@ -20,6 +17,10 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
+
+from ._recursion import FOUR, MEANING, R, above_four, r
+from ._setting import MODEL, ONE, SKEWS, P, claim, right_side
+from .pi_chain import ABOVE_PI, KAPPA, LEAST, MEETS, MOST, NAMES, PI, RATIOS, WIDER, at_most, pi
 
 CLAIM = claim("final-bound")
 CAP = next(argument for argument in CAPPED.args if argument != rho_bar)

@@ -2,7 +2,22 @@
 
 import sympy as sp
 
-from derivations._setting import (
+from fedbounds.claims.growth import SHARE
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Derivation,
+    Earlier,
+    Premise,
+    Smooth,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, growth, mu, sigma_0_sq
+
+from ._setting import (
     ALPHA,
     E_STAR,
     F_MIN,
@@ -27,20 +42,6 @@ from derivations._setting import (
     client_gap,
     skewed,
 )
-from fedbounds.claims.growth import SHARE
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Condition,
-    Convex,
-    Derivation,
-    Earlier,
-    Premise,
-    Smooth,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, growth, mu, sigma_0_sq
 
 CLAIM = claim("growth-step")
 SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import ONE
 from fedbounds.evidence.symbolic.derivation import (
     Cases,
     Condition,
@@ -15,6 +14,8 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, T, gamma, t
+
+from ._setting import ONE
 
 b = sp.Symbol("b", positive=True)
 C, D, beta = (sp.Symbol(name, nonnegative=True) for name in ("C", "D", "beta"))

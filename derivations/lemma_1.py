@@ -1,9 +1,10 @@
 """Lemma 1: a gradient step of an L-smooth function cannot go below its minimum."""
 
-from derivations._setting import E_W, GRAD_W, HERE, NOTATION, SKEWS, claim, client_gap
 from fedbounds.evidence.symbolic.algebra import norm_sq
 from fedbounds.evidence.symbolic.derivation import Derivation, step
 from fedbounds.theory.symbols import L, excess, grad_sq
+
+from ._setting import E_W, GRAD_W, HERE, NOTATION, SKEWS, claim, client_gap
 
 CLAIM = claim("lemma-1")
 DESCENT, ABOVE = client_gap("F_w_below", HERE)

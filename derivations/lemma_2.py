@@ -2,21 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import (
-    ALPHA,
-    LOCAL,
-    MODEL,
-    NOISE,
-    NOTATION,
-    ONE,
-    SECOND_MOMENT,
-    I,
-    W,
-    X,
-    claim,
-    value,
-    vec,
-)
 from fedbounds.evidence.symbolic.algebra import Centre, Mean, Noise, Positive, Slack, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     Cases,
@@ -33,6 +18,22 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
+
+from ._setting import (
+    ALPHA,
+    LOCAL,
+    MODEL,
+    NOISE,
+    NOTATION,
+    ONE,
+    SECOND_MOMENT,
+    I,
+    W,
+    X,
+    claim,
+    value,
+    vec,
+)
 
 CLAIM = claim("lemma-2")
 S = sp.Symbol("s")

@@ -2,7 +2,20 @@
 
 import sympy as sp
 
-from derivations._setting import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, Slack, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Derivation,
+    Earlier,
+    Premise,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, mu, sigma_p_sq, tau
+
+from ._setting import (
     E_W,
     F_MIN,
     F_STAR,
@@ -25,19 +38,7 @@ from derivations._setting import (
     client_gap,
     optimal,
 )
-from derivations.lemma_2 import ETA_S, G_S, MOMENT, ROUND, START, WORDS, U, left, n
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, Slack, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Condition,
-    Convex,
-    Derivation,
-    Earlier,
-    Premise,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, drift, eta, mu, sigma_p_sq, tau
+from .lemma_2 import ETA_S, G_S, MOMENT, ROUND, START, WORDS, U, left, n
 
 S = U.args[1]
 quarter, kept = sp.Symbol("quarter", nonnegative=True), Slack(sp.Symbol("kept"), S)

@@ -2,9 +2,6 @@
 
 import sympy as sp
 
-from derivations._recursion import SMOOTHNESS, Delta_T
-from derivations._setting import CURVATURES, F_STAR, F_W, ONE, SKEWS, W_STAR, P, W, claim, ell, right_side
-from derivations.li_2020 import ETA_S, SETTING, WORDS, S
 from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     Cited,
@@ -33,6 +30,10 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import SMOOTHNESS, Delta_T
+from ._setting import CURVATURES, F_STAR, F_W, ONE, SKEWS, W_STAR, P, W, claim, ell, right_side
+from .li_2020 import ETA_S, SETTING, WORDS, S
 
 CLAIM = claim("li-2020")
 k = t + gamma

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import ONE, P, claim, right_side
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
 from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack, Weights
@@ -18,6 +17,8 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
+
+from ._setting import ONE, P, claim, right_side
 
 I = P.args[1]
 KAPPA, EXCESS = Positive(sp.Symbol("kappa"), I), Slack(sp.Symbol("e"), I)

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import ONE, claim
 from fedbounds.evidence.symbolic.derivation import (
     Condition,
     Derivation,
@@ -15,6 +14,8 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import T, eta, gamma, gap, t
+
+from ._setting import ONE, claim
 
 CLAIM = claim("rate")
 # F_1 = (w - 1)^2/2 and F_2 = (w + 1)^2/2 with p_1 - p_2 = c in (0, 1): w* = c, F_i* = 0.

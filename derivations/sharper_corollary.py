@@ -2,23 +2,6 @@
 
 import sympy as sp
 
-from derivations._recursion import (
-    FOUR,
-    MEANING,
-    OVER_R,
-    OVER_TILDE,
-    SMOOTHNESS,
-    UNDER_RHO,
-    WORDS,
-    Delta_T,
-    R,
-    below_cap,
-    capped,
-    k,
-    r,
-    under,
-)
-from derivations._setting import CURVATURES, MODEL, ONE, SKEWS, claim, ell, right_side
 from fedbounds.evidence.symbolic.derivation import Cited, Derivation, Earlier, Extreme, Hypothesis, Induction, step
 from fedbounds.theory.symbols import (
     Delta,
@@ -36,6 +19,24 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    FOUR,
+    MEANING,
+    OVER_R,
+    OVER_TILDE,
+    SMOOTHNESS,
+    UNDER_RHO,
+    WORDS,
+    Delta_T,
+    R,
+    below_cap,
+    capped,
+    k,
+    r,
+    under,
+)
+from ._setting import CURVATURES, MODEL, ONE, SKEWS, claim, ell, right_side
 
 CLAIM = claim("sharper-corollary")
 CAP = gamma - 1

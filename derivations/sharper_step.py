@@ -1,6 +1,10 @@
 """The sharper one-step inequality, for any step size: smoothness and strong convexity once each at w_t^i."""
 
-from derivations._setting import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import Convex, Derivation, Earlier, Smooth, Square, averaged, step
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, drift, eta, mu
+
+from ._setting import (
     ALPHA,
     F_STAR,
     F_W,
@@ -20,9 +24,6 @@ from derivations._setting import (
     claim,
     skewed,
 )
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import Convex, Derivation, Earlier, Smooth, Square, averaged, step
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, drift, eta, mu
 
 CLAIM = claim("sharper-step")
 SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))

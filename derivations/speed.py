@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import ONE, P, claim
 from fedbounds.claims.corollary import SPEED, V_MIN
 from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack
 from fedbounds.evidence.symbolic.derivation import (
@@ -16,6 +15,8 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.theory.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
+
+from ._setting import ONE, P, claim
 
 FLOOR, FEDAVG = claim("speed-floor"), claim("fedavg-speed")
 I = P.args[1]

@@ -2,7 +2,22 @@
 
 import sympy as sp
 
-from derivations._setting import (
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Condition,
+    Convex,
+    Derivation,
+    Earlier,
+    Jet,
+    Premise,
+    Smooth,
+    Square,
+    averaged,
+    step,
+)
+from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, pi_min, rho_tilde, sigma_sq
+
+from ._setting import (
     ALPHA,
     E_STAR,
     F_STAR,
@@ -30,20 +45,6 @@ from derivations._setting import (
     skewed,
     value,
 )
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Condition,
-    Convex,
-    Derivation,
-    Earlier,
-    Jet,
-    Premise,
-    Smooth,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, pi_min, rho_tilde, sigma_sq
 
 FEDAVG, STAR = claim("fedavg-step"), claim("star-step")
 K = sp.Symbol("K", positive=True)

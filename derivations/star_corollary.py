@@ -2,27 +2,6 @@
 
 import sympy as sp
 
-from derivations._recursion import (
-    FOUR,
-    MEANING,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    RHO_POSITIVE,
-    SMOOTHNESS,
-    UNDER_RHO,
-    WORDS,
-    Delta_T,
-    R,
-    above_four,
-    below_cap,
-    k,
-    r,
-    under,
-)
-from derivations._setting import ALPHA, E_STAR, MODEL, ONE, RHO_TILDE, SKEWS, P, X, claim, right_side
-from derivations.lemma_2 import ETA_S, G_S, MOVES, ROUND, SETTING, SLOW, SLOW_STEPS, START, U, left, n
-from derivations.star import DISTINCT, SKEWED, K, beyond, rest
 from fedbounds.evidence.symbolic.algebra import Centre, Mean
 from fedbounds.evidence.symbolic.derivation import (
     Cited,
@@ -54,6 +33,28 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    FOUR,
+    MEANING,
+    OVER_R,
+    OVER_TILDE,
+    QUARTER,
+    RHO_POSITIVE,
+    SMOOTHNESS,
+    UNDER_RHO,
+    WORDS,
+    Delta_T,
+    R,
+    above_four,
+    below_cap,
+    k,
+    r,
+    under,
+)
+from ._setting import ALPHA, E_STAR, MODEL, ONE, RHO_TILDE, SKEWS, P, X, claim, right_side
+from .lemma_2 import ETA_S, G_S, MOVES, ROUND, SETTING, SLOW, SLOW_STEPS, START, U, left, n
+from .star import DISTINCT, SKEWED, K, beyond, rest
 
 CLAIM: Claim = claim("star-corollary")
 INNER = 16 * eta**2 * (tau - 1) ** 2 * G_sq

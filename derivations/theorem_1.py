@@ -2,9 +2,10 @@
 
 import sympy as sp
 
-from derivations._setting import CURVATURES, MODEL, NOTATION, ONE, SKEWS, WHOLE, claim, ell, one_step
 from fedbounds.evidence.symbolic.derivation import Cited, Condition, Derivation, Premise, step
 from fedbounds.theory.symbols import Delta, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
+
+from ._setting import CURVATURES, MODEL, NOTATION, ONE, SKEWS, WHOLE, claim, ell, one_step
 
 CLAIM = claim("theorem-1")
 FREE = claim("error-free-step")

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from derivations._setting import ALPHA, ONE, I, P
 from fedbounds.evidence.symbolic.algebra import Mean, Slack, Value, Weights
 from fedbounds.evidence.symbolic.derivation import (
     Condition,
@@ -14,6 +13,8 @@ from fedbounds.evidence.symbolic.derivation import (
     averaged,
     step,
 )
+
+from ._setting import ALPHA, ONE, I, P
 
 EXCESS, BELOW = Slack(sp.Symbol("e"), I), Slack(sp.Symbol("below"), I)
 top, total = sp.Symbol("top", nonnegative=True), sp.Symbol("total", positive=True)

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 import tomllib
+from importlib.metadata import entry_points
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -44,3 +45,12 @@ def entries():
 
 def test_the_root_of_the_package_fits_one_look():
     assert len(entries()) <= MOST_ENTRIES
+
+
+def test_derivations_are_installed_under_a_name_of_their_own():
+    (ours,) = (entry for entry in entry_points(group="fedbounds.derivations") if entry.dist.name == "fedbounds")
+    assert ours.value == "fedbounds_derivations"
+    assert Path(ours.load().__file__).parent.name in (
+        "derivations",
+        "fedbounds_derivations",
+    )
