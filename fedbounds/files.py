@@ -23,6 +23,8 @@ from fedbounds.errors import InputError, reject
 
 __all__ = [
     "Bounds",
+    "Misshapen",
+    "convert",
     "parse_json",
     "plain",
     "read_bytes",
@@ -136,14 +138,26 @@ def _finite(text: str) -> float:
     return value
 
 
-def shaped(value: Any, kind: type[T], name: str) -> T:
+class Misshapen(ValueError):
+    """A value that is not of the type asked for: the message says what was expected, and where."""
+
+
+def convert(value: Any, kind: Any) -> Any:
     """``value`` (of JSON or TOML) as ``kind``: scalars, lists, mappings and dataclasses of them, nothing coerced."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, RecursionError) as wrong:
-        raise reject(
-            f"{name} must be as fedbounds writes it", f"one that is not: {wrong}", "write it again"
-        ) from None
+        raise Misshapen(str(wrong)) from None
+
+
+def shaped(value: Any, kind: type[T], name: str) -> T:
+    """The same, or an input error that speaks of ``name``."""
+    try:
+        found: T = convert(value, kind)
+        return found
+    except Misshapen as wrong:
+        remedy = "write it again"
+        raise reject(f"{name} must be as fedbounds writes it", f"one that is not: {wrong}", remedy) from None
 
 
 def plain(value: Any) -> Any:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import importlib
 import importlib.metadata
 import importlib.resources
 import importlib.util
 import pkgutil
 import sys
+import typing
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from fedbounds.errors import reject
+
+# What a plug-in file may define.
+KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM")
 
 if TYPE_CHECKING:
     from fedbounds.model.weighting import Weighting, WeightingPlugin
@@ -30,21 +36,82 @@ def modules(package: str, group: str) -> Iterator[ModuleType]:
         yield entry.load()
 
 
-def load_file(path: str | Path) -> ModuleType:
-    """Import a user's own plug-in file; it may define CLAIMS, WEIGHTING or PROBLEM."""
-    path = Path(path)
-    spec = importlib.util.spec_from_file_location(f"fedbounds_plugin_{path.stem}", path)
-    if spec is None or spec.loader is None or not path.is_file():
+@dataclass(frozen=True)
+class PluginFile:
+    """A user's own Python file: where it was, its ``source``, and the SHA-256 of that source in UTF-8."""
+
+    path: str
+    sha256: str
+    source: str
+
+    def __post_init__(self) -> None:
+        if self.sha256 != _digest(self.source):
+            raise ValueError(f"the source of the plug-in {self.path} does not have the SHA-256 beside it")
+
+
+def _digest(source: str) -> str:
+    return hashlib.sha256(source.encode()).hexdigest()
+
+
+def read_plugin(path: str | Path) -> PluginFile:
+    """The plug-in file at ``path``, not run."""
+    if not Path(path).is_file():
         raise reject("a plug-in must be a Python file", str(path), "give the path of an existing .py file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module  # a dataclass looks its module up there
     try:
-        spec.loader.exec_module(module)
+        source = importlib.util.decode_source(Path(path).read_bytes())
+    except (OSError, SyntaxError, UnicodeDecodeError) as wrong:
+        raise reject(f"the plug-in {path} must be Python", f"{wrong}", "mend the file") from None
+    return PluginFile(str(path), _digest(source), source)
+
+
+def load_plugin(file: PluginFile) -> ModuleType:
+    """Run a plug-in file and return its module, which defines CLAIMS, WEIGHTING or PROBLEM."""
+    module = ModuleType(f"fedbounds_plugin_{Path(file.path).stem}")
+    module.__file__ = file.path
+    sys.modules[module.__name__] = module  # a dataclass looks its module up there
+    try:
+        exec(compile(file.source, file.path, "exec"), module.__dict__)
     except Exception as wrong:  # whatever a file of somebody's own may raise
-        raise reject(f"the plug-in {path} must run", f"{type(wrong).__name__}: {wrong}", "mend the file") from wrong
-    if not isinstance(getattr(module, "CLAIMS", ()), (tuple, list)):
-        raise reject(f"CLAIMS of {path} must be a tuple of claims", repr(module.CLAIMS), "write CLAIMS = (MY_CLAIM,)")
+        said = f"{type(wrong).__name__}: {wrong}"
+        raise reject(f"the plug-in {file.path} must run", said, "mend the file") from wrong
+    _check_plugin(module, file.path)
     return module
+
+
+def load_file(path: str | Path) -> ModuleType:
+    """Run the plug-in file at ``path`` and return its module."""
+    return load_plugin(read_plugin(path))
+
+
+def _check_plugin(module: ModuleType, path: str) -> None:
+    """Refuse a module without a plug-in, and claims that could not be examined."""
+    from fedbounds.theory.claim import Claim
+
+    if not any(hasattr(module, name) for name in KINDS):
+        raise reject(f"the plug-in {path} must define one of {', '.join(KINDS)}", "none of them", "define one")
+    offered = getattr(module, "CLAIMS", ())
+    if not isinstance(offered, tuple | list) or not all(isinstance(item, Claim) for item in offered):
+        raise reject(f"CLAIMS of {path} must be a tuple of claims", repr(offered), "write CLAIMS = (MY_CLAIM,)")
+    for claim in offered:
+        _check_claim(claim)
+
+
+def _check_claim(claim: Claim) -> None:
+    from fedbounds.theory.assumption import Assumption
+    from fedbounds.theory.claim import Scope
+    from fedbounds.theory.reading import READINGS
+
+    if claim.scope not in typing.get_args(Scope):
+        raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
+    if not claim.readings:
+        raise reject(f"claim {claim.key} needs a reading", "none", f"choose from {', '.join(READINGS)}")
+    for name in claim.readings:
+        if name not in READINGS:
+            raise nearest(f"a reading of claim {claim.key}", name, READINGS)
+    for item in (*claim.assumptions, *(claim.repair.assumptions if claim.repair else ())):
+        if not isinstance(item, Assumption):
+            remedy = "build it with fedbounds.Assumption"
+            raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
 
 
 def nearest(kind: str, name: str, known: Iterable[str]) -> Exception:
@@ -66,18 +133,45 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
     found: dict[str, Claim] = {}
     for module in (*modules("fedbounds.claims", "fedbounds.claims"), *extra):
         for claim in getattr(module, "CLAIMS", ()):
-            found[claim.key] = claim
+            add(found, "claim", claim, module)
     return found
 
 
 def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:
     """Key -> weighting plug-in."""
+    from fedbounds.model.weighting import WeightingPlugin
+
     found: dict[str, WeightingPlugin] = {}
     for module in (*modules("fedbounds.weightings", "fedbounds.weightings"), *extra):
         plugin = getattr(module, "WEIGHTING", None)
         if plugin is not None:
-            found[plugin.key] = plugin
+            require("WEIGHTING", plugin, WeightingPlugin, module)
+            add(found, "weighting", plugin, module)
     return found
+
+
+class Keyed(Protocol):
+    """A claim, or a plug-in for weightings or problems."""
+
+    @property
+    def key(self) -> str: ...
+
+
+K = TypeVar("K", bound=Keyed)
+
+
+def add(found: dict[str, K], kind: str, item: K, module: ModuleType) -> None:
+    """Enter an item under its key, which nothing else may have: nobody could tell which of the two is meant."""
+    if found.setdefault(item.key, item) is not item:
+        where = getattr(module, "__file__", None) or module.__name__
+        raise reject(f"the {kind} of {where} needs a key of its own", f"{item.key!r}, which exists", "rename it")
+
+
+def require(name: str, item: object, kind: type, module: ModuleType) -> None:
+    """Refuse an attribute of a plug-in that is of another type than people are told."""
+    if not isinstance(item, kind):
+        where = getattr(module, "__file__", None) or module.__name__
+        raise reject(f"{name} of {where} must be a {kind.__name__}", repr(item), f"build it with {kind.__name__}")
 
 
 def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:

@@ -20,8 +20,9 @@ from fedbounds.model.schedule import InverseTime
 from fedbounds.model.weighting import Weighting, check_simplex
 from fedbounds.plugins import claims, weighting_named, weightings
 from fedbounds.problems.registry import problem_plugins
+from fedbounds.study.build import build_problem
 from fedbounds.study.check import check
-from fedbounds.study.settings import Settings, build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind, statement
 from fedbounds.theory.reading import READINGS

@@ -27,7 +27,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, weighting_named
-from fedbounds.study.settings import Settings, build_problem, theory_step
+from fedbounds.study.build import build_problem, theory_step
+from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from fedbounds.evidence.skews import rho_bar, rho_pairs, rho_tilde
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.quantity import Constant, Provenance
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.reading import Across, Moments, Reading, Source
 
 __all__ = ["Policy", "Run", "Value", "evaluate", "examine_run", "with_growth", "with_pairs"]
 
@@ -29,9 +28,9 @@ class Policy:
     skews as the ``worst`` over replicates (one deterministic bound) or per ``path``.
     """
 
-    source: Literal["run", "ball", "given"] = "run"
-    moments: Literal["conditional", "total"] = "conditional"
-    across: Literal["worst", "path"] = "worst"
+    source: Source = "run"
+    moments: Moments = "conditional"
+    across: Across = "worst"
     radius: float | None = None
     sigma_sq: float | None = None
     G_sq: float | None = None

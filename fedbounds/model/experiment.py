@@ -10,11 +10,10 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem
+from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.model.schedule import StepSize
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 
-Aggregation = Literal["algorithm-1", "equation-2"]
-Engine = Literal["auto", "kernels", "reference"]
 Statistics = Literal["auto", "stored", "streamed"]
 # Beyond this the step sizes alone do not fit in memory.
 MAX_STEPS = 10**8

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from fedbounds.model.problem import Array, Problem
-from fedbounds.plugins import modules, nearest
+from fedbounds.plugins import add, modules, nearest, require
 
 if TYPE_CHECKING:
     from fedbounds.problems.data.synthetic import QuadraticIngredients
@@ -37,8 +37,9 @@ def problem_plugins(extra: Iterable[ModuleType] = ()) -> dict[str, ProblemPlugin
     found: dict[str, ProblemPlugin] = {}
     for module in (*modules("fedbounds.problems", "fedbounds.problems"), *extra):
         plugin = getattr(module, "PROBLEM", None)
-        if isinstance(plugin, ProblemPlugin):
-            found.setdefault(plugin.key, plugin)
+        if plugin is not None:
+            require("PROBLEM", plugin, ProblemPlugin, module)
+            add(found, "problem", plugin, module)
     return found
 
 

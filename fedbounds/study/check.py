@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import metadata
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,23 @@ import sympy as sp
 
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.constants import Policy, Run, evaluate, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
-from fedbounds.plugins import load_file, nearest, weighting_named
+from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.study.build import (
+    build_experiment,
+    build_policy,
+    build_problem,
+    default_weightings,
+    name_checks,
+)
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
-from fedbounds.study.settings import Settings, build_problem, build_step, default_weightings
+from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict, finite_or_none
@@ -53,54 +60,89 @@ def check(
     objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings and
     DivergedError for a run that left the finite numbers.
     """
-    names: dict[str, Any] = {
+    _require_objects(problem, weightings, claims)
+    weightings, claims = _listed(weightings), _listed(claims)
+    named = {
         "problem": problem if isinstance(problem, str) else None,
-        "weightings": tuple(w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings)
-        if weightings
-        else None,
-        "claims": tuple(c if isinstance(c, str) else c.key for c in claims) if claims else None,
+        "weightings": [w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings],
+        "claims": [c if isinstance(c, str) else c.key for c in claims],
     }
-    try:
-        chosen = Settings(**{k: v for k, v in names.items() if v is not None}, **settings)
-    except TypeError as wrong:
-        raise reject(
-            "a setting must be a known name", str(wrong).rpartition("argument ")[2], "see Settings"
-        ) from wrong
-    extra = [load_file(path) for path in chosen.plugins]
-    target = build_problem(chosen, extra) if problem is None or isinstance(problem, str) else problem
-    if not chosen.weightings:
-        chosen = replace(chosen, weightings=default_weightings(target.N))
+    chosen = Settings.of({name: value for name, value in named.items() if value} | settings)
+    files = tuple(map(read_plugin, chosen.plugins))
+    extra = [load_plugin(file) for file in files]
+    _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
+    policy = build_policy(chosen)
+    target = problem if isinstance(problem, Problem) else build_problem(chosen, extra)
+    chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
-    schemes = [
-        weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings or chosen.weightings
-    ]
-    _check_readings(chosen.readings)
+    schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
+    schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
     _check_k(schemes, target)
     runs = tuple(
-        run_weighting(chosen, target, scheme, theorems, partial(progress, scheme.name) if progress else None)
-        for scheme in schemes
+        run_weighting(chosen, target, scheme, theorems, policy, _about(progress, scheme)) for scheme in schemes
     )
-    return Result(facts_of(target), chosen, runs, versions(), Examined(target, theorems))
+    objects = _objects(problem, weightings, theorems, extra)
+    return Result(facts_of(target), chosen, runs, versions(), objects, files, Examined(target, theorems))
 
 
-def select_claims(wanted: Sequence[str | Claim], extra: Sequence[Any] = ()) -> dict[str, Claim]:
-    """The claims asked for by key or object; all known ones if none is asked for."""
+def _require_objects(problem: object, weightings: object, claims: object) -> None:
+    """Refuse what is neither a name nor an object, before it fails somewhere else (weightings: `as_weighting`)."""
+    if not isinstance(problem, str | Problem | None):
+        raise reject("a problem must be a name or a Problem", repr(problem), 'use for example "least-squares"')
+    for name, given in (("weightings", weightings), ("claims", claims)):
+        if given is not None and not isinstance(given, str | Sequence):
+            raise reject(f"{name} must be a list", repr(given), f'use for example {name}=["..."]')
+    for item in _listed(claims):
+        if not isinstance(item, str | Claim):
+            raise reject("a claim must be a name or a Claim", repr(item), 'use for example "theorem-1"')
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _about(progress: Progress | None, scheme: Weighting) -> Callable[[int, int], None] | None:
+    return None if progress is None else partial(progress, scheme.name)
+
+
+def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
+    """Refuse a name that names nothing, before any work; those given as objects name themselves."""
+    for name, test in name_checks(extra).items():
+        value = getattr(settings, name)
+        if name in ("weightings", "claims") or (own_problem and name in ("problem", "partition")):
+            continue
+        for text in value if isinstance(value, tuple) else (value,):
+            if text is not None:
+                test(text)
+
+
+def _objects(
+    problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
+) -> tuple[str, ...]:
+    """What a study was given as objects of Python that the names in its settings do not give again."""
     known = plugins.claims(extra)
-    chosen: dict[str, Claim] = {}
-    for item in wanted:
-        if isinstance(item, Claim):
-            chosen[item.key] = item
-        elif item in known:
-            chosen[item] = known[item]
-        else:
-            raise nearest("claim", item, known)
-    return chosen or known
+    found = ["problem"] if isinstance(problem, Problem) else []
+    found += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
+    return (*found, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
 
 
-def _check_readings(names: Sequence[str]) -> None:
-    for name in names:
-        if name not in READINGS:
-            raise nearest("reading", name, READINGS)
+def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
+    """Whether the text of a weighting gives an equal one."""
+    if isinstance(weighting, str):
+        return True
+    try:
+        return weighting_named(as_weighting(weighting).to_text(), extra) == weighting
+    except InputError:
+        return False
+
+
+def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
+    """The claims asked for by key or object; all known ones if none is asked for."""
+    chosen = {
+        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
+        for item in wanted
+    }
+    return chosen or plugins.claims(extra)
 
 
 def _check_k(schemes: Sequence[Weighting], problem: Problem) -> None:
@@ -122,12 +164,11 @@ def run_weighting(
     problem: Problem,
     weighting: Weighting,
     claims: Mapping[str, Claim],
+    policy: Policy,
     progress: Callable[[int, int], None] | None = None,
 ) -> WeightingRun:
     """Simulate one weighting and examine every claim on it in every reading asked for."""
-    experiment = make_experiment(settings, problem, weighting)
-    trajectory = simulate(experiment, progress)
-    policy = make_policy(settings)
+    trajectory = simulate(build_experiment(settings, problem, weighting), progress)
     verdicts: list[Verdict] = []
     companions: dict[str, Trajectory] = {}
     for claim in claims.values():
@@ -170,49 +211,6 @@ def run_weighting(
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:
     """The readings asked for in which the claim says something of its own (at least one of them)."""
     return [name for name in wanted if name in claim.readings] or [claim.readings[0]]
-
-
-def make_policy(settings: Settings) -> Policy:
-    """How the constants of a study are taken."""
-    for name, allowed in (
-        ("constants", ("run", "ball", "given")),
-        ("moments", ("conditional", "total")),
-        ("across", ("worst", "path")),
-    ):
-        if getattr(settings, name) not in allowed:
-            raise reject(f"{name} must be one of {', '.join(allowed)}", getattr(settings, name), "choose one")
-    return Policy(
-        settings.constants,  # type: ignore[arg-type]
-        settings.moments,  # type: ignore[arg-type]
-        settings.across,  # type: ignore[arg-type]
-        settings.radius,
-        settings.sigma_sq,
-        settings.G_sq,
-    )
-
-
-def make_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
-    """The experiment of a study for one weighting."""
-    w0 = None
-    if settings.w0_scale:
-        direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)
-        w0 = settings.w0_scale * direction / np.linalg.norm(direction)
-    return Experiment(
-        problem=problem,
-        weighting=weighting,
-        eta=build_step(settings, problem),
-        tau=settings.tau,
-        rounds=settings.rounds,
-        replicates=settings.replicates,
-        batch_size=settings.batch,
-        replacement=settings.replacement,
-        participation=settings.participation,
-        w0=w0,
-        seed=settings.seed,
-        stride=settings.stride,
-        aggregation=settings.aggregation,  # type: ignore[arg-type]
-        engine=settings.engine,  # type: ignore[arg-type]
-    )
 
 
 def _own_schedule(claim: Claim, settings: Settings, trajectory: Trajectory, policy: Policy) -> Trajectory:

@@ -19,7 +19,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import weighting_named
-from fedbounds.study.settings import Settings, build_problem, build_step
+from fedbounds.study.build import build_problem, build_step
+from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.bound_optimal import best_weights, skews
 

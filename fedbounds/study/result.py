@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from fedbounds.errors import reject
 from fedbounds.files import Bounds, plain, shaped
-from fedbounds.study.settings import Settings
+from fedbounds.plugins import PluginFile
+from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
@@ -130,12 +131,18 @@ class Examined:
 
 @dataclass(frozen=True)
 class Result:
-    """What a study found; ``to_json`` is the object that ``--format json`` prints and ``from_json`` reads."""
+    """What a study found; ``to_json`` is the object that ``--format json`` prints and ``from_json`` reads.
+
+    ``objects`` are the parts that were given as objects of Python ("problem", "weighting NAME", "claim KEY"), which
+    the settings do not give again; ``plugin_files`` holds the plug-ins themselves, wherever their files are now.
+    """
 
     facts: ProblemFacts
     settings: Settings
     runs: tuple[WeightingRun, ...]
     versions: Mapping[str, str]
+    objects: tuple[str, ...] = ()
+    plugin_files: tuple[PluginFile, ...] = ()
     examined: Examined | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -164,9 +171,17 @@ class Result:
             "format": FORMAT,
             "problem": self.facts.to_json(),
             "runs": [run.to_json() for run in self.runs],
-            "settings": self.settings.to_json(),
+            "settings": self._settings_to_json(),
             "versions": dict(self.versions),
+            "objects": list(self.objects),
+            "plugin_files": [plain(file) for file in self.plugin_files],
         }
+
+    def _settings_to_json(self) -> dict[str, Any]:
+        """The settings, without those of a named problem where the study was about another one."""
+        own = "problem" in self.objects
+        values = self.settings.to_json()
+        return {name: value for name, value in values.items() if not (own and section_of(name) == PROBLEM)}
 
     @staticmethod
     def from_json(value: Any) -> Result:
@@ -286,10 +301,12 @@ class _Stored:
     runs: Annotated[tuple[_Run, ...], Bounds(min_length=1)]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
+    objects: tuple[str, ...] = ()
+    plugin_files: tuple[PluginFile, ...] = ()
 
     def opened(self) -> Result:
         problem = self.problem
         constants = {name: getattr(problem, name).opened() for name in ("L", "mu", "Gamma")}
         facts = ProblemFacts(**_held(problem, _ProblemNumbers), **constants)
         runs = tuple(run.opened() for run in self.runs)
-        return Result(facts, Settings.from_json(self.settings), runs, self.versions)
+        return Result(facts, Settings.of(self.settings), runs, self.versions, self.objects, self.plugin_files)

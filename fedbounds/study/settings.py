@@ -1,217 +1,240 @@
-"""What a study is: every choice in one frozen record, and the objects it stands for."""
+"""What a study is: every choice in one frozen record, defined once.
+
+From the fields of `Settings` (type, bounds, section, help) follow the flags of the command line, the keys of a
+sweep's TOML, the JSON of a result and the keywords of `check`, with the same checks for each: `checked`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
-
-import numpy as np
+import functools
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Annotated, Any, Literal
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Problem
-from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
+from fedbounds.files import Bounds, Misshapen, convert
+from fedbounds.model.protocol import Aggregation, Engine
+from fedbounds.plugins import nearest
+from fedbounds.theory.reading import Across, Moments, Source
 
 # Squared distances from farther away leave the range of floating point.
 MAX_START = 1e100
 DEFAULT_READINGS = ("literal", "sync", "repaired")
-# The generators' data: problem they feed and the parameters their text takes.
-SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
-DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
+PROBLEM, SCHEME, PROTOCOL, READING = "Problem", "Weightings and claims", "Protocol", "Readings and constants"
+FULL = "full"
+
+
+@dataclass(frozen=True)
+class About:
+    """How people meet a setting: the section and the text of the help, and its flag where that is not its name."""
+
+    section: str
+    help: str
+    flag: str = ""
+    metavar: str | None = None
+
+
+def _bounded(words: str, **limits: Any) -> Bounds:
+    return Bounds(title=words, **limits)
+
+
+Text = Annotated[str, _bounded("a text of 1 to 10000 characters", min_length=1, max_length=10_000)]
+Count = Annotated[int, _bounded("a whole number of at least 1, at most 10^9", ge=1, le=10**9)]
+Seed = Annotated[int, _bounded("a non-negative whole number below 2^63", ge=0, le=2**63 - 1)]
+Positive = Annotated[float, _bounded("a finite number above 0", gt=0, le=1.7e308)]
+NonNegative = Annotated[float, _bounded("a finite number, 0 or more", ge=0, le=1.7e308)]
+Start = Annotated[float, _bounded(f"the norm of w_0, a number from 0 to {MAX_START:g}", ge=0, le=MAX_START)]
+Share = Annotated[float, _bounded("a number in (0, 1]", gt=0, le=1)]
+Rate = Annotated[float, _bounded("an error rate, a number in (0, 0.5)", gt=0, lt=0.5)]
+Weights = Annotated[tuple[NonNegative, ...], _bounded("a distribution, a list of non-negative numbers", min_length=1)]
+Texts = Annotated[tuple[Text, ...], _bounded("a list of texts")]
 
 
 @dataclass(frozen=True)
 class Settings:
     """Every setting of a study; the JSON of a result holds them all, so a run can be repeated."""
 
-    problem: str = "least-squares"
-    data: str | None = None
-    partition: str | None = None
-    clients: int = 10
-    regularisation: float = 0.1
-    classes: str = "all"
-    standardise: bool = True
-    limit: int | None = None
-    dimension: int = 8
-    samples: int = 40
-    condition: float = 10.0
-    noise_std: float = 1.0
-    imbalance: float = 0.0
-    p: tuple[float, ...] | None = None
-    weightings: tuple[str, ...] = ()
-    claims: tuple[str, ...] = ()
-    readings: tuple[str, ...] = DEFAULT_READINGS
-    tau: int = 5
-    rounds: int = 200
-    replicates: int = 64
-    batch: int | None = 8
-    replacement: bool = True
-    participation: float = 1.0
-    step: str = "theory"
-    w0_scale: float = 0.0
-    seed: int = 0
-    stride: int = 1
-    error_rate: float = 1e-3
-    constants: str = "run"
-    moments: str = "conditional"
-    across: str = "worst"
-    radius: float | None = None
-    sigma_sq: float | None = None
-    G_sq: float | None = None
-    aggregation: str = "algorithm-1"
-    engine: str = "auto"
-    plugins: tuple[str, ...] = field(default=())
+    problem: Annotated[Text, About(PROBLEM, "least-squares, logistic or quadratic.")] = "least-squares"
+    data: Annotated[
+        Text | None, About(PROBLEM, "digits, breast-cancer, diabetes, libsvm:PATH, idx:FOLDER or a generator.")
+    ] = None
+    partition: Annotated[Text | None, About(PROBLEM, "Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...")] = None
+    clients: Annotated[Count, About(PROBLEM, "Number of clients N.")] = 10
+    regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
+    classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
+    standardise: Annotated[
+        bool, About(PROBLEM, "Scale the features of real data.", "--standardise/--no-standardise")
+    ] = True
+    limit: Annotated[Count | None, About(PROBLEM, "Use the first LIMIT samples of the data only.")] = None
+    dimension: Annotated[Count, About(PROBLEM, "Dimension of generated problems.")] = 8
+    samples: Annotated[Count, About(PROBLEM, "Samples a client of generated data.")] = 40
+    condition: Annotated[Positive, About(PROBLEM, "L/mu of generated quadratics.")] = 10.0
+    noise_std: Annotated[NonNegative, About(PROBLEM, "Gradient noise of generated quadratics.")] = 1.0
+    imbalance: Annotated[NonNegative, About(PROBLEM, "How unequal the p_i of generated quadratics are.")] = 0.0
+    p: Annotated[Weights | None, About(PROBLEM, "Client weights p_i, instead of n_i/n.", metavar="LIST")] = None
+    weightings: Annotated[
+        Texts, About(SCHEME, "fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, fixed:A,B,...", "--weighting")
+    ] = ()
+    claims: Annotated[
+        Texts, About(SCHEME, "A claim to examine (default: every one; see fedbounds claims).", "--claim")
+    ] = ()
+    readings: Annotated[Texts, About(READING, "literal, sync, all-steps or repaired.", "--reading")] = (
+        DEFAULT_READINGS
+    )
+    tau: Annotated[Count, About(PROTOCOL, "Local steps a round.")] = 5
+    rounds: Annotated[Count, About(PROTOCOL, "Rounds; T = rounds * tau.")] = 200
+    replicates: Annotated[Count, About(PROTOCOL, "Independent repetitions of the run.")] = 64
+    batch: Annotated[
+        Count | None, About(PROTOCOL, f"Batch size, or {FULL} for full gradients.", metavar=f"INT|{FULL}")
+    ] = 8
+    replacement: Annotated[
+        bool, About(PROTOCOL, "Draw batches with or without replacement.", "--with-replacement/--without-replacement")
+    ] = True
+    participation: Annotated[Share, About(PROTOCOL, "Share C of the clients that take part in a round.")] = 1.0
+    step: Annotated[Text, About(PROTOCOL, "theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA.")] = (
+        "theory"
+    )
+    w0_scale: Annotated[Start, About(PROTOCOL, "Norm of w_0, in a random direction; 0 starts at the origin.")] = 0.0
+    seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
+    stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps anyway.")] = 1
+    error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = 1e-3
+    constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.")] = "run"
+    moments: Annotated[Moments, About(READING, "Which expectation they bound.")] = "conditional"
+    across: Annotated[Across, About(READING, "Skews worst over replicates, or per path.")] = "worst"
+    radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants ball.")] = None
+    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants given.")] = None
+    G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants given.")] = None
+    aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
+    engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
+    plugins: Annotated[
+        Texts,
+        About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE"),
+    ] = ()
 
     def __post_init__(self) -> None:
-        if not 0 < self.error_rate < 0.5:
-            raise reject("the error rate must lie in (0, 0.5)", self.error_rate, "use for example 1e-3")
-        if self.seed < 0:
-            raise reject("the seed must be non-negative", self.seed, "use 0 or a positive whole number")
-        if self.clients < 1:
-            raise reject("a federated problem needs at least one client", self.clients, "use --clients 2 or more")
-        if not (np.isfinite(self.w0_scale) and 0 <= self.w0_scale <= MAX_START):
-            raise reject(f"the norm of w_0 must lie in [0, {MAX_START:g}]", self.w0_scale, "use for example 10")
-        if self.regularisation < 0 or not np.isfinite(self.regularisation):
-            raise reject("the regularisation must be non-negative", self.regularisation, "use 0.1")
+        for name in NAMES:
+            object.__setattr__(self, name, checked(name, getattr(self, name)))
+
+    @staticmethod
+    def of(values: Mapping[str, Any]) -> Settings:
+        """The settings with these values, by name; the others have their defaults."""
+        for name in values:
+            _known(name)
+        return Settings(**values)
 
     def to_json(self) -> dict[str, Any]:
         """The settings as a JSON object."""
-        return asdict(self)
-
-    @staticmethod
-    def from_json(value: Mapping[str, Any]) -> Settings:
-        """The settings that `to_json` wrote."""
-        return Settings(**value)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
-def default_weightings(N: int) -> tuple[str, ...]:
-    """The paper's schemes and their parent, as far as N clients allow."""
-    schemes = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", f"power-of-choice:{min(N, 4)},{min(N, 2)}")
-    return tuple(scheme for scheme in schemes if N > 1 or scheme != "fedmax:2")
+NAMES = tuple(item.name for item in fields(Settings))
+DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Settings)}
 
 
-def numbers(text: str, count: int, what: str) -> list[float]:
-    """The ``count`` comma-separated numbers of ``text``."""
+@dataclass(frozen=True)
+class Setting:
+    """One setting: its type without what people are told, and what they are told."""
+
+    kind: Any
+    about: About
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The words that it may be, where it is one of a few."""
+        return typing.get_args(self.kind) if typing.get_origin(self.kind) is Literal else ()
+
+    @property
+    def several(self) -> bool:
+        """Whether it is a list of texts."""
+        return self.kind == Texts
+
+    def read(self, text: str) -> Any:
+        """What ``text`` of a command line means: a number or numbers where the setting takes them."""
+        scalar = next((kind for kind in (int, float) if kind in _scalars(self.kind)), None)
+        try:
+            if scalar is None:
+                return text
+            return [float(part) for part in text.split(",")] if _is_list(self.kind) else scalar(text)
+        except ValueError:
+            return text
+
+
+@functools.cache
+def settings() -> Mapping[str, Setting]:
+    """Every setting by name, in the order of `Settings`."""
+    hints = typing.get_type_hints(Settings, include_extras=True)
+    return {name: Setting(_without_about(hints[name]), hints[name].__metadata__[-1]) for name in NAMES}
+
+
+def section_of(name: str) -> str:
+    """The section of the help in which a setting stands."""
+    return settings()[name].about.section
+
+
+def checked(name: str, value: Any) -> Any:
+    """``value`` as the setting ``name`` holds it; InputError where it is of another type or out of bounds."""
+    setting = _known(name)
+    plain = _plain(value)
+    if name == "batch" and plain == FULL:
+        return None
+    if setting.choices and isinstance(plain, str) and plain not in setting.choices:
+        raise nearest(name, plain, setting.choices)
+    if setting.several and isinstance(plain, str):
+        plain = [plain]
     try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != count or not np.all(np.isfinite(values)):
-        raise reject(f"{what} takes {count} number{'s' * (count > 1)}", repr(text), "separate them by commas")
-    return values
+        found = convert(plain, setting.kind)
+    except Misshapen:
+        also = f', or "{FULL}"' if name == "batch" else ""
+        raise reject(f"{name} must be {_words(setting.kind)}{also}", repr(value), "change it") from None
+    if setting.several and len(set(found)) < len(found):
+        raise reject(f"{name} must list each value once", repr(value), "remove the repetition")
+    return found
 
 
-def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
-    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too."""
-    from fedbounds.problems.registry import problem_plugin
-
-    plugin = problem_plugin(settings.problem, extra)
-    rng = np.random.default_rng(settings.seed)
-    default = "regression:1" if plugin.from_clients else "quadratics:1"
-    data = settings.data or DEFAULT_DATA.get(settings.problem, default)
-    if plugin.from_clients is None:
-        return _build_quadratic(settings, data, rng, plugin.from_quadratics)
-    clients = _client_data(settings, data, rng)
-    p = clients.p if settings.p is None else np.array(settings.p)
-    return plugin.from_clients(clients.features, clients.targets, settings.regularisation, p)
+def _known(name: str) -> Setting:
+    if name not in settings():
+        raise nearest("setting", name, NAMES)
+    return settings()[name]
 
 
-def _build_quadratic(
-    settings: Settings, data: str, rng: np.random.Generator, build: Callable[[Any], Problem] | None
-) -> Problem:
-    from fedbounds.problems.data.synthetic import quadratics
-    from fedbounds.problems.quadratic import quadratic
-
-    kind, _, text = data.partition(":")
-    if kind != "quadratics":
-        raise reject(
-            f"the {settings.problem} problem is generated", f"data {data!r}", "use --data quadratics:HETEROGENEITY"
-        )
-    heterogeneity = numbers(text or "1", 1, "quadratics")[0]
-    made = quadratics(
-        settings.clients,
-        settings.dimension,
-        1.0,
-        settings.condition,
-        heterogeneity,
-        rng,
-        noise_std=settings.noise_std,
-        imbalance=settings.imbalance,
-        p=None if settings.p is None else np.array(settings.p),
-    )
-    if build is not None:
-        return build(made)
-    # Rotations of their own would make homogeneous clients differ.
-    rotate = rng if heterogeneity > 0 else None
-    return quadratic(made.spectra, made.minima, made.p, rng=rotate, noise_std=made.noise_std)
+def _plain(value: Any) -> Any:
+    """``value`` without the types of numpy, tuples and paths."""
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.__fspath__() if hasattr(value, "__fspath__") else value
 
 
-def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
-    """Client datasets of a generator, or of real data through a partition."""
-    from fedbounds.problems.data import synthetic
-    from fedbounds.problems.data.sources import require_classes
-
-    kind, _, text = data.partition(":")
-    logistic = settings.problem == "logistic"
-    if kind not in SYNTHETIC:
-        return _real_data(settings, data, rng)
-    if settings.partition is not None:
-        raise reject(
-            f"{kind} generates one data set a client, so it takes no partition",
-            repr(settings.partition),
-            "leave the partition out, or name real data",
-        )
-    if kind == "regression":
-        made = synthetic.federated_regression(
-            settings.clients, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
-        )
-    elif kind == "synthetic":
-        alpha, beta = numbers(text or "1,1", 2, "synthetic")
-        made = synthetic.synthetic(alpha, beta, settings.clients, rng, d=settings.dimension, classes=5)
-    else:
-        raise reject("quadratics feed the quadratic problem only", settings.problem, "use --problem quadratic")
-    if logistic:
-        require_classes(made)
-    return made
+def _without_about(hint: Any) -> Any:
+    rest = tuple(item for item in hint.__metadata__ if not isinstance(item, About))
+    return Annotated[(hint.__origin__, *rest)] if rest else hint.__origin__
 
 
-def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
-    from fedbounds.problems.data import partition
-    from fedbounds.problems.data import sources as real
-
-    table = real.load(data, limit=settings.limit)
-    if settings.problem == "logistic":
-        real.require_classes(table)
-        if settings.classes == "binary":
-            table = real.as_binary(table)
-    else:
-        table = real.as_regression(table)
-    parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
-    if settings.standardise:
-        table = real.standardise(table)
-    return real.split(table, parts)
+def _words(kind: Any) -> str:
+    """A type in words."""
+    if typing.get_origin(kind) is Annotated:
+        return str(kind.__metadata__[-1].title)
+    if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:
+        return " or ".join(_words(part) for part in typing.get_args(kind) if part is not types.NoneType)
+    if typing.get_origin(kind) is Literal:
+        return f"one of {', '.join(typing.get_args(kind))}"
+    return "true or false"
 
 
-def theory_step(problem: Problem) -> InverseTime:
-    """The corollary's eta_t = 1/(mu (t + gamma)), gamma = 4 L/mu."""
-    return InverseTime(problem.mu, 4 * problem.L / problem.mu)
+def _scalars(kind: Any) -> set[Any]:
+    """The plain types that a type is made of."""
+    parts = [part for part in typing.get_args(kind) if part is not Ellipsis]
+    if typing.get_origin(kind) is Annotated:
+        parts = [kind.__origin__]
+    elif typing.get_origin(kind) is Literal:
+        return {str}
+    return set().union(*map(_scalars, parts)) if parts else {kind}
 
 
-def build_step(settings: Settings, problem: Problem) -> StepSize:
-    """The step size named by ``theory``, ``constant:ETA``, ``geometric:ETA0,DECAY`` or ``inverse:C,GAMMA``."""
-    kind, _, text = settings.step.partition(":")
-    if kind == "theory":
-        return theory_step(problem)
-    if kind == "constant":
-        return ConstantStep(numbers(text, 1, "constant")[0])
-    if kind == "geometric":
-        eta0, decay = numbers(text, 2, "geometric")
-        return Geometric(eta0, decay, settings.tau)
-    if kind == "inverse":
-        numerator, gamma = numbers(text, 2, "inverse")
-        return InverseTime(problem.mu, gamma, numerator)
-    raise reject(
-        "the step size must be theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA",
-        repr(settings.step),
-        "choose one",
-    )
+def _is_list(kind: Any) -> bool:
+    if typing.get_origin(kind) is Annotated:
+        return _is_list(kind.__origin__)
+    return typing.get_origin(kind) is tuple or any(_is_list(part) for part in typing.get_args(kind) if part)

@@ -24,7 +24,7 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.files import parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
-from fedbounds.study.check import make_policy
+from fedbounds.study.build import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -153,7 +153,7 @@ def _has_sides(result: Result, verdict: Verdict) -> bool:
 def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
     claim = result.claims[verdict.claim]
     seen = run.companions.get(claim.key, run.trajectory)
-    examined = examine_run(seen, READINGS[verdict.reading], make_policy(result.settings))
+    examined = examine_run(seen, READINGS[verdict.reading], build_policy(result.settings))
     sides = empirical.compare(claim, examined)
     known = empirical.known_columns(claim, examined, sides.times)
     interval, rhs = sides.band(result.settings.error_rate, known), sides.rhs.mean(axis=0)

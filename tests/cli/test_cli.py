@@ -66,9 +66,10 @@ def test_check_help_has_sections_and_defaults():
 
 
 def test_every_setting_has_exactly_one_flag():
-    flagged = [flag.field for flag in cli_options.FLAGS]
+    flagged = [flag.name for flag in cli_options.flags()]
     assert sorted(flagged) == sorted(field.name for field in dataclasses.fields(Settings))
-    spelled = {option for param in main.commands["check"].params for option in param.opts}
+    params = main.commands["check"].params
+    spelled = {option for param in params for option in (*param.opts, *param.secondary_opts)}
     wanted = (
         "problem data partition clients weighting claim reading tau rounds replicates batch without-replacement "
         "participation step regularisation classes seed stride error-rate constants moments across radius sigma-sq "
@@ -99,7 +100,7 @@ def test_flags_reach_the_settings():
             {k: context.params[k] for k in ("batch", "replacement", "p", "standardise", "readings")}
         )
     assert chosen == {
-        "batch": None,
+        "batch": "full",
         "replacement": False,
         "p": (0.25, 0.75),
         "standardise": False,

@@ -17,7 +17,8 @@ from fedbounds.engine.reference import Reference
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.study.settings import Settings, build_problem
+from fedbounds.study.build import build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 

@@ -13,8 +13,9 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claims
 from fedbounds.problems.pl import BentProblem, rise, unbent
+from fedbounds.study.build import build_problem, theory_step
 from fedbounds.study.check import check
-from fedbounds.study.settings import Settings, build_problem, theory_step
+from fedbounds.study.settings import Settings
 from fedbounds.testing import settings as profiles
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

@@ -22,7 +22,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.study.settings import Settings, build_problem
+from fedbounds.study.build import build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg

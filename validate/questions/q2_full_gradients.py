@@ -23,7 +23,8 @@ from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
-from fedbounds.study.settings import Settings, build_problem, theory_step
+from fedbounds.study.build import build_problem, theory_step
+from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax

@@ -25,7 +25,7 @@ from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, claims
 from fedbounds.problems.pl import BentProblem
-from fedbounds.study.settings import theory_step
+from fedbounds.study.build import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

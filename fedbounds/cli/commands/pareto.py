@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import click
 
-# Flags of a study that matter here: the problem, and the protocol of a deterministic run.
-FLAGS: tuple[tuple[str, Any, str], ...] = (
-    ("problem", str, "least-squares, logistic or quadratic."),
-    ("data", str, "diabetes, breast-cancer, digits, ... or a generator."),
-    ("partition", str, "Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ..."),
-    ("clients", int, "Number of clients N."),
-    ("regularisation", float, "L2 regularisation."),
-    ("tau", int, "Local steps a round."),
-    ("rounds", int, "Rounds."),
-    ("step", str, "Step sizes; the corollary's unless given."),
-    ("seed", int, "Seed of generated data and partitions."),
-)
+from fedbounds.cli.options import given, settings_options
 
-
-def _with_flags(command: Any) -> Any:
-    for name, kind, text in reversed(FLAGS):
-        command = click.option(f"--{name}", type=kind, help=text)(command)
-    return command
+# The settings that matter here: the problem, and the protocol of a deterministic run.
+USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed")
 
 
 @click.command()
-@_with_flags
+@partial(settings_options, only=USED)
 @click.option("--weighting", "weightings", multiple=True, help="A scheme to place; repeat it. A default set if none.")
 @click.option("--horizon", "horizons", type=click.IntRange(1), multiple=True, help="T at which to price speed.")
 def pareto(weightings: tuple[str, ...], horizons: tuple[int, ...], **flags: Any) -> None:
@@ -40,8 +27,7 @@ def pareto(weightings: tuple[str, ...], horizons: tuple[int, ...], **flags: Any)
     from fedbounds.study.pareto import SCHEMES, picture
     from fedbounds.study.settings import Settings
 
-    settings = Settings(**{name: value for name, value in flags.items() if value is not None})
-    found = picture(settings, weightings or SCHEMES, horizons)
+    found = picture(Settings.of(given(flags)), weightings or SCHEMES, horizons)
     head = ["scheme", "rho_bar", "rho_tilde", "speed", "error"]
     head += [f"cost at T={horizon}" for horizon in found.prices]
     rows = []

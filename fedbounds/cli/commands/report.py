@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.cli.options import DEFAULTS, FLAGS, Flag, SectionedCommand, given, settings_options
+from fedbounds.cli.options import SectionedCommand, given, settings_options, words
 from fedbounds.errors import reject
+
+if TYPE_CHECKING:
+    from fedbounds.study.result import Result
+    from fedbounds.study.store import RunSeries
+
+TRUST = "--trust-plugins"
 
 
 @click.command(cls=SectionedCommand)
@@ -24,8 +29,9 @@ from fedbounds.errors import reject
     show_default=True,
     help="The page to write.",
 )
+@click.option(TRUST, is_flag=True, help="Run the plug-ins saved in RESULTS, to show their claims in full.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
-def report(results: Path | None, out: Path, quiet: bool, **flags: Any) -> None:
+def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **flags: Any) -> None:
     """Write one self-contained page: the ledger, every claim with its evidence, and the run.
 
     RESULTS is a folder saved by check --out, or by sweep --out, of which the page counts the verdicts and shows
@@ -40,7 +46,7 @@ def report(results: Path | None, out: Path, quiet: bool, **flags: Any) -> None:
     html = (
         _sweep_html(results, out)
         if results is not None and _is_sweep(results)
-        else _html(results, chosen, out, quiet)
+        else _html(results, chosen, out, trust_plugins, quiet)
     )
     files.write_text(out, html)
     if not quiet:
@@ -64,50 +70,35 @@ def _sweep_html(folder: Path, out: Path) -> str:
     return sweep_page(folder, out)
 
 
-def _html(saved: Path | None, chosen: dict[str, Any], out: Path, quiet: bool) -> str:
-    from fedbounds.plugins import load_file
+def _html(saved: Path | None, chosen: dict[str, Any], out: Path, trust: bool, quiet: bool) -> str:
+    from fedbounds.plugins import load_plugin
     from fedbounds.show.report.page import page
     from fedbounds.study import store
 
-    result, arrays = store.load(saved) if saved is not None else _run(chosen, quiet)
-    extra = [load_file(path) for path in result["settings"]["plugins"]]
-    return page(result, arrays, command(result, out), extra)
+    fresh = saved is None
+    result, series = store.read(saved) if saved is not None else _run(chosen, quiet)
+    if not (fresh or trust or quiet):
+        for file in result.plugin_files:
+            click.echo(f"Not run: the plug-in {file.path} (SHA-256 {file.sha256}); {TRUST} runs it.", err=True)
+    extra = [load_plugin(file) for file in result.plugin_files] if fresh or trust else []
+    return page(result.to_json(), store.arrays_of(result, series), command(result, out), extra)
 
 
-def _run(chosen: dict[str, Any], quiet: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+def _run(chosen: dict[str, Any], quiet: bool) -> tuple[Result, tuple[RunSeries, ...]]:
     import fedbounds
     from fedbounds.show import terminal as console
     from fedbounds.study import store
 
     with console.progress(not quiet and sys.stderr.isatty()) as bar:
         result = fedbounds.check(progress=bar, **chosen)
-    return result.to_json(), store.arrays_of(result, store.series(result))
+    return result, store.series(result)
 
 
-def command(result: Mapping[str, Any], out: Path = Path("report.html")) -> str:
-    """The command line that repeats a study, a flag a line, or nothing where its problem was made in Python."""
-    settings = result["settings"]
-    if result["problem"]["kind"] != settings["problem"]:
+def command(result: Result, out: Path = Path("report.html")) -> str:
+    """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
+    if result.objects:
         return ""
-    flags = [pair for flag in FLAGS for pair in _words(flag, settings[flag.field])]
-    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*flags, ["--out", str(out)]])])
-
-
-def _words(flag: Flag, value: Any) -> list[list[str]]:
-    """One flag with its value, once for each value it repeats; nothing where the value is the default."""
-    value = tuple(value) if isinstance(value, list) else value
-    if value == DEFAULTS[flag.field]:
-        return []
-    if flag.field == "batch" and value is None:
-        return [[flag.spelling, "full"]]
-    if flag.is_flag:
-        return [[flag.spelling]]
-    if isinstance(value, bool):
-        on, _, off = flag.spelling.partition("/")
-        return [[on if value else off]]
-    if flag.multiple:
-        return [[flag.spelling, str(item)] for item in value]
-    return [[flag.spelling, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]]
+    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*words(result.settings), ["--out", str(out)]])])
 
 
 COMMANDS = [report]

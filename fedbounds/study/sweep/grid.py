@@ -21,17 +21,16 @@ import json
 import math
 import re
 import tomllib
-import typing
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from fedbounds.errors import InputError, reject
 from fedbounds.plugins import load_file, nearest
-from fedbounds.study.settings import Settings
+from fedbounds.study.build import name_checks
+from fedbounds.study.settings import Settings, checked
 
 SECTIONS = ("base", "grid", "exclude")
 # More cells than this is a slip of the pen: a table of a million rows and more, and weeks of computing.
@@ -141,111 +140,31 @@ def _axes(base: Mapping[str, Any], grid: Mapping[str, Any], said: _Said) -> Axes
     axes: Axes = {}
     for name, value in base.items():
         with said.at("base", name):
-            axes[name] = [convert(name, value)]
+            axes[name] = [checked(name, value)]
     for name, values in grid.items():
         with said.at("grid", name):
             if name in base:
                 raise reject(f"{name} must be fixed or vary", "both", "keep it in [base] or in [grid]")
             if not isinstance(values, list) or not values:
                 raise reject(f"{name} in [grid] needs a list of values", repr(values), "write [VALUE, ...]")
-            axes[name] = [convert(name, value) for value in values]
+            axes[name] = [checked(name, value) for value in values]
             if len({json.dumps(value) for value in axes[name]}) < len(axes[name]):
                 raise reject(f"{name} must list each value once", repr(values), "remove the repetition")
     return axes
 
 
-@cache
-def _types() -> dict[str, Any]:
-    """Field of `Settings` -> its type without None."""
-    hints = typing.get_type_hints(Settings)
-    return {
-        name: next(kind for kind in typing.get_args(hint) if kind is not type(None))
-        if type(None) in typing.get_args(hint)
-        else hint
-        for name, hint in hints.items()
-    }
-
-
-def convert(name: str, value: Any) -> Any:
-    """``value`` as the field ``name`` of `Settings` holds it, or an InputError."""
-    if name not in _types():
-        raise nearest("setting", name, _types())
-    if name == "batch" and value == "full":
-        return None
-    kind = _types()[name]
-    if typing.get_origin(kind) is tuple:
-        kind = typing.get_args(kind)[0]
-        parts = [value] if kind is str and isinstance(value, str) else value
-        if not isinstance(parts, list) or not parts:
-            raise reject(f"{name} takes a list of {_WORDS[kind]}s", repr(value), "write [VALUE, ...]")
-        converted: Any = tuple(_scalar(name, part, kind) for part in parts)
-        if kind is str and len(set(converted)) < len(converted):
-            raise reject(f"{name} must list each value once", repr(value), "remove the repetition")
-    else:
-        converted = _scalar(name, value, kind)
-    # The rules that a record of settings checks by itself.
-    Settings(**{name: converted})
-    return converted
-
-
-_WORDS = {int: "whole number", float: "number", str: "text", bool: "true or false"}
-
-
-def _scalar(name: str, value: Any, kind: type) -> Any:
-    whole = isinstance(value, int) and not isinstance(value, bool)
-    if kind is float and (whole or (isinstance(value, float) and math.isfinite(value))):
-        return float(value)
-    if (kind is int and whole) or (kind in (str, bool) and isinstance(value, kind)):
-        return value
-    word = _WORDS[kind] + (', or "full"' if name == "batch" else "")
-    article = "" if kind in (str, bool) else "a finite " if kind is float else "a "
-    raise reject(f"{name} must be {article}{word}", repr(value), "change it")
-
-
 def _check_names(axes: Axes, grid: Mapping[str, Any], said: _Said) -> None:
     """Refuse names that no cell could use, before any work."""
     extra: list[ModuleType] = []
-    checks = _name_checks(extra)
     for path in itertools.chain.from_iterable(axes.get("plugins", ())):
         with said.at("grid" if "plugins" in grid else "base", "plugins"):
             extra.append(load_file(path))
-    for name in checks.keys() & axes.keys():
-        for value in axes[name]:
-            for part in value if isinstance(value, tuple) else (value,):
-                with said.at("grid" if name in grid else "base", name):
+    checks = name_checks(extra)
+    for name in axes.keys() & checks.keys():
+        with said.at("grid" if name in grid else "base", name):
+            for value in axes[name]:
+                for part in value if isinstance(value, tuple) else (value,):
                     checks[name](part)
-
-
-def _name_checks(extra: Sequence[ModuleType]) -> dict[str, Callable[[str], object]]:
-    """Field -> what raises InputError at a name that the field cannot take."""
-    from fedbounds import plugins
-    from fedbounds.model.experiment import Aggregation, Engine
-    from fedbounds.problems.data import partition
-    from fedbounds.problems.registry import problem_plugin
-    from fedbounds.study.check import make_policy
-    from fedbounds.theory.reading import READINGS
-
-    def one_of(what: str, names: Sequence[str]) -> Callable[[str], None]:
-        def check(name: str) -> None:
-            if name not in names:
-                raise nearest(what, name, names)
-
-        return check
-
-    def policy(field: str) -> Callable[[str], object]:
-        return lambda name: make_policy(Settings(**{field: name}))  # type: ignore[arg-type]
-
-    return {
-        "problem": problem_plugin,
-        "weightings": lambda name: plugins.weighting_named(name, extra),
-        "claims": lambda name: plugins.claim_named(name, extra),
-        "readings": one_of("reading", tuple(READINGS)),
-        "partition": partition.parse,
-        "aggregation": one_of("aggregation", typing.get_args(Aggregation)),
-        "engine": one_of("engine", typing.get_args(Engine)),
-        "classes": one_of("classes", ("all", "binary")),
-        **{field: policy(field) for field in ("constants", "moments", "across")},
-    }
 
 
 def _excludes(blocks: Sequence[Mapping[str, Any]], axes: Axes, said: _Said) -> list[Axes]:
@@ -257,7 +176,7 @@ def _excludes(blocks: Sequence[Mapping[str, Any]], axes: Axes, said: _Said) -> l
             with said.at("exclude", j, name):
                 if name not in axes:
                     raise nearest("excluded setting", name, axes)
-                found[name] = [convert(name, part) for part in (value if isinstance(value, list) else [value])]
+                found[name] = [checked(name, part) for part in (value if isinstance(value, list) else [value])]
                 for part in found[name]:
                     if part not in axes[name]:
                         raise reject(f"an excluded {name} must occur in the grid", repr(part), "correct it")

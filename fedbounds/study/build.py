@@ -1,0 +1,212 @@
+"""The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fedbounds import plugins
+from fedbounds.errors import reject
+from fedbounds.evidence.constants import Policy
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Problem
+from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import nearest
+from fedbounds.problems.data import partition
+from fedbounds.problems.registry import problem_plugin
+from fedbounds.study.settings import Settings
+from fedbounds.theory.reading import READINGS
+
+# The generators' data: problem they feed and the parameters their text takes.
+SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
+DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
+
+
+def default_weightings(N: int) -> tuple[str, ...]:
+    """The paper's schemes and their parent, as far as N clients allow."""
+    schemes = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", f"power-of-choice:{min(N, 4)},{min(N, 2)}")
+    return tuple(scheme for scheme in schemes if N > 1 or scheme != "fedmax:2")
+
+
+def numbers(text: str, count: int, what: str) -> list[float]:
+    """The ``count`` comma-separated numbers of ``text``."""
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count or not np.all(np.isfinite(values)):
+        raise reject(f"{what} takes {count} number{'s' * (count > 1)}", repr(text), "separate them by commas")
+    return values
+
+
+def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
+    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too."""
+    plugin = problem_plugin(settings.problem, extra)
+    rng = np.random.default_rng(settings.seed)
+    default = "regression:1" if plugin.from_clients else "quadratics:1"
+    data = settings.data or DEFAULT_DATA.get(settings.problem, default)
+    if plugin.from_clients is None:
+        return _build_quadratic(settings, data, rng, plugin.from_quadratics)
+    clients = _client_data(settings, data, rng)
+    p = clients.p if settings.p is None else np.array(settings.p)
+    return plugin.from_clients(clients.features, clients.targets, settings.regularisation, p)
+
+
+def _build_quadratic(
+    settings: Settings, data: str, rng: np.random.Generator, build: Callable[[Any], Problem] | None
+) -> Problem:
+    from fedbounds.problems.data.synthetic import quadratics
+    from fedbounds.problems.quadratic import quadratic
+
+    kind, _, text = data.partition(":")
+    if kind != "quadratics":
+        raise reject(
+            f"the {settings.problem} problem is generated", f"data {data!r}", "use --data quadratics:HETEROGENEITY"
+        )
+    heterogeneity = numbers(text or "1", 1, "quadratics")[0]
+    made = quadratics(
+        settings.clients,
+        settings.dimension,
+        1.0,
+        settings.condition,
+        heterogeneity,
+        rng,
+        noise_std=settings.noise_std,
+        imbalance=settings.imbalance,
+        p=None if settings.p is None else np.array(settings.p),
+    )
+    if build is not None:
+        return build(made)
+    # Rotations of their own would make homogeneous clients differ.
+    rotate = rng if heterogeneity > 0 else None
+    return quadratic(made.spectra, made.minima, made.p, rng=rotate, noise_std=made.noise_std)
+
+
+def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
+    """Client datasets of a generator, or of real data through a partition."""
+    from fedbounds.problems.data import synthetic
+    from fedbounds.problems.data.sources import require_classes
+
+    kind, _, text = data.partition(":")
+    logistic = settings.problem == "logistic"
+    if kind not in SYNTHETIC:
+        return _real_data(settings, data, rng)
+    if settings.partition is not None:
+        raise reject(
+            f"{kind} generates one data set a client, so it takes no partition",
+            repr(settings.partition),
+            "leave the partition out, or name real data",
+        )
+    if kind == "regression":
+        made = synthetic.federated_regression(
+            settings.clients, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
+        )
+    elif kind == "synthetic":
+        alpha, beta = numbers(text or "1,1", 2, "synthetic")
+        made = synthetic.synthetic(alpha, beta, settings.clients, rng, d=settings.dimension, classes=5)
+    else:
+        raise reject("quadratics feed the quadratic problem only", settings.problem, "use --problem quadratic")
+    if logistic:
+        require_classes(made)
+    return made
+
+
+def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
+    from fedbounds.problems.data import partition
+    from fedbounds.problems.data import sources as real
+
+    table = real.load(data, limit=settings.limit)
+    if settings.problem == "logistic":
+        real.require_classes(table)
+        if settings.classes == "binary":
+            table = real.as_binary(table)
+    else:
+        table = real.as_regression(table)
+    parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
+    if settings.standardise:
+        table = real.standardise(table)
+    return real.split(table, parts)
+
+
+def theory_step(problem: Problem) -> InverseTime:
+    """The corollary's eta_t = 1/(mu (t + gamma)), gamma = 4 L/mu."""
+    return InverseTime(problem.mu, 4 * problem.L / problem.mu)
+
+
+# Kind of step size -> how many numbers follow it.
+STEPS = {"theory": 0, "constant": 1, "geometric": 2, "inverse": 2}
+
+
+def parse_step(text: str) -> tuple[str, list[float]]:
+    """The kind of step size that ``text`` names, and its numbers."""
+    kind, colon, rest = text.partition(":")
+    if kind not in STEPS or bool(colon) != bool(STEPS[kind]):
+        allowed = "theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA"
+        raise reject(f"the step size must be {allowed}", repr(text), "choose one")
+    return kind, numbers(rest, STEPS[kind], kind) if colon else []
+
+
+def build_step(settings: Settings, problem: Problem) -> StepSize:
+    """The step size that the settings name."""
+    kind, values = parse_step(settings.step)
+    if kind == "theory":
+        return theory_step(problem)
+    if kind == "constant":
+        return ConstantStep(*values)
+    if kind == "geometric":
+        eta0, decay = values
+        return Geometric(eta0, decay, settings.tau)
+    numerator, gamma = values
+    return InverseTime(problem.mu, gamma, numerator)
+
+
+def build_policy(settings: Settings) -> Policy:
+    """How the constants of a study are taken."""
+    return Policy(
+        settings.constants, settings.moments, settings.across, settings.radius, settings.sigma_sq, settings.G_sq
+    )
+
+
+def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
+    """The experiment of a study for one weighting."""
+    w0 = None
+    if settings.w0_scale:
+        direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)
+        w0 = settings.w0_scale * direction / np.linalg.norm(direction)
+    return Experiment(
+        problem=problem,
+        weighting=weighting,
+        eta=build_step(settings, problem),
+        tau=settings.tau,
+        rounds=settings.rounds,
+        replicates=settings.replicates,
+        batch_size=settings.batch,
+        replacement=settings.replacement,
+        participation=settings.participation,
+        w0=w0,
+        seed=settings.seed,
+        stride=settings.stride,
+        aggregation=settings.aggregation,
+        engine=settings.engine,
+    )
+
+
+def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], object]]:
+    """Setting -> what raises InputError at a text that names nothing there; ``extra`` are a reader's own modules."""
+
+    def reading(name: str) -> None:
+        if name not in READINGS:
+            raise nearest("reading", name, READINGS)
+
+    return {
+        "problem": lambda name: problem_plugin(name, extra),
+        "weightings": lambda name: plugins.weighting_named(name, extra),
+        "claims": lambda name: plugins.claim_named(name, extra),
+        "readings": reading,
+        "partition": partition.parse,
+        "step": parse_step,
+    }

@@ -1,0 +1,141 @@
+"""Settings are one thing: Python, JSON, flags and a sweep's file give the same record, and refuse the same values."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import fedbounds
+from fedbounds.cli import options
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.study import settings as module
+from fedbounds.study.settings import NAMES, Settings
+from fedbounds.study.sweep import grid
+
+COUNTS, POSITIVE = st.integers(1, 10**9), st.floats(1e-300, 1e300)
+TEXTS = st.text(st.characters(min_codepoint=32, exclude_categories=("Cs", "Cc")), min_size=1, max_size=20)
+# Names are looked up in a sweep's file, so that these take real ones.
+NAMED = {
+    "problem": st.sampled_from(["least-squares", "logistic", "quadratic"]),
+    "partition": st.none() | st.sampled_from(["iid", "shards:3", "dirichlet:0.5"]),
+    "weightings": st.lists(st.sampled_from(["fedavg", "fedmax:2", "fedsoftmax:0.5"]), unique=True),
+    "claims": st.lists(st.sampled_from(["theorem-1", "lemma-2"]), unique=True),
+    "readings": st.lists(st.sampled_from(["literal", "sync"]), min_size=1, unique=True),
+    "step": st.sampled_from(["theory", "constant:0.1", "geometric:0.1,0.9"]),
+    "plugins": st.just([]),
+    "data": st.none() | TEXTS.filter(lambda text: not text.startswith("-")),
+}
+NUMBERS = {
+    "error_rate": st.floats(1e-12, 0.49),
+    "participation": st.floats(1e-9, 1),
+    "w0_scale": st.floats(0, 1e100),
+    "seed": st.integers(0, 2**63 - 1),
+    "p": st.none() | st.lists(st.floats(0, 1), min_size=1, max_size=4),
+}
+
+
+def strategy(name):
+    """Values of one setting, derived from its definition where it is not a name."""
+    setting, default = module.settings()[name], getattr(Settings(), name)
+    if name in NAMED | NUMBERS:
+        return (NAMED | NUMBERS)[name]
+    if setting.choices:
+        return st.sampled_from(setting.choices)
+    if isinstance(default, bool):
+        return st.booleans()
+    number = COUNTS if isinstance(setting.read("1"), int) else POSITIVE
+    return number if default is not None and name != "batch" else st.none() | number
+
+
+VALUES = st.fixed_dictionaries({}, optional={name: strategy(name) for name in NAMES})
+
+
+def by_flags(record):
+    words = [word for pair in options.words(record) for word in pair]
+    with main.commands["check"].make_context("check", words) as context:
+        return Settings.of(options.given({name: context.params[name] for name in NAMES}))
+
+
+@settings(max_examples=100, deadline=None)
+@given(VALUES)
+def test_every_way_in_gives_the_same_settings(values):
+    record = Settings(**values)
+    assert Settings.of(json.loads(json.dumps(record.to_json()))) == record
+    assert by_flags(record) == record
+    written = {name: value for name, value in values.items() if value is not None or name == "batch"}
+    lines = (
+        f"{name} = {json.dumps('full' if value is None else value, ensure_ascii=False)}"
+        for name, value in written.items()
+    )
+    (cell,) = grid.parse("[base]\n" + "\n".join(lines).replace("\x7f", "\\u007f")).cells
+    assert Settings.of(cell.settings) == record
+
+
+BAD = [
+    ("aggregation", "Algorithm-1", "did you mean 'algorithm-1'"),
+    ("classes", "Binary", "did you mean 'binary'"),
+    ("engine", "fast", "known: auto"),
+    ("standardise", "no", "true or false"),
+    ("replacement", 1, "true or false"),
+    ("data", "", "text of 1 to"),
+    ("data", "x" * 10_001, "text of 1 to"),
+    ("step", "theory:1", "step size"),
+    ("step", "constant:inf", "constant takes 1 number"),
+    ("tau", 0, "at least 1"),
+    ("tau", 2.5, "whole number"),
+    ("tau", True, "whole number"),
+    ("replicates", 10**11, "at most 10"),
+    ("clients", 10**400, "whole number"),
+    ("seed", -1, "non-negative"),
+    ("batch", "fll", '"full"'),
+    ("condition", "10", "finite number"),
+    ("noise_std", -1.0, "0 or more"),
+    ("p", [], "distribution"),
+    ("p", [0.5, "a"], "distribution"),
+    ("weightings", ["fedavg", "fedavg"], "once"),
+    ("readings", ["literal", 3], "list of texts"),
+    ("w0_scale", 1e101, "norm of w_0"),
+    ("error_rate", 0.5, "error rate"),
+    ("roundz", 5, "did you mean 'rounds'"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "says"), BAD)
+def test_what_one_way_in_refuses_every_way_refuses(name, value, says):
+    with pytest.raises(InputError) as wrong:
+        fedbounds.check(**{name: value})
+    assert says in str(wrong.value) and "\n" not in str(wrong.value)
+    written = "1" + "0" * 400 if value == 10**400 else json.dumps(value)
+    with pytest.raises(InputError) as wrong:
+        grid.parse(f"[base]\n{name} = {written}")
+    assert says in str(wrong.value) and "\n" not in str(wrong.value)
+    if isinstance(value, str) and name != "condition":
+        flag = options.flags()[NAMES.index(name)]
+        if "/" not in flag.spelling:
+            done = CliRunner().invoke(main, ["check", flag.spelling, value])
+            assert done.exit_code == 2 and says in done.stderr
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_no_setting_is_infinite_or_nan(value):
+    numbers = [name for name, setting in module.settings().items() if isinstance(setting.read("0.5"), float)]
+    assert {"regularisation", "sigma_sq", "w0_scale", "error_rate"} <= set(numbers)
+    for name in numbers:
+        with pytest.raises(InputError):
+            Settings(**{name: value})
+
+
+def test_numbers_of_numpy_and_paths_are_what_they_say(tmp_path):
+    made = Settings(tau=np.int64(3), condition=np.float64(2), p=np.array([0.5, 0.5]), plugins=[tmp_path], clients=2)
+    assert made == Settings(tau=3, condition=2.0, p=(0.5, 0.5), plugins=(str(tmp_path),), clients=2)
+    assert [type(made.tau), type(made.condition), type(made.p)] == [int, float, tuple]
+
+
+@pytest.mark.parametrize("wrong", [{"problem": 3}, {"weightings": 3}, {"claims": [3]}, {"weightings": [3]}])
+def test_what_is_no_name_and_no_object_is_refused(wrong):
+    with pytest.raises(InputError):
+        fedbounds.check(**wrong)
