@@ -181,7 +181,7 @@ def test_arrays_of_another_study_or_shape_are_refused(tmp_path):
     with pytest.raises(InputError, match="arrays of"):
         store.read(out)
     (out / store.TRAJECTORIES).unlink()
-    with pytest.raises(InputError, match="needs its"):
+    with pytest.raises(InputError, match="must exist"):
         store.read(out)
 
 
@@ -213,7 +213,7 @@ def test_no_changed_text_of_a_sweep_gives_a_traceback(start, length, put):
         assert "\n" not in str(wrong)
 
 
-@pytest.mark.parametrize("text", ["a = " + "[" * 10**6, "a = " + "9" * 10**5, "a.b" * 10**4 + " = 1", "[base]\x00"])
+@pytest.mark.parametrize("text", ["a = " + "[" * 10**6, "a = " + "9" * 10**5, "a.b" * 10**3 + " = 1", "[base]\x00"])
 def test_a_sweep_beyond_all_bounds_is_refused_at_once(text):
     with pytest.raises(InputError):
         grid.parse(text)

@@ -24,8 +24,9 @@ def ledger(out: str | None, form: str) -> None:
 
     from fedbounds.files import read_json
     from fedbounds.study import survey
+    from fedbounds.study.result import Result
 
-    result = None if out is None else read_json(f"{out}/result.json")
+    result = None if out is None else Result.from_json(read_json(f"{out}/result.json")).to_json()
     lines = survey.survey(result)
     if form == "json":
         click.echo(json.dumps([line.to_json() for line in lines], indent=1))

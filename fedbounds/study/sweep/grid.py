@@ -28,6 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from fedbounds.errors import InputError, reject
+from fedbounds.files import read_bytes
 from fedbounds.plugins import load_file, nearest
 from fedbounds.study.build import name_checks
 from fedbounds.study.settings import Settings, checked
@@ -60,9 +61,9 @@ def read(path: str | Path) -> Study:
     """The study described by a TOML file; InputError names the file, the line and the nearest valid name."""
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise reject("a sweep needs a TOML file", f"{path} ({wrong})", "check the path") from None
+        text = read_bytes(path).decode()
+    except UnicodeDecodeError as wrong:
+        raise reject("a sweep needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
     return parse(text, path.name)
 
 
@@ -74,6 +75,9 @@ def parse(text: str, name: str = "study.toml") -> Study:
         line = _TOML_LINE.search(str(wrong))
         number = line[1] if line else len(text.splitlines())
         raise InputError(f"{name}, line {number}: not valid TOML: {_TOML_LINE.sub('', str(wrong))}.") from None
+    except (RecursionError, ValueError) as wrong:
+        # Brackets within brackets without end, or an integer of thousands of digits.
+        raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None
     said = _Said(text, name)
     for section, value in table.items():
         with said.at(section):
