@@ -35,11 +35,11 @@ Section Lemma2.
 Context {P : Problem} (M : Step P).
 Hypothesis ok : setting M.
 
-Lemma drift_bound G_sq tau : bounded_gradient M G_sq -> slow_decay M -> in_round M tau ->
-  drift M <= 16 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq.
+Lemma drift_bound G_sq ratio tau : bounded_gradient M G_sq -> 0 <= ratio -> steps_within M ratio -> in_round M tau ->
+  drift M <= ratio ^ 2 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq.
 Proof.
-  destruct ok as (_ & Hch & Hw & Ho & _ & _ & _ & He). intros [HG Hpast] Hslow Htau. unfold in_round in Htau.
-  set (n := taken M). set (bound := 16 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq).
+  destruct ok as (_ & _ & Hch & Hw & Ho & _ & _ & _ & He). intros [HG Hpast] Hr0 Hslow Htau. unfold in_round in Htau.
+  set (n := taken M). set (bound := ratio ^ 2 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq).
   unfold drift, expected. rewrite <- (mean_const (H M) (chance M) bound Hch). apply mean_le; [assumption|]. intros c C.
   destruct (Hw c C) as [Ha Hl].
   assert (Hn : 0 <= INR n) by apply pos_INR.
@@ -61,12 +61,12 @@ Proof.
   rewrite sum_swap.
   assert (HG0 : forall s, (s < n)%nat -> 0 <= since_start M c (fun k => norm_sq (past M c k s i)) <= G_sq).
   { intros s Hs. split; [apply mean_nonneg; [assumption|]; intros; apply ip_pos|]. apply Hpast; assumption. }
-  eapply Rle_trans with (INR n * sum n (fun s => 16 * (eta M) ^ 2 * G_sq)).
+  eapply Rle_trans with (INR n * sum n (fun s => ratio ^ 2 * (eta M) ^ 2 * G_sq)).
   - apply Rmult_le_compat_l; [assumption|]. apply sum_le. intros s Hs.
     rewrite (sum_ext _ _ (fun k => before M s * before M s * (luck M c k * norm_sq (past M c k s i)))) by (intros; ring).
     rewrite sum_times. fold (mean (K M c) (luck M c) (fun k => norm_sq (past M c k s i))).
     pose proof (HG0 s Hs) as B. unfold since_start in B. destruct (Hslow s Hs) as [S1 S2].
-    assert (before M s * before M s <= 16 * (eta M) ^ 2) by nra.
+    assert (before M s * before M s <= ratio ^ 2 * (eta M) ^ 2) by (replace (ratio ^ 2 * (eta M) ^ 2) with ((ratio * eta M) * (ratio * eta M)) by ring; apply Rmult_le_compat; lra).
     assert (0 <= before M s * before M s) by nra. nra.
   - unfold bound. destruct (Nat.eq_dec n 0) as [En|En].
     + assert (Ht : 0 <= INR tau) by apply pos_INR.
@@ -77,10 +77,10 @@ Proof.
         - assert (Sk : seen M c 0) by (split; [assumption|lia]).
           eapply Rle_trans; [|apply (HG c 0%nat i Sk); lia]. apply mean_nonneg; [apply (Ho c 0%nat Sk)|]. intros; apply ip_pos. }
       rewrite En. change (INR 0) with 0. rewrite Rmult_0_l.
-      assert (0 <= (eta M) ^ 2) by apply pow2_ge_0. assert (0 <= (INR tau) ^ 2) by apply pow2_ge_0.
+      assert (0 <= (eta M) ^ 2) by apply pow2_ge_0. assert (0 <= (INR tau) ^ 2) by apply pow2_ge_0. assert (0 <= ratio ^ 2) by apply pow2_ge_0.
       repeat apply Rmult_le_pos; lra.
     + rewrite sum_const. assert (0 <= G_sq) by (assert (Q : (0 < n)%nat) by lia; pose proof (HG0 0%nat Q); lra).
       assert (INR n * INR n <= INR tau * INR tau) by nra.
-      assert (0 <= 16 * (eta M) ^ 2 * G_sq) by (assert (0 <= (eta M)^2) by nra; nra). nra.
+      assert (0 <= ratio ^ 2 * (eta M) ^ 2 * G_sq) by (apply Rmult_le_pos; [apply Rmult_le_pos; apply pow2_ge_0|assumption]). nra.
 Qed.
 End Lemma2.

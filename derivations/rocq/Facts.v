@@ -19,9 +19,9 @@ Section Shared.
 Context {P : Problem} (M : Step P).
 Hypothesis ok : setting M.
 
-Lemma stationary L u : smooth (P := P) L -> 0 <= L -> mean (N P) (p P) (fun i => ip (grad P i (w_star P)) u) = 0.
+Lemma stationary L u : smooth P L -> 0 <= L -> mean (N P) (p P) (fun i => ip (grad P i (w_star P)) u) = 0.
 Proof.
-  destruct ok as (Hp & _ & _ & _ & _ & _ & Hopt & _). intros Hs HL.
+  destruct ok as (Hp & _ & _ & _ & _ & _ & _ & Hopt & _). intros Hs HL.
   apply (no_slope _ (L / 2 * norm_sq u)); [pose proof (ip_pos _ u); unfold norm_sq; nra|]. intros t.
   pose proof (Hopt (add (w_star P) (scale t u))) as Ho.
   assert (Hup : mean (N P) (p P) (fun i => F P i (add (w_star P) (scale t u))) <=
@@ -32,24 +32,24 @@ Proof.
 Qed.
 
 (* F grows from w*: sum p_i e_i(v) >= Gamma + mu/2 ||v - w*||^2. *)
-Lemma growth L mu v : smooth (P := P) L -> 0 <= L -> strongly_convex (P := P) mu ->
-  Gamma (P := P) + mu / 2 * norm_sq (sub v (w_star P)) <= mean (N P) (p P) (fun i => excess i v).
+Lemma growth L mu v : smooth P L -> 0 <= L -> strongly_convex P mu ->
+  Gamma P + mu / 2 * norm_sq (sub v (w_star P)) <= mean (N P) (p P) (fun i => excess P i v).
 Proof.
   intros Hs HL Hc. pose proof (stationary L (sub v (w_star P)) Hs HL) as Z.
   destruct ok as (Hp & _). unfold Gamma.
   rewrite <- (mean_const (N P) (p P) (mu / 2 * norm_sq (sub v (w_star P))) Hp).
-  rewrite <- (Rplus_0_r (mean _ _ (fun i => excess i (w_star P)))), <- Z, <- !mean_plus.
+  rewrite <- (Rplus_0_r (mean _ _ (fun i => excess P i (w_star P)))), <- Z, <- !mean_plus.
   apply mean_le; [assumption|]. intros i Hi. unfold excess. pose proof (Hc i (w_star P) v Hi). lra.
 Qed.
 
-Lemma excess_nonneg i v : (i < N P)%nat -> 0 <= excess (P := P) i v.
-Proof. destruct ok as (_ & _ & _ & _ & _ & Hm & _). intros Hi. unfold excess. pose proof (Hm i v Hi). lra. Qed.
+Lemma excess_nonneg i v : (i < N P)%nat -> 0 <= excess P i v.
+Proof. destruct ok as (_ & _ & _ & _ & _ & _ & Hm & _). intros Hi. unfold excess. pose proof (Hm i v Hi). lra. Qed.
 
 (* Lemma 1 at any point. *)
-Lemma gradient_gap L i v : smooth (P := P) L -> 0 < L -> (i < N P)%nat ->
-  norm_sq (grad P i v) <= 2 * L * excess (P := P) i v.
+Lemma gradient_gap L i v : smooth P L -> 0 < L -> (i < N P)%nat ->
+  norm_sq (grad P i v) <= 2 * L * excess P i v.
 Proof.
-  destruct ok as (_ & _ & _ & _ & _ & Hm & _). intros Hs HL Hi. unfold excess.
+  destruct ok as (_ & _ & _ & _ & _ & _ & Hm & _). intros Hs HL Hi. unfold excess.
   pose proof (Hm i (sub v (scale (/ L) (grad P i v))) Hi) as A.
   pose proof (Hs i v (sub v (scale (/ L) (grad P i v))) Hi) as B.
   set (d := grad P i v) in *.
@@ -68,7 +68,7 @@ Lemma expand c k : seen M c k ->
     - 2 * eta M * mean (N P) (alpha M c) (fun i => ip (grad P i (x M c k i)) (sub (w M c k) (w_star P)))
     + eta M * eta M * given_past M c k (fun s => norm_sq (centre (N P) (alpha M c) (g M c k s))).
 Proof.
-  destruct ok as (_ & _ & Hw & Ho & Hz & _). intros Hh. destruct (Hw c (proj1 Hh)) as [Ha _].
+  destruct ok as (_ & _ & _ & Hw & Ho & Hz & _). intros Hh. destruct (Hw c (proj1 Hh)) as [Ha _].
   pose proof (Ho c k Hh) as Hs.
   set (d := sub (w M c k) (w_star P)).
   assert (E : forall s, norm_sq (sub (w_next M c k s) (w_star P)) =
@@ -95,7 +95,7 @@ Lemma expand_noise c k : seen M c k ->
   = norm_sq (sub (sub (w M c k) (w_star P)) (scale (eta M) (slope c k)))
     + eta M * eta M * given_past M c k (fun s => norm_sq (centre (N P) (alpha M c) (xi M c k s))).
 Proof.
-  intros Hh. rewrite (expand c k Hh). destruct ok as (_ & _ & Hw & Ho & Hz & _).
+  intros Hh. rewrite (expand c k Hh). destruct ok as (_ & _ & _ & Hw & Ho & Hz & _).
   destruct (Hw c (proj1 Hh)) as [Ha _]. pose proof (Ho c k Hh) as Hs. rewrite <- ip_centre. fold (slope c k).
   set (d := sub (w M c k) (w_star P)).
   assert (E : forall s, norm_sq (centre (N P) (alpha M c) (g M c k s)) =
@@ -114,7 +114,7 @@ Qed.
 Lemma noise_bound sigma_sq c k : seen M c k -> bounded_variance M sigma_sq ->
   given_past M c k (fun s => norm_sq (centre (N P) (alpha M c) (xi M c k s))) <= sigma_sq.
 Proof.
-  intros Hh Hv. destruct ok as (_ & _ & Hw & Ho & _). destruct (Hw c (proj1 Hh)) as [Ha _]. pose proof (Ho c k Hh) as Hs.
+  intros Hh Hv. destruct ok as (_ & _ & _ & Hw & Ho & _). destruct (Hw c (proj1 Hh)) as [Ha _]. pose proof (Ho c k Hh) as Hs.
   eapply Rle_trans; [apply mean_le; [assumption|]; intros s _; apply jensen; assumption|].
   rewrite mean_swap, <- (mean_const (N P) (alpha M c) sigma_sq Ha). apply mean_le; [assumption|].
   intros i Hi. apply (Hv c k i Hh Hi).
@@ -124,7 +124,7 @@ Qed.
    ||h'(v) - h'(u)||^2 <= 2 (L - mu) (h(v) - h(u) - <h'(u), v - u>). *)
 Definition tilt mu (o : V P) i v : V P := sub (grad P i v) (scale mu (sub v o)).
 Definition level mu (o : V P) i v : R := F P i v - mu / 2 * norm_sq (sub v o).
-Lemma interpolation L mu o i u v : smooth (P := P) L -> strongly_convex (P := P) mu -> mu <= L -> (i < N P)%nat ->
+Lemma interpolation L mu o i u v : smooth P L -> strongly_convex P mu -> mu <= L -> (i < N P)%nat ->
   norm_sq (sub (tilt mu o i v) (tilt mu o i u))
   <= 2 * (L - mu) * (level mu o i v - level mu o i u - ip (tilt mu o i u) (sub v u)).
 Proof.
@@ -165,7 +165,7 @@ Qed.
 
 Lemma expected_le f q : (forall c k, seen M c k -> f c k <= q c k) -> expected M f <= expected M q.
 Proof.
-  destruct ok as (_ & Hc & Hw & _). intros Q. apply mean_le; [assumption|]. intros c C.
+  destruct ok as (_ & _ & Hc & Hw & _). intros Q. apply mean_le; [assumption|]. intros c C.
   apply mean_le; [apply (Hw c C)|]. intros k Hk. apply Q. split; assumption.
 Qed.
 Lemma expected_plus f q : expected M (fun c k => f c k + q c k) = expected M f + expected M q.
@@ -174,7 +174,7 @@ Lemma expected_times a f : expected M (fun c k => a * f c k) = a * expected M f.
 Proof. unfold expected. rewrite <- mean_times. apply mean_ext; intros. apply mean_times. Qed.
 Lemma expected_const a : expected M (fun _ _ => a) = a.
 Proof.
-  destruct ok as (_ & Hc & Hw & _). unfold expected.
+  destruct ok as (_ & _ & Hc & Hw & _). unfold expected.
   rewrite (mean_ext _ _ _ (fun _ => a)) by (intros c C; apply mean_const; apply (Hw c C)). apply mean_const; assumption.
 Qed.
 End Shared.

@@ -23,12 +23,21 @@ Arguments H {_}. Arguments chance {_}. Arguments alpha {_}. Arguments begin {_}.
 Arguments before {_}. Arguments K {_}. Arguments luck {_}. Arguments past {_}. Arguments S {_}.
 Arguments odds {_}. Arguments xi {_}. Arguments eta {_}.
 
-Section Quantities.
+Section Of_the_problem.
+Variable P : Problem.
+Definition excess (i : nat) (v : V P) : R := F P i v - F P i (w_i_star P i).
+Definition Gamma : R := mean (N P) (p P) (fun i => excess i (w_star P)).
+Definition smooth (L : R) : Prop := forall i u v, (i < N P)%nat ->
+  F P i v <= F P i u + ip (grad P i u) (sub v u) + L / 2 * norm_sq (sub v u).
+Definition strongly_convex (mu : R) : Prop := forall i u v, (i < N P)%nat ->
+  F P i u + ip (grad P i u) (sub v u) + mu / 2 * norm_sq (sub v u) <= F P i v.
+End Of_the_problem.
+
+Section Of_the_step.
 Context {P : Problem} (M : Step P).
 Definition since_start (c : nat) (f : nat -> R) : R := mean (K M c) (luck M c) f.
 Definition expected (f : nat -> nat -> R) : R := mean (H M) (chance M) (fun c => since_start c (f c)).
 Definition given_past (c k : nat) (f : nat -> R) : R := mean (S M c k) (odds M c k) f.
-Definition excess (i : nat) (v : V P) : R := F P i v - F P i (w_i_star P i).
 Definition x (c k i : nat) : V P := sub (begin M c) (vsum (taken M) (fun s => scale (before M s) (past M c k s i))).
 Definition g (c k s i : nat) : V P := add (grad P i (x c k i)) (xi M c k s i).
 Definition w (c k : nat) : V P := centre (N P) (alpha M c) (x c k).
@@ -42,12 +51,11 @@ Definition drift : R :=
   expected (fun c k => mean (N P) (alpha M c) (fun i => norm_sq (sub (w c k) (x c k i)))).
 Definition gap_t : R :=
   expected (fun c k => mean (N P) (p P) (fun i => F P i (w c k)) - mean (N P) (p P) (fun i => F P i (w_star P))).
-Definition Gamma : R := mean (N P) (p P) (fun i => excess i (w_star P)).
 
 (* The setting, which every statement assumes: an outcome inside its range has the index bounds of `seen`. *)
 Definition seen (c k : nat) : Prop := (c < H M)%nat /\ (k < K M c)%nat.
 Definition setting : Prop :=
-  weights (N P) (p P) /\ weights (H M) (chance M) /\
+  weights (N P) (p P) /\ (forall i, (i < N P)%nat -> 0 < p P i) /\ weights (H M) (chance M) /\
   (forall c, (c < H M)%nat -> weights (N P) (alpha M c) /\ weights (K M c) (luck M c)) /\
   (forall c k, seen c k -> weights (S M c k) (odds M c k)) /\
   (forall c k i y, seen c k -> (i < N P)%nat -> given_past c k (fun s => ip (xi M c k s i) y) = 0) /\
@@ -55,25 +63,22 @@ Definition setting : Prop :=
   (forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v)) /\
   0 < eta M.
 
-(* The assumptions of the claims, by their keys. *)
-Definition smooth (L : R) : Prop := forall i u v, (i < N P)%nat ->
-  F P i v <= F P i u + ip (grad P i u) (sub v u) + L / 2 * norm_sq (sub v u).
-Definition strongly_convex (mu : R) : Prop := forall i u v, (i < N P)%nat ->
-  F P i u + ip (grad P i u) (sub v u) + mu / 2 * norm_sq (sub v u) <= F P i v.
+(* What ties the constants of a statement to the step: bounds, so that nothing is divided by 0. *)
 Definition bounded_variance (sigma_sq : R) : Prop := forall c k i, seen c k -> (i < N P)%nat ->
   given_past c k (fun s => norm_sq (xi M c k s i)) <= sigma_sq.
 Definition bounded_gradient (G_sq : R) : Prop :=
   (forall c k i, seen c k -> (i < N P)%nat -> given_past c k (fun s => norm_sq (g c k s i)) <= G_sq) /\
   (forall c s i, (c < H M)%nat -> (s < taken M)%nat -> (i < N P)%nat ->
      since_start c (fun k => norm_sq (past M c k s i)) <= G_sq).
-Definition unbiased : Prop := forall c i, (c < H M)%nat -> (i < N P)%nat -> alpha M c i = p P i.
-Definition slow_decay : Prop := forall s, (s < taken M)%nat -> 0 < before M s <= 4 * eta M.
+Definition steps_within (eta_ratio : R) : Prop :=
+  forall s, (s < taken M)%nat -> 0 < before M s <= eta_ratio * eta M.
 Definition in_round (tau : nat) : Prop := (taken M < tau)%nat.
-(* What the skews are: bounds on products, so that nothing is divided by 0. *)
 Definition skew_at_least (rho_bar : R) : Prop := forall c k, seen c k ->
-  rho_bar * mean (N P) (p P) (fun i => excess i (w c k)) <= mean (N P) (alpha M c) (fun i => excess i (w c k)).
+  rho_bar * mean (N P) (p P) (fun i => excess P i (w c k)) <= mean (N P) (alpha M c) (fun i => excess P i (w c k)).
 Definition star_skew_at_most (rho_tilde : R) : Prop := forall c, (c < H M)%nat ->
-  mean (N P) (alpha M c) (fun i => excess i (w_star P)) <= rho_tilde * Gamma.
+  mean (N P) (alpha M c) (fun i => excess P i (w_star P)) <= rho_tilde * Gamma P.
 Definition ratio_at_least (pi_min : R) : Prop := forall c i, (c < H M)%nat -> (i < N P)%nat ->
   pi_min * p P i <= alpha M c i.
-End Quantities.
+Definition ratio_at_most (pi_max : R) : Prop := forall c i, (c < H M)%nat -> (i < N P)%nat ->
+  alpha M c i <= pi_max * p P i.
+End Of_the_step.

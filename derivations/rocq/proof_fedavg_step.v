@@ -1,18 +1,15 @@
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts.
+Require Import Space Model statement_fedavg_step Facts.
 Open Scope R_scope.
 
-Definition statement : Prop := forall (P : Problem) (M : Step P) (L mu sigma_sq : R),
-  setting M -> 0 < mu -> mu <= L -> 0 <= sigma_sq ->
-  smooth (P := P) L -> strongly_convex (P := P) mu -> bounded_variance M sigma_sq -> unbiased M ->
-  eta M * (L + mu) <= 2 ->
-  Delta_next M <= (1 - eta M * mu) ^ 2 * Delta M + (1 - eta M * mu) * eta M * (L - mu) / 2 * drift M
-     + (eta M) ^ 2 * sigma_sq.
-
-Theorem proof : statement.
+Theorem proof : statement_fedavg_step.statement.
 Proof.
-  intros P M L mu s2 ok Hmu HL Hs2 Hs Hc Hv Hp Heta.
-  destruct (ok) as (Hpw & Hch & Hw & Ho & _ & _ & _ & He).
+  intros P M L mu pmax pmin s2 ok HL0 Hmu Hmax0 Hmin0 Hs2 HL Hmin1 Hmax1 Heta Hs Hc Hmax Hmin Hv.
+  assert (Hp : forall c i, (c < H M)%nat -> (i < N P)%nat -> alpha M c i = p P i).
+  { intros c i C I. pose proof (Hmax c i C I). pose proof (Hmin c i C I). rewrite Hmax1 in *. rewrite Hmin1 in *. lra. }
+  enough (Goal : Delta_next M <= (1 - eta M * mu) ^ 2 * Delta M + (1 - eta M * mu) * eta M * (L - mu) / 2 * drift M
+    + (eta M) ^ 2 * s2) by lra.
+  destruct (ok) as (Hpw & Hpos & Hch & Hw & Ho & _ & _ & _ & He).
   unfold Delta, drift. rewrite <- !(expected_times M), <- (expected_const M ok ((eta M)^2 * s2)), <- !(expected_plus M).
   unfold Delta_next. apply (expected_le M ok). intros c k Hck. destruct (Hw c (proj1 Hck)) as [Ha _].
   rewrite (expand_noise M ok c k Hck). pose proof (noise_bound M ok s2 c k Hck Hv) as Nz.

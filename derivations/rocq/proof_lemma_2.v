@@ -1,10 +1,11 @@
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts Drift.
+Require Import Space Model statement_lemma_2 Facts Drift.
 Open Scope R_scope.
 
-Definition statement : Prop := forall (P : Problem) (M : Step P) (G_sq : R) (tau : nat),
-  setting M -> in_round M tau -> bounded_gradient M G_sq -> slow_decay M ->
-  drift M <= 16 * G_sq * (eta M) ^ 2 * (INR tau) ^ 2.
-
-Theorem proof : statement.
-Proof. intros P M G2 tau ok Ht HG Hs. pose proof (drift_bound M ok G2 tau HG Hs Ht). lra. Qed.
+Theorem proof : statement_lemma_2.statement.
+Proof.
+  intros P M G2 r tau ok HG0 Hr Hr4 HG Hs Ht. pose proof (drift_bound M ok G2 r tau HG (Rlt_le _ _ Hr) Hs Ht) as B.
+  assert (r ^ 2 <= 16) by nra.
+  assert (0 <= (eta M) ^ 2 * (INR tau) ^ 2 * G2) by (apply Rmult_le_pos; [apply Rmult_le_pos; apply pow2_ge_0|assumption]).
+  nra.
+Qed.

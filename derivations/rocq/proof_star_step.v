@@ -1,22 +1,18 @@
 From Coq Require Import Reals Lra Lia.
-Require Import Space Model Facts.
+Require Import Space Model statement_star_step Facts.
 Open Scope R_scope.
 
-Definition statement : Prop := forall (P : Problem) (M : Step P) (L mu sigma_sq rho_bar rho_tilde pi_min : R),
-  setting M -> 0 < mu -> mu <= L -> 0 <= sigma_sq -> 0 <= rho_bar ->
-  smooth (P := P) L -> strongly_convex (P := P) mu -> bounded_variance M sigma_sq ->
-  skew_at_least M rho_bar -> star_skew_at_most M rho_tilde -> ratio_at_least M pi_min ->
-  eta M * L < 1 ->
-  Delta_next M <= (1 - eta M * mu) * (1 - eta M * mu * rho_bar) * Delta M
-     + (1 - eta M * mu) * eta M * (L - mu) * drift M
-     + (1 - eta M * mu) * (eta M) ^ 2 * 2 * L * Gamma (P := P) * ((1 - pi_min) * (rho_tilde - pi_min)) / (1 - eta M * L)
-     + (eta M) ^ 2 * sigma_sq + (1 - eta M * mu) * 2 * eta M * Gamma (P := P) * (rho_tilde - rho_bar).
-
-Theorem proof : statement.
+Theorem proof : statement_star_step.statement.
 Proof.
-  intros P M L mu s2 rb rt pm ok Hmu HL Hs2 Hrb Hs Hc Hv Hr Ht Hpi Heta.
-  destruct (ok) as (Hpw & Hch & Hw & Ho & _ & _ & _ & He).
-  set (G := Gamma (P := P)). set (e := eta M) in *. set (o := w_star P).
+  intros P M L mu pm rb rt s2 ok HL0 Hmu Hpm Hrb Hrt Hs2 HL Heta' Hs Hc Hpi Hr Ht Hv.
+  assert (Heta : eta M * L < 1) by lra.
+  enough (Goal : Delta_next M <= (1 - eta M * mu) * (1 - eta M * mu * rb) * Delta M
+     + (1 - eta M * mu) * eta M * (L - mu) * drift M
+     + (1 - eta M * mu) * (eta M) ^ 2 * 2 * L * Gamma P * ((1 - pm) * (rt - pm)) / (1 - eta M * L)
+     + (eta M) ^ 2 * s2 + (1 - eta M * mu) * 2 * eta M * Gamma P * (rt - rb)).
+  { eapply Rle_trans; [exact Goal|]. right. field. lra. }
+  destruct (ok) as (Hpw & Hpos & Hch & Hw & Ho & _ & _ & _ & He).
+  set (G := Gamma P). set (e := eta M) in *. set (o := w_star P).
   set (het := (1 - e * mu) * e ^ 2 * 2 * L * G * ((1 - pm) * (rt - pm)) / (1 - e * L)).
   set (bias := (1 - e * mu) * 2 * e * G * (rt - rb)).
   unfold Delta, drift. rewrite <- !(expected_times M), <- (expected_const M ok (e^2 * s2)), <- (expected_const M ok het),
@@ -41,10 +37,10 @@ Proof.
   (* <A, D> from below *)
   pose proof (growth M ok L mu (w M c k) Hs ltac:(lra) Hc) as Gr. fold D G in Gr.
   pose proof (Hr c k Hck) as R1. pose proof (Ht c (proj1 Hck)) as R2. fold n al G o in R1, R2.
-  assert (T : rb * (G + mu / 2 * norm_sq D) <= rb * mean n (p P) (fun i => excess i (w M c k))) by (apply Rmult_le_compat_l; assumption).
+  assert (T : rb * (G + mu / 2 * norm_sq D) <= rb * mean n (p P) (fun i => excess P i (w M c k))) by (apply Rmult_le_compat_l; assumption).
   assert (Below : 2 * (L - mu) * (rb * (G + mu / 2 * norm_sq D) - rt * G - mu / 2 * norm_sq D - (L - mu) / 2 * dr) + q
       <= 2 * (L - mu) * ip A D).
-  { assert (Y : mean n al (fun i => norm_sq (sub (kk i) (ss i)) + 2 * (L - mu) * (excess i (w M c k) + (- 1 * excess i o
+  { assert (Y : mean n al (fun i => norm_sq (sub (kk i) (ss i)) + 2 * (L - mu) * (excess P i (w M c k) + (- 1 * excess P i o
         + (- (mu / 2) * norm_sq D + - ((L - mu) / 2) * norm_sq (sub (w M c k) (x M c k i))))))
       <= mean n al (fun i => 2 * (L - mu) * ip (kk i) D)).
     { apply mean_le; [assumption|]. intros i Hi.
@@ -66,7 +62,7 @@ Proof.
         (ip (kk i) (sub o (x M c k i))) (norm_sq D) (norm_sq (sub (w M c k) (x M c k i))) (F P i (w M c k)) (F P i o) (F P i (w_i_star P i)).
       intros. lra. }
     rewrite mean_plus, !mean_times, !mean_plus, !mean_times, (mean_const _ _ _ Ha) in Y. rewrite <- ip_centre in Y. fold A q dr in Y.
-    assert (2 * (L - mu) * (rb * (G + mu / 2 * norm_sq D) - rt * G) <= 2 * (L - mu) * (mean n al (fun i => excess i (w M c k)) - mean n al (fun i => excess i o))) by (apply Rmult_le_compat_l; lra).
+    assert (2 * (L - mu) * (rb * (G + mu / 2 * norm_sq D) - rt * G) <= 2 * (L - mu) * (mean n al (fun i => excess P i (w M c k)) - mean n al (fun i => excess P i o))) by (apply Rmult_le_compat_l; lra).
     lra. }
   (* ||s||^2 *)
   assert (Ss : norm_sq s <= 2 * L * G * ((1 - pm) * (rt - pm))).
@@ -88,12 +84,12 @@ Proof.
     rewrite Es. eapply Rle_trans; [apply cauchy; assumption|]. rewrite Sb.
     assert (B0 : 0 <= 1 - pm) by (rewrite <- Sb, <- (sum_zero n); apply sum_le; assumption).
     assert (Mb : mean n b (fun i => norm_sq (ss i)) <= 2 * L * (G * (rt - pm))).
-    { eapply Rle_trans with (mean n b (fun i => 2 * L * excess i o)).
+    { eapply Rle_trans with (mean n b (fun i => 2 * L * excess P i o)).
       - unfold mean. apply sum_le. intros i Hi. apply Rmult_le_compat_l; [apply Hb; assumption|].
         replace (norm_sq (ss i)) with (norm_sq (grad P i o)) by (unfold ss, tilt; open_goal; ring).
         apply (gradient_gap M ok); [assumption|lra|assumption].
       - rewrite mean_times.
-        assert (mean n b (fun i => excess i o) = mean n al (fun i => excess i o) - pm * G).
+        assert (mean n b (fun i => excess P i o) = mean n al (fun i => excess P i o) - pm * G).
         { unfold G, Gamma, b, mean. fold n o. rewrite <- sum_times. unfold Rminus.
           rewrite <- (Rmult_1_l (sum n (fun i => pm * _))), Ropp_mult_distr_l, <- sum_times, <- sum_plus. apply sum_ext; intros; ring. }
         assert (0 < 2 * L) by lra. nra. }
@@ -133,7 +129,7 @@ Proof.
       (* with L = mu the lower bound on <A, D> comes from smoothness alone *)
       assert (Low : Z <= ip A D).
       { unfold Z. replace ((L - mu) / 2 * dr) with 0 by (rewrite r; field).
-        assert (Y : mean n al (fun i => excess i (w M c k) + (- 1 * excess i o + - (mu / 2) * norm_sq D)) <= mean n al (fun i => ip (kk i) D)).
+        assert (Y : mean n al (fun i => excess P i (w M c k) + (- 1 * excess P i o + - (mu / 2) * norm_sq D)) <= mean n al (fun i => ip (kk i) D)).
         { apply mean_le; [assumption|]. intros i Hi. unfold excess.
           pose proof (Hs i (x M c k i) (w M c k) Hi) as U. pose proof (Hc i (x M c k i) o Hi) as W. rewrite r in U.
           assert (E : ip (kk i) D = ip (grad P i (x M c k i)) (sub (w M c k) (x M c k i)) - ip (grad P i (x M c k i)) (sub o (x M c k i))
