@@ -21,11 +21,12 @@ class Status(enum.StrEnum):
 
 
 class Evidence(enum.StrEnum):
-    """The five kinds of evidence; the ledger keeps one column for each."""
+    """The six kinds of evidence; the ledger keeps one column for each."""
 
     EMPIRICAL = "empirical"
     EXPECTATION = "expectation"
     SYMBOLIC = "symbolic"
+    KERNEL = "kernel"
     SDP = "sdp"
     EXACT = "exact"
 

@@ -1,8 +1,8 @@
 """A claim as a proposition of Rocq (Coq), from the sympy terms that everything else evaluates.
 
-The statement speaks of one local step of Algorithm 1 (`derivations/rocq/Model.v`, which a reader must read): N clients
-in a real inner product space, weights fixed in a round, noise of finite support with conditional mean zero. Constants
-are universally quantified; the skews and ratios are *bounds* on products, so that nothing is divided by 0.
+The statement speaks of one local step of Algorithm 1 (`derivations/rocq/Model.v`, which a reader must read):
+N clients in a real inner product space, weights fixed in a round, noise of finite support with conditional mean
+zero. Constants are universally quantified; the skews and ratios are *bounds* on products, so that nothing is divided by 0.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -77,7 +78,7 @@ def statement(claim: Claim, reading: Reading) -> str:
     reals = [name for name in constants if name not in NATURAL]
     naturals = [name for name in constants if name in NATURAL]
     binders = "".join(f" ({' '.join(names)} : {kind})" for names, kind in ((reals, "R"), (naturals, "nat")) if names)
-    signs = [f"0 {'<' if _symbol(name, left, right, assumptions).is_positive else '<='} {name}" for name in reals]
+    signs = [f"0 {'<' if getattr(symbols, name).is_positive else '<='} {name}" for name in reals]
     ties = [tie for name in constants for tie in TIED[name]]
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
     conditions = "".join(f"  {text} ->\n" for text in ("setting M", *signs, *relations, *ties))
@@ -104,13 +105,16 @@ def rocq(expression: sp.Expr) -> str:
     if isinstance(expression, sp.Integer):
         return str(expression) if expression >= 0 else f"(- {-expression})"
     if isinstance(expression, sp.Rational):
-        return f"({expression.p} / {expression.q})" if expression.p >= 0 else f"(- ({-expression.p} / {expression.q}))"
+        return (
+            f"({expression.p} / {expression.q})" if expression.p >= 0 else f"(- ({-expression.p} / {expression.q}))"
+        )
     if isinstance(expression, sp.Pow) and isinstance(expression.exp, sp.Integer):
-        power = f"({rocq(expression.base)}) ^ {abs(int(expression.exp))}"
+        power = f"{_factor(expression.base)} ^ {abs(int(expression.exp))}".removesuffix(" ^ 1")
         return power if expression.exp > 0 else f"/ ({power})"
-    if isinstance(expression, sp.Add | sp.Mul):
-        parts = expression.as_ordered_terms() if isinstance(expression, sp.Add) else expression.as_ordered_factors()
-        return (" + " if isinstance(expression, sp.Add) else " * ").join(f"({rocq(part)})" for part in parts)
+    if isinstance(expression, sp.Add):
+        return " + ".join(rocq(part) for part in expression.as_ordered_terms())
+    if isinstance(expression, sp.Mul):
+        return " * ".join(_factor(part) for part in expression.as_ordered_factors())
     if isinstance(expression, sp.Max | sp.Min):
         name, (first, *rest) = type(expression).__name__.lower(), sorted(expression.args, key=str)
         text = rocq(first)
@@ -120,6 +124,13 @@ def rocq(expression: sp.Expr) -> str:
     raise reject("a formula must be made of sums, products, whole powers, Max and Min", str(expression), "rewrite it")
 
 
+def _factor(expression: sp.Expr) -> str:
+    """A factor or base: in brackets unless it has them, is one word, or is a power."""
+    text = rocq(expression)
+    bare = " " not in text or isinstance(expression, sp.Rational) or (expression.is_Pow and expression.exp > 0)
+    return text if bare else f"({text})"
+
+
 def _relations(claim: Claim, assumption: Assumption) -> Iterator[str]:
     """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
     if assumption.key in OWNED:
@@ -127,16 +138,11 @@ def _relations(claim: Claim, assumption: Assumption) -> Iterator[str]:
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")
     for part in assumption.parts:
-        if part.left.free_symbols | part.right.free_symbols != {sp.Symbol("C")} and "C" not in assumption.symbols():
+        if assumption.symbols() != {"C"} or rocq(part.left - part.right) != "1 + (- 1)":  # C = 1 is the model's
             yield f"{rocq(part.left)} {part.sign} {rocq(part.right)}"
 
 
-def _symbol(name: str, left: sp.Expr, right: list[sp.Expr], assumptions: tuple[Assumption, ...]) -> sp.Symbol:
-    """The declared symbol of that name, with its sign."""
-    from fedbounds.theory import symbols
-
-    return getattr(symbols, name)
-
-
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:
-    return reject(f"the kernel's model must have a word for all that {claim.key} says", f"{what}, which it has not", remedy)
+    return reject(
+        f"the kernel's model must have a word for all that {claim.key} says", f"{what}, which it has not", remedy
+    )
