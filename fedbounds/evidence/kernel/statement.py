@@ -2,7 +2,7 @@
 
 The statement speaks of one local step of Algorithm 1 (`derivations/rocq/Model.v`, which a reader must read):
 N clients in a real inner product space, weights fixed in a round, noise of finite support with conditional mean
-zero. Constants are universally quantified; the skews and ratios are *bounds* on products, so that nothing is divided by 0.
+zero. Constants are universally quantified; the skews and ratios are *bounds* on products: nothing is divided by 0.
 """
 
 from __future__ import annotations

@@ -1,0 +1,151 @@
+"""Statements of Rocq follow from the claims; what is proved is that statement and no other, from no other axioms."""
+
+import dataclasses
+import json
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence import kernel
+from fedbounds.evidence.kernel import check as checker
+from fedbounds.plugins import claim_named, claims
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, tau
+from fedbounds.theory.verdict import Status
+
+needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
+PROVED = sorted(checker.proofs())
+
+
+def stated(key, **changes):
+    claim = dataclasses.replace(claim_named(key), **changes)
+    return kernel.statement(claim, checker.reading_of(claim))
+
+
+def test_eight_claims_have_proofs():
+    assert len(PROVED) >= 8 and {"theorem-1", "lemma-2", "star-step", "sharper-step", "fedavg-step"} <= set(PROVED)
+
+
+@pytest.mark.parametrize("key", PROVED)
+def test_what_the_release_remembers_is_this_statement(key):
+    claim = claim_named(key)
+    verdict = kernel.examine(claim, checker.reading_of(claim))
+    assert verdict.status is Status.HOLDS and "checked at release by Rocq" in verdict.detail
+
+
+@pytest.mark.parametrize("key", PROVED)
+def test_a_changed_claim_is_not_proved(key):
+    claim = claim_named(key)
+    name, term = next(iter(claim.terms.items()))
+    for changes in (
+        {"terms": {**claim.terms, name: term * sp.Rational(99, 100)}},
+        {"terms": {**claim.terms, "more": mu}},
+        {"lhs": claim.lhs + 1},
+        {"assumptions": (), "repair": None},
+    ):
+        changed = dataclasses.replace(claim, **changes)
+        assert kernel.examine(changed, checker.reading_of(claim)).status is Status.UNDECIDED
+
+
+def test_other_readings_are_not_proved():
+    assert kernel.examine(claim_named("theorem-1"), READINGS["sync"]) is None
+
+
+def test_the_same_claim_gives_the_same_text():
+    assert stated("theorem-1") == stated("theorem-1")
+    assert "in_round M tau" in stated("theorem-1") and "(INR tau) ^ 2" in stated("theorem-1")
+
+
+def test_every_constant_is_tied_to_the_model():
+    text = stated("star-step")
+    for tie in ("smooth P L", "strongly_convex P mu", "skew_at_least M rho_bar", "ratio_at_least M pi_min"):
+        assert tie in text
+
+
+def test_what_the_model_has_no_word_for_is_refused():
+    refused = 0
+    for claim in claims().values():
+        for name in claim.readings:
+            if claim.scope in ("horizon", "constant") or READINGS[name].virtual == "p":
+                refused += 1
+                with pytest.raises(InputError, match="must express all"):
+                    kernel.statement(claim, READINGS[name])
+    assert refused > 20
+    with pytest.raises(InputError, match="growing-variance"):
+        stated("growth-step")
+
+
+def test_division_and_extrema_are_printed():
+    text = stated("lemma-1", terms={"a": excess / (1 - eta * L), "b": sp.Max(tau, 2) * G_sq - sp.Rational(3, 8)})
+    assert "/ (" in text and "Rmax" in text and "(- (3 / 8))" in text
+
+
+@pytest.mark.parametrize("term", [sp.sqrt(excess), sp.exp(excess), excess**tau])
+def test_other_functions_are_refused(term):
+    with pytest.raises(InputError, match="sums, products, whole powers"):
+        stated("lemma-1", terms={"a": term})
+
+
+def planted(monkeypatch, tmp_path, file, old, new):
+    """The shipped sources with one text replaced in one file."""
+    for path in checker.shipped("rocq/*.v"):
+        text = path.read_text()
+        if path.name == file:
+            assert old in text
+            text = text.replace(old, new)
+        (tmp_path / path.name).write_text(text)
+    found = {"rocq/*.v": "*.v", "rocq/proof_*.v": "proof_*.v"}
+    monkeypatch.setattr(checker, "shipped", lambda pattern: sorted(tmp_path.glob(found[pattern])))
+
+
+@needs_rocq
+def test_lemma_1_is_proved_here():
+    (proof,) = kernel.check(["lemma-1"])
+    assert not proof.fault and set(proof.axioms) <= checker.AXIOMS
+
+
+@needs_rocq
+@pytest.mark.parametrize(
+    ("old", "new", "complaint"),
+    [
+        ("apply (gradient_gap M ok); assumption. Qed.", "Admitted.", "rests on"),
+        ("Theorem proof", "Axiom cheat : False.\nTheorem proof", "rests on"),
+        ("statement_lemma_1.statement.", "(0 < 1).", ""),
+    ],
+)
+def test_a_planted_error_is_found(monkeypatch, tmp_path, old, new, complaint):
+    planted(monkeypatch, tmp_path, "proof_lemma_1.v", old, new)
+    if "cheat" in new:
+        path = tmp_path / "proof_lemma_1.v"
+        path.write_text(path.read_text().replace("apply (gradient_gap M ok); assumption.", "destruct cheat."))
+    (proof,) = kernel.check(["lemma-1"])
+    assert complaint in proof.fault and proof.fault
+
+
+@needs_rocq
+def test_a_false_constant_has_no_proof(monkeypatch):
+    lemma = dataclasses.replace(claim_named("lemma-1"), terms={"gap": L * excess})
+    monkeypatch.setattr(checker, "claim_named", lambda key: lemma)
+    (proof,) = kernel.check(["lemma-1"])
+    assert proof.fault
+
+
+def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
+    planted(monkeypatch, tmp_path, "Space.v", "Open Scope R_scope.", "Open Scope R_scope.")
+    (tmp_path / "statement_lemma_1.v").write_text("Definition statement := True.")
+    monkeypatch.setattr(checker, "available", lambda: "8.16.1")
+    with pytest.raises(InputError, match="no statement may be shipped"):
+        kernel.check(["lemma-1"])
+
+
+def test_only_sound_proofs_are_remembered(tmp_path):
+    good = checker.Proof("lemma-1", "all-steps", "a", "b", "8.16.1", ())
+    checker.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
+    assert len(json.loads((tmp_path / "checked.json").read_text())) == 1
+
+
+def test_without_rocq_one_sentence(monkeypatch):
+    monkeypatch.setattr(checker.shutil, "which", lambda name: None)
+    with pytest.raises(InputError, match="needs Rocq"):
+        kernel.check()
