@@ -15,7 +15,7 @@ import click
 )
 def statement(claim: str, name: str | None, plugin: tuple[Path, ...]) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
-    from fedbounds.evidence.kernel.check import reading_of
+    from fedbounds.evidence.kernel.audit import reading_of
     from fedbounds.evidence.kernel.statement import statement as written
     from fedbounds.plugins import claim_named, load_file, nearest
     from fedbounds.theory.reading import READINGS
@@ -33,7 +33,7 @@ def statement(claim: str, name: str | None, plugin: tuple[Path, ...]) -> None:
 @click.pass_context
 def kernel(context: click.Context, claims: tuple[str, ...], out: Path | None, quiet: bool) -> None:
     """Compile the proofs of CLAIMS (all, if none is named) with Rocq, and audit what they rest on."""
-    from fedbounds.evidence.kernel.check import store, timed
+    from fedbounds.evidence.kernel.audit import store, timed
 
     tell = None if quiet else lambda module: click.echo(f"  {module}", err=True)
     found, seconds = timed(claims, tell)

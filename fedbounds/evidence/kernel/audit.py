@@ -20,7 +20,7 @@ from pathlib import Path
 
 from fedbounds.errors import reject
 from fedbounds.evidence.kernel.statement import digest, statement
-from fedbounds.files import read_json, write_json
+from fedbounds.files import read_json, shaped, write_json
 from fedbounds.plugins import claim_named, shipped
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
@@ -191,7 +191,7 @@ def store(found: Sequence[Proof], path: Path) -> None:
 
 def stored() -> list[Proof]:
     """The proofs checked at release."""
-    return [proof for path in shipped(STORED) for proof in read_json(path, list[Proof])]
+    return [proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Proof], path.name)]
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
