@@ -17,7 +17,7 @@ TORCH := --retries 1 --timeout 20 --extra-index-url https://download.pytorch.org
 	"$(shell grep '^torch==' constraints.txt)+cpu"
 endif
 
-.PHONY: demo test browser lint types docs bench clean setup
+.PHONY: demo test browser kernel lint types docs bench clean setup
 
 setup: $(DEV)
 
@@ -44,6 +44,9 @@ test: $(DEV)
 
 browser: $(DEV)
 	$(BIN)/python tests/browser/check_report.py
+
+kernel: $(BASE)
+	$(BIN)/fedbounds kernel
 
 lint: $(DEV)
 	$(BIN)/ruff check .

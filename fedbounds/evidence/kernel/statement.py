@@ -143,6 +143,4 @@ def _relations(claim: Claim, assumption: Assumption) -> Iterator[str]:
 
 
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:
-    return reject(
-        f"the kernel's model must express all that {claim.key} says", f"{what}, which it has not", remedy
-    )
+    return reject(f"the kernel's model must express all that {claim.key} says", f"{what}, which it has not", remedy)
