@@ -14,7 +14,7 @@ from fractions import Fraction
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.forms import exact
 from fedbounds.evidence.sdp.model import Model, build, entries
-from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.evidence.sdp.setting import SENTENCE, Setting, brief, coefficients
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 
@@ -55,8 +55,8 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
         if entries(setting) > LARGEST:
             return False, f"too large: a model of {entries(setting)} numbers, and {LARGEST} are checked at most"
         return verify(build(setting, exact), certificate.lhs, rhs, multipliers)
-    except (InputError, KeyError, ValueError, TypeError, AttributeError, ZeroDivisionError) as error:
-        return False, f"malformed: {error}"
+    except (InputError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        return False, f"malformed: {brief(error, SENTENCE)}"
 
 
 def verify(

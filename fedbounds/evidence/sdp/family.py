@@ -18,7 +18,7 @@ from typing import Any
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.sdp.certificate import Certificate, check
 from fedbounds.evidence.sdp.scope import place
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.setting import Setting, brief
 from fedbounds.files import write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
@@ -29,8 +29,6 @@ LONGEST_LINE = 1_000_000
 # Four times the digits of the longest number in a shipped certificate.
 LONGEST_NUMBER = 400
 RATIONAL = re.compile(rf"-?\d{{1,{LONGEST_NUMBER}}}(/\d{{1,{LONGEST_NUMBER}}})?", re.ASCII)
-# A part of a message that quotes what was received.
-SHOWN = 60
 # Fields of a setting: rationals, lists of rationals, words; tau is the one whole number.
 NUMBERS, LISTS, WORDS = ("mu", "L", "rho_bar", "rho_tilde"), ("alpha", "p", "eta"), ("reading", "local", "gradients")
 FIELDS = {"lhs": str, "rhs": dict, "setting": dict, "multipliers": dict, "scale": dict, "note": dict, "name": str}
@@ -129,8 +127,7 @@ def _whole(text: str) -> int:
 
 
 def _short(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return brief(" ".join(text.split()))
 
 
 def _no_certificate(where: str, why: str) -> InputError:

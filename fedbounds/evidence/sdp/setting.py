@@ -13,6 +13,8 @@ from fedbounds.errors import reject
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
 
+# Characters of a value that a message quotes, and of a message that is passed on.
+LONG, SENTENCE = 60, 300
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
 # What the right-hand side of a one-round statement may be made of.
@@ -54,28 +56,28 @@ class Setting:
         if not 0 <= self.mu < self.L:
             raise reject(
                 "mu must lie in [0, L)",
-                f"mu = {self.mu}, L = {self.L}",
+                f"mu = {brief(self.mu)}, L = {brief(self.L)}",
                 "use kappa = L/mu above 1 (at 1 F_i is fixed)",
             )
         if self.reading not in READINGS:
-            raise reject("reading must be a known name", repr(self.reading), f"use one of {', '.join(READINGS)}")
+            raise reject("reading must be a known name", brief(self.reading), f"use one of {', '.join(READINGS)}")
         if type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
             raise reject(
-                f"a step of a round of tau = {self.tau!r} needs between 1 and tau positive step sizes",
+                f"a step of a round of tau = {brief(self.tau)} needs between 1 and tau positive step sizes",
                 f"{len(self.eta)} of them",
                 "use a local step s with 0 <= s < tau",
             )
         self._check_models()
         if not 0 <= self.rho_bar <= self.ratios[1]:
             raise reject(
-                f"rho_bar must lie between 0 and max alpha_i/p_i = {float(self.ratios[1]):.4g}",
-                float(self.rho_bar),
+                f"rho_bar must lie between 0 and max alpha_i/p_i = {brief(self.ratios[1])}",
+                brief(self.rho_bar),
                 "no losses show such a skew",
             )
         if self.rho_tilde is not None and self.rho_tilde < self.ratios[0]:
             raise reject(
-                f"rho_tilde must be at least min alpha_i/p_i = {float(self.ratios[0]):.4g}",
-                float(self.rho_tilde),
+                f"rho_tilde must be at least min alpha_i/p_i = {brief(self.ratios[0])}",
+                brief(self.rho_tilde),
                 "no losses show such a skew",
             )
 
@@ -83,7 +85,7 @@ class Setting:
         if self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic"):
             raise reject(
                 "local models are steps or any, gradients full or stochastic",
-                f"{self.local!r}, {self.gradients!r}",
+                f"{brief(self.local)}, {brief(self.gradients)}",
                 "choose one of each",
             )
         if (self.local == "any" or self.gradients == "stochastic") and not self.knows_skew:
@@ -140,6 +142,12 @@ class Setting:
         return Setting(**fixed)
 
 
+def brief(value: object, longest: int = LONG) -> str:
+    """A value as text, cut where a hostile file made it long."""
+    text = str(value)
+    return text if len(text) <= longest else f"{text[:longest]}..."
+
+
 def _text(value: object) -> object:
     if isinstance(value, tuple):
         return [str(v) for v in value]
@@ -152,7 +160,7 @@ def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
     if min(weights) < 0 or sum(weights) != 1:
         raise reject(
             f"{name} must be non-negative and sum to exactly 1",
-            ", ".join(str(w) for w in weights),
+            brief(", ".join(str(w) for w in weights)),
             "write weights as fractions such as 1/3",
         )
 

@@ -1,0 +1,402 @@
+"""Attacks on the sdp evidence: false claims, tampered files, and certificates that are not what they look like."""
+
+import json
+import time
+from dataclasses import asdict, replace
+from fractions import Fraction as F
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.certificate import LARGEST, check
+from fedbounds.evidence.sdp.decide import certify, examination, examine
+from fedbounds.evidence.sdp.family import LONGEST_NUMBER, read, save, subject, verified
+from fedbounds.evidence.sdp.scope import largest_step, own_setting, own_step
+from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.evidence.sdp.tight import tight_value
+from fedbounds.plugins import claim_named, claims
+from fedbounds.show.explain import sides
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import C, Delta, Delta_next, Gamma, L, N, eta, mu, rho_tilde, sigma_sq
+from fedbounds.theory.verdict import Status
+from validate.second_checker import judge
+
+ROOT = Path(__file__).resolve().parents[3]
+KNOWN = claims()
+TEXTS = {key: {"sides": sides(claim)} for key, claim in KNOWN.items()}
+HALF = F(1, 2)
+UNEQUAL = {"alpha": (F(9, 10), F(1, 10)), "p": (F(9, 10), F(1, 10))}
+SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (HALF, HALF), "rho_bar": F(3, 2)}
+DESCENT = {"contraction": (1 - eta * mu) ** 2 * Delta}
+CLASS = (a.smooth, a.strongly_convex, a.bounded_variance)
+# A false constant this little below the true one is still told apart by the solver.
+BELOW = 0.995
+
+
+def claim(terms, *assumptions, **more):
+    return Claim("mine", "", "", "step", Delta_next, terms, assumptions=(*CLASS, *assumptions), **more)
+
+
+class TestTheClaimsOwnStep:
+    FAST = claim(DESCENT, a.full_participation, eta=2 / L)
+
+    def test_a_claim_for_2_over_L_is_not_certified_at_another_step(self):
+        chosen = own_setting(self.FAST, round_setting(2, 1))
+        assert chosen.eta == (F(2),) and own_step(self.FAST, chosen)
+        assert examine(self.FAST, chosen).status is Status.REFUTED
+
+    def test_another_step_is_said_to_be_another(self):
+        verdict = examine(self.FAST, round_setting(2, 1, eta=F(1, 4)))
+        assert verdict.status is Status.HOLDS and "not the claim's own step size, 2/L" in verdict.detail
+        asked = {axis: min(region, key=str) for axis, region in verdict.coverage.axes.items()}
+        assert verdict.coverage.contains(asked) and not verdict.coverage.contains({**asked, "eta_L": 2})
+
+    def test_steps_that_fall_are_matched_wherever_the_round_starts(self):
+        falling = claim(DESCENT, eta=1 / (mu * (sp.Symbol("t", nonnegative=True) + 4 * L / mu)))
+        for start in (0, 12):
+            chosen = own_setting(falling, round_setting(2, 3), start)
+            assert chosen == round_setting(2, 3, start=start) and own_step(falling, chosen)
+        assert not own_step(falling, round_setting(2, 2, eta=F(1, 4)))
+
+    def test_the_largest_step_that_the_assumptions_allow(self):
+        chosen = round_setting(2, 2)
+        assert largest_step(claim_named("theorem-1"), chosen) == 1
+        assert largest_step(claim_named("fedavg-step"), chosen) == F(20, 11)
+        assert largest_step(claim_named("star-step"), chosen) is None  # eta < 1/L attains no largest
+        assert largest_step(claim(DESCENT), chosen) is None
+
+    def test_the_command_takes_the_claims_step(self, tmp_path):
+        (tmp_path / "mine.py").write_text(
+            "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import *\n"
+            "CLAIMS = (Claim('fast', '', '', 'step', Delta_next, {'c': (1 - eta*mu)**2 * Delta}, eta=2/L),)\n"
+        )
+        flags = ("--tau", "1", "--plugin", str(tmp_path / "mine.py"))
+        told = CliRunner().invoke(main, ["certify", "fast", *flags])
+        assert told.exit_code == 0 and "REFUTED" in told.stdout and "HOLDS" not in told.stdout
+        asked = CliRunner().invoke(main, ["certify", "fast", *flags, "--eta", "1/4", "--out", str(tmp_path)])
+        words = " ".join(asked.stdout.split())
+        assert "HOLDS" in words and "not the claim's own step size" in words
+        file = str(tmp_path / "fast.jsonl")
+        assert CliRunner().invoke(main, ["verify-certificate", file]).exit_code == 1
+        assert CliRunner().invoke(main, ["verify-certificate", file, *flags[2:]]).exit_code == 0
+
+
+def gradients(verdict):
+    return verdict.coverage.axes["gradients"] if verdict.status is Status.HOLDS else None
+
+
+class TestNoiseAndParticipation:
+    @pytest.mark.parametrize(
+        "variance, weights, covered",
+        [
+            (eta**2 * sigma_sq, UNEQUAL, True),
+            (0 * sigma_sq, UNEQUAL, False),  # no variance term
+            (eta**2 * sigma_sq / N, UNEQUAL, False),  # false where the weights differ
+            (eta**2 * sigma_sq / N, {}, True),  # true where they are equal
+            (eta**2 * sigma_sq * sp.Rational(81, 100), UNEQUAL, False),  # sum alpha_i^2 = 82/100
+            (eta**2 * sigma_sq * sp.Rational(82, 100), UNEQUAL, True),
+        ],
+    )
+    def test_a_proof_covers_noise_only_where_the_variance_is_paid_for(self, variance, weights, covered):
+        mine = claim({**DESCENT, "variance": variance}, a.full_participation)
+        verdict = examine(mine, round_setting(2, 1, eta=HALF, **weights))
+        assert verdict.status is Status.HOLDS
+        assert gradients(verdict) == ({"full", "stochastic"} if covered else {"full"})
+        assert ("the claim also speaks of stochastic gradients" in verdict.detail) is not covered
+
+    def test_a_variance_that_subtracts_is_no_bound(self):
+        mine = claim({**DESCENT, "variance": -(eta**2) * sigma_sq})
+        verdict = examine(mine, round_setting(2, 1, eta=HALF))
+        assert verdict.status is Status.UNDECIDED and "must not fall as sigma_sq grows" in verdict.detail
+
+    @pytest.mark.parametrize("extra", [0, (1 - C) / C * eta**2 * sigma_sq])
+    def test_participation_is_covered_at_one_only(self, extra):
+        mine = claim({**DESCENT, "variance": eta**2 * sigma_sq + extra})
+        verdict = examine(mine, round_setting(2, 1, eta=HALF))
+        asked = {axis: min(region, key=str) for axis, region in verdict.coverage.axes.items()}
+        assert verdict.status is Status.HOLDS and "the claim also speaks of partial participation" in verdict.detail
+        assert verdict.coverage.contains(asked) and not verdict.coverage.contains({**asked, "participation": HALF})
+
+    def test_earlier_noise_is_covered_by_arbitrary_local_models(self):
+        for key in ("theorem-1", "lemma-2", "sharper-step", "star-step"):
+            verdict, found = examination(claim_named(key), round_setting(2, 3, **SKEWED))
+            assert gradients(verdict) == {"full", "stochastic"} and found.setting["local"] == "any"
+            assert judge(asdict(found), TEXTS) is None
+
+
+class TestWhatASettingCovers:
+    def test_a_claim_without_units_is_covered_at_its_L_only(self):
+        mine = claim({"contraction": (1 - eta * mu) ** 2 * Delta * L**3, "variance": eta**2 * sigma_sq})
+        covered = examine(mine, round_setting(2, 1, eta=HALF)).coverage
+        assert covered.axes["L"] == {1} and "L" not in examine(claim(DESCENT), round_setting(2, 1)).coverage.axes
+
+    def test_every_axis_is_stated(self):
+        covered = examine(claim_named("theorem-1"), round_setting(2, 2, **SKEWED, rho_tilde=F(8, 5))).coverage
+        asked = {"kappa", "tau", "eta_L", "gradients", "participation", "N", "weights"}
+        assert asked | {"local_step", "rho_bar", "rho_tilde"} == set(covered.axes)
+        assert covered == type(covered).from_json(json.loads(json.dumps(covered.to_json())))
+
+    def test_rho_tilde_is_free_only_where_more_of_it_is_weaker(self):
+        mine = claim({**DESCENT, "bias": -2 * eta * Gamma * rho_tilde, "rest": 4 * eta * Gamma})
+        verdict = examine(mine, round_setting(2, 1, eta=HALF, **SKEWED))
+        assert verdict.status is Status.UNDECIDED and "must not fall as rho_tilde grows" in verdict.detail
+        assert (
+            examine(mine, round_setting(2, 1, eta=HALF, rho_tilde=F(8, 5), **SKEWED)).status is not Status.UNDECIDED
+        )
+
+    def test_an_assumption_that_cannot_be_expressed_is_said_ours_or_not(self):
+        unknown = Assumption("sorted", "the data are sorted", on_run=lambda run: (True, "they are"))
+        nowhere = Assumption("blessed", "the day is a good one")
+        terms = {"contraction": (1 - eta * mu) ** 3 * Delta}
+        for one in (a.homogeneous, nowhere):
+            verdict = examine(claim(terms, one), round_setting(2, 1, eta=HALF, **SKEWED))
+            assert verdict.status is Status.UNDECIDED and f"cannot express {one.key}" in verdict.detail
+        # What a run can check is checked on the rebuilt instance; what holds without an assumption holds with it.
+        assert examine(claim(terms, unknown), round_setting(2, 1, eta=HALF)).status is Status.REFUTED
+        assert examine(claim(DESCENT, nowhere), round_setting(2, 1, eta=HALF)).status is Status.HOLDS
+
+    def test_an_assumption_that_fails_at_the_setting_makes_it_not_applicable(self):
+        slow = Assumption("slow", "eta_t <= 1/(10 L)", sp.Le(10 * eta * L, 1))
+        verdict = examine(claim(DESCENT, slow), round_setting(2, 1, eta=HALF))
+        assert verdict.status is Status.NOT_APPLICABLE and [one.key for one in verdict.failed] == ["slow"]
+
+
+@lru_cache
+def truth(key, term, chosen):
+    return tight_value(claim_named(key), chosen, term)
+
+
+class TestFalseClaims:
+    """A constant pushed past the true one: never HOLDS, whatever is claimed to be covered."""
+
+    @settings(max_examples=12, deadline=None)
+    @given(
+        st.sampled_from(
+            [("lemma-1", "gap"), ("lemma-2", "drift"), ("sharper-step", "gradient"), ("theorem-1", "contraction")]
+        ),
+        st.sampled_from([2, 7, 40]),
+        st.sampled_from([2, 3]),
+        st.booleans(),
+        st.floats(0.2, BELOW),
+    )
+    def test_no_false_constant_is_certified(self, of, kappa, steps, skewed, share):
+        key, term = of
+        true, chosen = claim_named(key), round_setting(2, steps, kappa=kappa, **(SKEWED if skewed else {}))
+        best = truth(key, term, chosen)
+        assume(0 < best < 1e3)
+        if term == "contraction":
+            b = sp.Rational(F(best / share))
+            terms = {**true.terms, term: (1 - eta * mu * (1 + b * sp.Symbol("rho_bar"))) * Delta}
+        else:
+            leading = sp.sympify(true.terms[term]).as_coeff_Mul()[0]
+            terms = {**true.terms, term: true.terms[term] * sp.Rational(F(best * share)) / leading}
+        false = replace(true, key="false", terms=terms)
+        assert examine(false, chosen).status is not Status.HOLDS
+
+    @settings(max_examples=6, deadline=None)
+    @given(st.integers(1, 9), st.integers(1, 3), st.floats(0.0, BELOW))
+    def test_no_false_variance_is_covered(self, tenths, steps, share):
+        alpha = (F(tenths, 10), 1 - F(tenths, 10))
+        paid = sp.Rational(F(float(sum(w**2 for w in alpha)) * share))
+        true = claim_named("fedavg-step")
+        false = replace(true, key="false", terms={**true.terms, "variance": eta**2 * sigma_sq * paid})
+        assert "stochastic" not in gradients(examine(false, round_setting(2, steps, alpha=alpha, p=alpha)))
+
+
+STORED = [one for path in sorted((ROOT / "derivations" / "certificates").glob("*.jsonl")) for one in read(path)]
+SHORT = sorted((one for one in STORED if one.claim), key=lambda one: len(one.multipliers))[:20]
+ODD = [
+    "",
+    "0",
+    "1",
+    "-1",
+    "2/4",
+    "1/0",
+    "1e9",
+    "1e99999999",
+    "NaN",
+    "Infinity",
+    "0x1",
+    " 1",
+    "١",
+    1,
+    -1,
+    0.5,
+    None,
+    True,
+]
+ODD += [
+    [],
+    {},
+    ["1"],
+    "9" * LONGEST_NUMBER,
+    "9" * (LONGEST_NUMBER + 1),
+    "theorem-1",
+    "any",
+    "stochastic",
+    "sync",
+    "x0",
+]
+
+
+def places(value, at=()):
+    yield at
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*at, key))
+
+
+def changed(document, at, new):
+    if not at:
+        return new
+    copy = dict(document) if isinstance(document, dict) else list(document)
+    copy[at[0]] = changed(copy[at[0]], at[1:], new)
+    return copy
+
+
+def outcome(path):
+    """(accepted, document) of a file with one certificate; a traceback is a failure of the test."""
+    try:
+        ((one, wrong),) = verified([path], KNOWN)
+    except InputError as said:
+        assert "\n" not in str(said) and len(str(said)) < 400
+        return False, None
+    assert len(wrong) < 400
+    return wrong == "", asdict(one)
+
+
+class TestTampering:
+    @settings(max_examples=60, deadline=None)
+    @given(data=st.data())
+    def test_a_changed_file_proves_what_it_says_or_is_rejected(self, data, tmp_path_factory):
+        one = data.draw(st.sampled_from(SHORT))
+        document = asdict(one)
+        for _ in range(data.draw(st.integers(1, 3))):
+            at = data.draw(st.sampled_from(list(places(document))[1:]))
+            document = changed(document, at, data.draw(st.sampled_from(ODD)))
+            assume(isinstance(document, dict))
+        path = tmp_path_factory.mktemp("tampered") / "c.jsonl"
+        path.write_text(json.dumps(document) + "\n")
+        accepted, found = outcome(path)
+        if accepted:
+            assert judge(found, TEXTS) is None
+
+    @settings(max_examples=50, deadline=None)
+    @given(one=st.sampled_from(SHORT), data=st.data())
+    def test_so_does_a_file_with_changed_characters(self, tmp_path_factory, one, data):
+        text = json.dumps(asdict(one))
+        for _ in range(data.draw(st.integers(1, 3))):
+            k = data.draw(st.integers(0, len(text) - 1))
+            text = text[:k] + data.draw(st.sampled_from(list('0123456789/-{}[]":,eE.\n\\ x'))) + text[k + 1 :]
+        path = tmp_path_factory.mktemp("tampered") / "c.json"
+        path.write_text(text)
+        accepted, found = outcome(path)
+        if accepted:
+            assert judge(found, TEXTS) is None
+
+    @settings(max_examples=40, deadline=None)
+    @given(one=st.sampled_from(SHORT), data=st.data())
+    def test_both_checkers_agree_on_changed_numbers(self, one, data):
+        part = data.draw(st.sampled_from(["rhs", "multipliers", "alpha", "eta", "mu", "rho_bar"]))
+        by = data.draw(st.sampled_from([F(0), F(1, 2), F(2), F(99, 100), F(101, 100)]))
+        free = replace(one, claim=None, scale={})
+        if part in ("rhs", "multipliers"):
+            label = data.draw(st.sampled_from(sorted(getattr(one, part))))
+            free = replace(free, **{part: {**getattr(one, part), label: str(F(getattr(one, part)[label]) * by)}})
+        else:
+            old = one.setting[part]
+            new = [str(F(v) * by) for v in old] if isinstance(old, list) else str(F(old) * by)
+            free = replace(free, setting={**one.setting, part: new})
+        assert check(free, KNOWN)[0] is (judge(asdict(free), TEXTS) is None)
+
+
+def call(*files):
+    begun = time.perf_counter()
+    result = CliRunner().invoke(main, ["verify-certificate", *map(str, files)])
+    assert result.exception is None or isinstance(result.exception, SystemExit)
+    return result, time.perf_counter() - begun
+
+
+class TestHostileFiles:
+    BASE = json.dumps(asdict(SHORT[0]))
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "", "[]", "null", "{", '{"lhs": 1}', "[" * 10**6, '{"a":' * 10**5, "x" * 2 * 10**6, BASE + BASE,
+            BASE.replace('"lhs"', '"lhs": "Delta", "lhs"', 1),
+            BASE.replace('"note": {', '"note": {"x": Infinity, '), BASE.replace('"note": {', '"note": {"x": NaN, '),
+            BASE.replace('"note": {', '"note": {"x": 1e99999999, '),
+            BASE.replace('"note": {', '"note": {"x": ' + "9" * 10**5 + ", "),
+            json.dumps({**json.loads(BASE), "rhs": {"excess": "1e99999999"}}),
+            json.dumps({**json.loads(BASE), "rhs": {"excess": "1" * 5000}}),
+            json.dumps({**json.loads(BASE), "extra": 1}),
+            json.dumps({**json.loads(BASE), "multipliers": ["1"]}),
+        ],
+        ids=range(18),
+    )  # fmt: skip
+    def test_what_is_no_certificate_is_one_sentence_quickly(self, text, tmp_path):
+        (tmp_path / "c.json").write_text(text)
+        result, seconds = call(tmp_path / "c.json")
+        assert result.exit_code == 2 and result.stdout == "" and seconds < 5
+        assert len(result.stderr.strip().splitlines()) == 1 and len(result.stderr) < 400
+
+    @pytest.mark.parametrize("clients, steps", [(1000, 1), (40, 40), (2, 2000)])
+    def test_what_is_too_large_is_refused_quickly(self, clients, steps, tmp_path):
+        even = [str(F(1, clients))] * clients
+        setting = {**asdict(SHORT[0])["setting"], "alpha": even, "p": even, "tau": steps, "eta": ["1/4"] * steps}
+        setting["rho_bar"] = "1"
+        save(tmp_path / "c.jsonl", [replace(SHORT[0], claim=None, scale={}, setting=setting)])
+        result, seconds = call(tmp_path / "c.jsonl")
+        assert result.exit_code == 1 and f"{LARGEST} are checked at most" in result.stdout and seconds < 5
+
+
+class TestWhatACertificateLooksLike:
+    def test_a_certificate_says_its_claim_reading_setting_and_scale(self, tmp_path):
+        theorem, alone = claim_named("theorem-1"), round_setting(1, 1)
+        scaled = certify(theorem, round_setting(2, 2, **SKEWED), dict.fromkeys(theorem.terms, F(100)))
+        save(tmp_path / "c.jsonl", [replace(certify(theorem, alone), name="a"), replace(scaled, name="b")])
+        result, _ = call(tmp_path / "c.jsonl")
+        one, many, last = result.stdout.strip().splitlines()
+        assert "theorem-1 as stated; reading repaired" in one and "N = 1, weights alpha = (1), p = (1)" in one
+        assert "NOT theorem-1 itself, but with" in many and "contraction x 100, drift x 100" in many
+        assert last == "2 verified, 0 rejected; 1 different (claim, setting) pairs proved as stated"
+
+    def test_copies_and_rewritings_are_one_statement(self):
+        one = next(c for c in STORED if c.name.startswith("stated-theorem-1"))
+        doubled = {
+            **one.setting,
+            "alpha": [f"{2 * F(v).numerator}/{2 * F(v).denominator}" for v in one.setting["alpha"]],
+        }
+        swapped = {name: list(reversed(one.setting[name])) for name in ("alpha", "p")}
+        again = [
+            replace(one, name="copy"),
+            replace(one, setting=doubled),
+            replace(one, setting={**one.setting, **swapped}),
+        ]
+        assert {subject(c) for c in (one, *again)} == {subject(one)}
+        assert subject(replace(one, claim=None)) is None and subject(replace(one, scale={"drift": "2"})) is None
+        assert subject(replace(one, scale={"drift": "2/2"})) == subject(one)
+
+    def test_a_file_is_read_a_certificate_at_a_time(self, tmp_path):
+        path = save(tmp_path / "c.jsonl", SHORT[:2])
+        path.write_text(path.read_text() + "no certificate\n")
+        found = read(path)
+        assert [next(found), next(found)] == SHORT[:2]
+        with pytest.raises(InputError, match="line 3"):
+            next(found)
+
+    def test_a_family_keeps_what_it_has(self, tmp_path):
+        path = save(tmp_path / "c.jsonl", SHORT[:2])
+        save(path, [replace(SHORT[0], note={"new": 1}), SHORT[2]])
+        assert [(one.name, one.note) for one in read(path)] == [
+            (SHORT[0].name, {"new": 1}), *((one.name, one.note) for one in SHORT[1:3])
+        ]  # fmt: skip

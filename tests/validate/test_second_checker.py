@@ -1,0 +1,75 @@
+"""The second checker: it imports nothing of the package, is short, and verifies every certificate that is shipped."""
+
+import ast
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from validate import second_checker
+
+ROOT = Path(__file__).resolve().parents[2]
+FILES = sorted((ROOT / "derivations" / "certificates").glob("*.jsonl"))
+SOURCE = Path(second_checker.__file__).read_text()
+
+
+def test_it_stands_alone():
+    imported = set()
+    for node in ast.walk(ast.parse(SOURCE)):
+        if isinstance(node, ast.Import):
+            imported |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            imported.add(node.module.partition(".")[0])
+    assert imported <= sys.stdlib_module_names
+    assert len([line for line in SOURCE.splitlines() if line.strip()]) < 200 and "float" not in SOURCE
+
+
+def test_it_shares_no_line_with_the_first():
+    long = 25  # shorter lines are brackets and keywords
+    mine = {line.strip() for line in SOURCE.splitlines() if len(line.strip()) > long}
+    theirs = {
+        line.strip()
+        for path in (ROOT / "fedbounds" / "evidence" / "sdp").glob("*.py")
+        for line in path.read_text().splitlines()
+    }
+    assert {
+        line for line in mine & theirs if not re.match("from __future__|from fractions|from pathlib", line)
+    } == set()
+
+
+def test_every_certificate_that_is_shipped_is_verified_again(capsys):
+    lines = sum(len(path.read_text().splitlines()) for path in FILES)
+    assert second_checker.main(list(map(str, FILES))) == 0
+    assert lines >= 189 and capsys.readouterr().out.strip() == f"{lines} certificates verified, 0 rejected"
+
+
+def test_it_rejects_what_is_wrong(tmp_path, capsys):
+    good = json.loads(FILES[0].read_text().splitlines()[0])
+    label = next(iter(good["multipliers"]))
+    bad = [
+        {**good, "multipliers": {**good["multipliers"], label: "-1"}},
+        {**good, "multipliers": {**good["multipliers"], "gradient 0 star": "1"}},
+        {**good, "claim": "theorem-1"},
+        {**good, "setting": {**good["setting"], "reading": "mine"}},
+        {key: value for key, value in good.items() if key != "lhs"},
+    ]
+    (tmp_path / "bad.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bad))
+    assert second_checker.main([str(tmp_path / "bad.jsonl")]) == 1
+    assert capsys.readouterr().out.strip().splitlines()[-1] == "0 certificates verified, 5 rejected"
+
+
+@pytest.mark.parametrize(
+    "polynomial, expected",
+    [
+        ({}, True),
+        ({("a", "a"): 1, ("a", "b"): 2, ("b", "b"): 1}, True),
+        ({("a", "a"): 1, ("a", "b"): 3, ("b", "b"): 1}, False),
+        ({("a", "b"): 1}, False),
+        ({("a", "a"): -1}, False),
+        ({("f",): 1, ("a", "a"): 1}, False),
+    ],
+)
+def test_sums_of_squares(polynomial, expected):
+    assert second_checker.sum_of_squares(polynomial) is expected
