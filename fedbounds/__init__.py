@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -70,3 +77,104 @@ def __getattr__(name: str) -> Any:
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+# Old module -> where its names live now; both work for one version. What lay in an old package moved along with it.
+_MOVED = {
+    "adversary": "referee.search",
+    "algebra": "evidence.symbolic.algebra",
+    "assumptions": "theory.assumptions",
+    "bands": "evidence.empirical.bands",
+    "bound": "study.bound",
+    "certificate": "evidence.sdp.certificate",
+    "claim": "theory.assumption theory.claim",
+    "cli_options": "cli.options",
+    "commands": "cli.commands",
+    "console": "show.terminal",
+    "constants": "evidence.constants evidence.evaluate",
+    "derivation": "evidence.symbolic.derivation",
+    "evidence.counterexamples": "evidence.exact.counterexamples",
+    "evidence.exact": "evidence.exact.decide",
+    "evidence.sdp": "evidence.sdp.decide",
+    "evidence.symbolic": "evidence.symbolic.library",
+    "explain": "show.explain",
+    "floor": "evidence.empirical.floor",
+    "ledger": "show.ledger",
+    "mutants": "referee.mutants",
+    "pareto": "study.pareto",
+    "plots": "show.plots",
+    "power": "referee.power",
+    "problem": "model.problem",
+    "problems.data": "problems.data.sources",
+    "problems.partition": "problems.data.partition",
+    "problems.synthetic": "problems.data.synthetic",
+    "quantity": "theory.quantity",
+    "redundancy": "referee.redundancy",
+    "refute": "referee.search.refute",
+    "regimes": "referee.regimes",
+    "registry": "plugins",
+    "report": "show.report",
+    "schedule": "model.schedule",
+    "sensitivity": "referee.sensitivity",
+    "settings": "study.settings",
+    "simulate": "model.experiment model.trajectory engine.simulate",
+    "skew": "evidence.skews",
+    "store": "study.store",
+    "study": "study.result study.check",
+    "survey": "study.survey",
+    "sweep": "study.sweep.run study.sweep.grid study.sweep.table",
+    "symbols": "theory.symbols",
+    "verdict": "theory.verdict",
+    "weighting": "model.weighting",
+}
+# Packages that bear the name of an old module; they answer for it through `moved`.
+_STAYED = {"evidence.exact", "evidence.sdp", "evidence.symbolic", "problems.data", "study"}
+
+
+def moved(package: str) -> Callable[[str], Any]:
+    """The ``__getattr__`` of what was a module: its old names, found where they live now, with a warning."""
+    places = _MOVED[package.removeprefix(f"{__name__}.")].split()
+
+    def __getattr__(name: str) -> Any:
+        # A part of the package of that name comes first: `from package import part` asks here before it imports.
+        own = package.removeprefix(f"{__name__}.") in _STAYED and importlib.util.find_spec(f"{package}.{name}")
+        for place in () if own or name.startswith("__") else places:
+            found = getattr(importlib.import_module(f"{__name__}.{place}"), name, None)
+            if found is not None:
+                _warn(f"{package}.{name}", f"{__name__}.{place}.{name}", 3)
+                return found
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+
+    return __getattr__
+
+
+def _warn(old: str, new: str, level: int) -> None:
+    warnings.warn(f"{old} is now {new}; the old name goes with the next version", DeprecationWarning, level)
+
+
+class _OldNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds the modules of ``_MOVED`` that have no successor of the same name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        root, _, old = fullname.partition(".")
+        head = old.partition(".")[0]
+        inside = head in _MOVED and head != old  # a part of a package that moved
+        if root != __name__ or not (old in _MOVED or inside) or (old if not inside else head) in _STAYED:
+            return None
+        return importlib.machinery.ModuleSpec(fullname, self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """The module itself where it has one new home, so that both names are one object."""
+        _, _, old = module.__name__.partition(".")
+        head, _, rest = old.partition(".")
+        new = _MOVED[old] if old in _MOVED else f"{_MOVED[head]}.{rest}"
+        if " " in new:
+            module.__getattr__ = moved(module.__name__)  # type: ignore[method-assign]
+            return
+        _warn(module.__name__, f"{__name__}.{new}", 3)
+        sys.modules[module.__name__] = importlib.import_module(f"{__name__}.{new}")
+
+
+sys.meta_path.insert(0, _OldNames())  # before the finder of files, which would load a moved package's parts again
