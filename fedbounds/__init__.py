@@ -127,11 +127,11 @@ _MOVED = {
     "verdict": "theory.verdict",
     "weighting": "model.weighting",
 }
-# Packages that bear the name of an old module; they answer for it through `moved`.
+# Packages that bear the name of an old module, and answer for it besides.
 _STAYED = {"evidence.exact", "evidence.sdp", "evidence.symbolic", "problems.data", "study"}
 
 
-def moved(package: str) -> Callable[[str], Any]:
+def _old_names(package: str) -> Callable[[str], Any]:
     """The ``__getattr__`` of what was a module: its old names, found where they live now, with a warning."""
     places = _MOVED[package.removeprefix(f"{__name__}.")].split()
 
@@ -160,10 +160,24 @@ class _OldNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     ) -> importlib.machinery.ModuleSpec | None:
         root, _, old = fullname.partition(".")
         head = old.partition(".")[0]
-        inside = head in _MOVED and head != old  # a part of a package that moved
-        if root != __name__ or not (old in _MOVED or inside) or (old if not inside else head) in _STAYED:
+        if root == __name__ and old in _STAYED:
+            return self._answering(fullname, path)
+        if root != __name__ or not (old in _MOVED or (head in _MOVED and head not in _STAYED)):
             return None
         return importlib.machinery.ModuleSpec(fullname, self)
+
+    def _answering(self, fullname: str, path: Sequence[str] | None) -> importlib.machinery.ModuleSpec | None:
+        """The package itself, which from then on answers for the names of the old module too."""
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                module.__getattr__ = _old_names(fullname)  # type: ignore[method-assign]
+
+            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
+        return spec
 
     def exec_module(self, module: ModuleType) -> None:
         """The module itself where it has one new home, so that both names are one object."""
@@ -171,7 +185,7 @@ class _OldNames(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         head, _, rest = old.partition(".")
         new = _MOVED[old] if old in _MOVED else f"{_MOVED[head]}.{rest}"
         if " " in new:
-            module.__getattr__ = moved(module.__name__)  # type: ignore[method-assign]
+            module.__getattr__ = _old_names(module.__name__)  # type: ignore[method-assign]
             return
         _warn(module.__name__, f"{__name__}.{new}", 3)
         sys.modules[module.__name__] = importlib.import_module(f"{__name__}.{new}")
