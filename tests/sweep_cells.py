@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from fedbounds.study.sweep.run import Outcome
+from fedbounds.study.sweep.run import CellOutcome
 from fedbounds.study.sweep.table import MEASURED
 
 
@@ -29,13 +29,13 @@ def logged(folder):
 
 def quick(cell):
     log(cell)
-    return Outcome(cell.key, 0.0, rows(cell))
+    return CellOutcome(cell.key, 0.0, rows(cell))
 
 
 def slow(cell):
     log(cell)
     time.sleep(0.15)
-    return Outcome(cell.key, 0.0, rows(cell))
+    return CellOutcome(cell.key, 0.0, rows(cell))
 
 
 def deadly(cell):
@@ -43,4 +43,4 @@ def deadly(cell):
     log(cell)
     if cell.settings["seed"] == 3:
         os.kill(os.getpid(), signal.SIGKILL)
-    return Outcome(cell.key, 0.0, rows(cell))
+    return CellOutcome(cell.key, 0.0, rows(cell))

@@ -38,7 +38,7 @@ seed = 1
 def computed(cell):
     """Two weightings, two kinds of evidence, statuses and tightness by the settings; one condition fails."""
     if cell.settings["condition"] == 100 and cell.settings["seed"] == 1:
-        return sweep.Outcome(cell.key, 0.0, message=f"it diverged {HOSTILE}")
+        return sweep.CellOutcome(cell.key, 0.0, message=f"it diverged {HOSTILE}")
     seed, condition = cell.settings["seed"], cell.settings["condition"]
     status = "REFUTED" if condition == 10 else "UNDECIDED" if seed else "HOLDS"
     rows = [
@@ -49,7 +49,7 @@ def computed(cell):
         for k, kind in enumerate(("empirical", "expectation"))
     ]
     rows.append(rows[0] | {"claim": "my-own", "status": "NOT_APPLICABLE", "tightness": None, "number": 4})
-    return sweep.Outcome(cell.key, 0.0, rows)
+    return sweep.CellOutcome(cell.key, 0.0, rows)
 
 
 @pytest.fixture(scope="module")

@@ -354,9 +354,9 @@ def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path
 
 def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     study = made(tmp_path / "log", 2)
-    with sweep_table.Table(tmp_path / "out"), pytest.raises(InputError, match="one sweep at a time"):
+    with sweep_table.SweepTable(tmp_path / "out"), pytest.raises(InputError, match="one sweep at a time"):
         sweep.run(study, tmp_path / "out", jobs=1)
-    with sweep_table.Table(tmp_path / "out") as table:
+    with sweep_table.SweepTable(tmp_path / "out") as table:
         table.claim_version("0.0.1")
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
         sweep.run(study, tmp_path / "out", jobs=1)

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.study.sweep.grid import Cell
-from fedbounds.study.sweep.table import Outcome
+from fedbounds.study.sweep.table import CellOutcome
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
     from fedbounds.study.result import Result, WeightingRun
 
 
-def compute_cell(cell: Cell) -> Outcome:
+def compute_cell(cell: Cell) -> CellOutcome:
     """``check`` on the settings of a cell; whatever goes wrong becomes the outcome's message."""
     from threadpoolctl import threadpool_limits
 
@@ -31,7 +31,7 @@ def compute_cell(cell: Cell) -> Outcome:
         message = str(wrong)
     except Exception as wrong:
         message = f"{type(wrong).__name__}: {wrong}"
-    return Outcome(cell.key, time.monotonic() - start, rows, message)
+    return CellOutcome(cell.key, time.monotonic() - start, rows, message)
 
 
 def measured(result: Result) -> list[dict[str, Any]]:

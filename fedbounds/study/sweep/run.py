@@ -31,11 +31,11 @@ from fedbounds.errors import reject
 from fedbounds.study.sweep.cell import compute_cell
 from fedbounds.study.sweep.grid import Cell, Study, parse, read
 from fedbounds.study.sweep.lines import Series, series
-from fedbounds.study.sweep.table import Outcome, Table, export, failures, verdicts
+from fedbounds.study.sweep.table import CellOutcome, SweepTable, export, failures, verdicts
 
 # done, total, cells a second, seconds left (infinite before the first cell).
-Progress = Callable[[int, int, float, float], None]
-Compute = Callable[[Cell], Outcome]
+SweepProgress = Callable[[int, int, float, float], None]
+Compute = Callable[[Cell], CellOutcome]
 # Seconds between two looks of a worker at whether its parent still lives.
 LOOK = 1.0
 # Seconds to wait for the first worker of a cluster.
@@ -62,7 +62,7 @@ def run(
     jobs: int = -1,
     scheduler: str | None = None,
     retry_failed: bool = False,
-    progress: Progress | None = None,
+    progress: SweepProgress | None = None,
     compute: Compute | None = None,
 ) -> Summary:
     """Compute the cells of ``study`` that the table in ``out`` lacks, each committed as it finishes.
@@ -71,7 +71,7 @@ def run(
     ``retry_failed``: also the cells that failed; ``compute`` replaces ``check`` (a picklable function).
     Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
     """
-    with Table(out) as table:
+    with SweepTable(out) as table:
         table.claim_version(metadata.version("fedbounds"))
         known = table.known()
         left = [cell for cell in study.cells if not (known.get(cell.key) or (cell.key in known and not retry_failed))]
@@ -92,7 +92,7 @@ def run(
 
 def _outcomes(
     cells: Sequence[Cell], compute: Compute, jobs: int, scheduler: str | None
-) -> Generator[Outcome, None, None]:
+) -> Generator[CellOutcome, None, None]:
     """The outcomes of ``cells`` as they finish, in any order."""
     if jobs == 0:
         raise reject("the number of processes must not be 0", jobs, "use 1 or more, or -1 for one a core")
@@ -102,7 +102,7 @@ def _outcomes(
         yield from _on_this_machine(cells, compute, jobs)
 
 
-def _on_this_machine(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[Outcome, None, None]:
+def _on_this_machine(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[CellOutcome, None, None]:
     """Outcomes from processes of this machine; a process that dies costs the cell it died on, and no other."""
     from joblib import effective_n_jobs
 
@@ -120,18 +120,18 @@ def _on_this_machine(cells: Sequence[Cell], compute: Compute, jobs: int) -> Gene
                 yield _alone(cell, compute)
 
 
-def _alone(cell: Cell, compute: Compute) -> Outcome:
+def _alone(cell: Cell, compute: Compute) -> CellOutcome:
     """The outcome of one cell in a process of its own, whose death is the outcome."""
     start = time.monotonic()
     try:
         # With one job joblib would use this process.
         (outcome,) = _parallel([cell], compute, 2)
     except BrokenProcessPool:
-        return Outcome(cell.key, time.monotonic() - start, message=KILLED)
+        return CellOutcome(cell.key, time.monotonic() - start, message=KILLED)
     return outcome
 
 
-def _parallel(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[Outcome, None, None]:
+def _parallel(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[CellOutcome, None, None]:
     from joblib import Parallel
 
     parent = None if jobs == 1 else os.getpid()
@@ -140,7 +140,7 @@ def _parallel(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[O
     return _stream(pool, functools.partial(_followed, compute, parent), cells)
 
 
-def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[Outcome, None, None]:
+def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[CellOutcome, None, None]:
     """What joblib's ``pool`` computes, as it finishes; an early end is no cause for its warning."""
     from joblib import delayed
 
@@ -155,7 +155,7 @@ def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[Out
             outcomes.close()
 
 
-def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Generator[Outcome, None, None]:
+def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Generator[CellOutcome, None, None]:
     """Outcomes from the workers of a Dask scheduler, through joblib's backend for it."""
     from joblib import Parallel
 
@@ -194,7 +194,7 @@ def _dask_backend(scheduler: str) -> Any:
 
             def given_up(done: Any) -> None:
                 if done.exception() is not None:
-                    callback([Outcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(done.exception()).__name__})")])
+                    callback([CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(done.exception()).__name__})")])
 
             future.add_done_callback(given_up)
             return future
@@ -207,7 +207,7 @@ def _dask_backend(scheduler: str) -> Any:
     return Backend(scheduler_host=scheduler, wait_for_workers_timeout=WORKERS)
 
 
-def _followed(compute: Compute, parent: int | None, cell: Cell) -> Outcome:
+def _followed(compute: Compute, parent: int | None, cell: Cell) -> CellOutcome:
     """The cell's outcome, in a process that ends with ``parent`` (None: this very process)."""
     if parent is not None:
         _follow(parent)
@@ -228,7 +228,7 @@ def _follow(parent: int) -> None:
 
 __all__ = [
     "Cell",
-    "Outcome",
+    "CellOutcome",
     "Series",
     "Study",
     "Summary",

@@ -59,7 +59,7 @@ TIMINGS = ("seconds",)
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CellOutcome:
     """A computed cell: its rows (keys of MEASURED), or the message of its failure; wall-clock ``seconds``."""
 
     key: str
@@ -68,7 +68,7 @@ class Outcome:
     message: str | None = None
 
 
-class Table:
+class SweepTable:
     """The results of a sweep in a folder, open for writing by one process at a time."""
 
     def __init__(self, folder: str | Path) -> None:
@@ -81,7 +81,7 @@ class Table:
             _create(self._open)
             self._opened = opened.pop_all()
 
-    def __enter__(self) -> Table:
+    def __enter__(self) -> SweepTable:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -102,7 +102,7 @@ class Table:
         with explained(self.path):
             return {key: message is None for key, message in self._open.execute("SELECT key, message FROM cells")}
 
-    def add(self, cell: Cell, outcome: Outcome) -> None:
+    def add(self, cell: Cell, outcome: CellOutcome) -> None:
         """Keep a finished cell: all of it or, whatever happens, nothing."""
         head = (cell.key, json.dumps(cell.settings, sort_keys=True), outcome.message, outcome.seconds)
         marks = ", ".join("?" * (len(MEASURED) + 1))
