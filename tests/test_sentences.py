@@ -34,6 +34,9 @@ def test_how_much_too_large_the_constant_of_lemma_2_is():
             assert value == pytest.approx(float(drift_constant(int(kappa), tau)), abs=1e-3)
     assert round(16 / drift_constant(10**6, 2)) == 64 and round(16 / drift_constant(2, 12)) == 17
     assert round(16 / drift_constant(10, 10**6), 3) == 16
+    factors = [16 / float(drift_constant(10, 2)), 16 / float(drift_constant(2, 12))]
+    assert "{:.1f} at kappa = 10, tau = 2, {:.1f} at kappa = 2, tau = 12".format(*factors) in page("docs/sdp.md")
+    assert "20 to 60" not in page("docs/sdp.md")
     for name in ("README.md", "docs/ledger.md"):
         assert "64" in page(name) and "20 to 60" not in page(name)
 
