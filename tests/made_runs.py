@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from fedbounds.vision.runs import from_json
+from fedbounds.vision.records import from_json
 
 N, R = 20, 50
 # A run that never reaches 0.9.
@@ -84,12 +84,6 @@ def _softmax(p, losses, inverse):
     return weights / weights.sum(axis=1, keepdims=True)
 
 
-def study(weightings=("fedavg", "fedsoftmax:0.2", "fedmax"), repetitions=5, frameworks=None, **settings):
-    """Plausible runs of every weighting and partition; with IID data the accuracy rises more slowly."""
-    frameworks = frameworks or {"stratified": 0.6, "shards:60,unbalanced": 1.0, "shards:100,unbalanced": 0.85}
-    return [
-        from_json(plausible(weighting, k, partition, speed, **settings), f"{partition}-{weighting}-{k}")
-        for partition, speed in frameworks.items()
-        for weighting in weightings
-        for k in range(repetitions)
-    ]
+def climbing(reached, rounds=50, last=0.95):
+    """Accuracies that first have 90% in round ``reached``."""
+    return [0.1] + [0.5 if r < reached else last for r in range(1, rounds + 1)]

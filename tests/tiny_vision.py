@@ -5,9 +5,9 @@ import functools
 
 from fedbounds import plugins
 from fedbounds.vision import federated, images, training
-from fedbounds.vision.settings import Settings
+from fedbounds.vision.settings import ImageSettings
 
-TINY = Settings(
+TINY = ImageSettings(
     data="digits",
     partition="shards:8",
     clients=4,

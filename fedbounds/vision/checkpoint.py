@@ -1,4 +1,4 @@
-"""The files of a run: what its record is called, the checkpoint of an unfinished one, and whose they are."""
+"""The checkpoint of an unfinished run, and whose a checkpoint or record is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import torch
 
 from fedbounds.errors import reject
 from fedbounds.files import write
-from fedbounds.vision.network import Params
+from fedbounds.vision.network import Network
+from fedbounds.vision.settings import filled
 
 # Differences that are named in one sentence.
 NAMED = 3
@@ -20,26 +21,26 @@ NAMED = 3
 DATA = {"images": "other images", "split": "other samples of the clients"}
 
 
-def save(path: Path, record: dict[str, Any], params: Params) -> None:
+def save(path: Path, record: dict[str, Any], net: Network) -> None:
     """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
-    arrays = {f"w{k}": piece.cpu().numpy() for k, piece in enumerate(params)}
+    arrays = {name: piece.cpu().numpy() for name, piece in net.state_dict().items()}
     text = np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8)
-    write(path, lambda file: np.savez(file, record=text, **arrays))  # type: ignore[arg-type]
+    write(path, lambda file: np.savez(file, record=text, **arrays))
 
 
-def load(path: Path, like: Params) -> tuple[dict[str, Any], Params]:
-    """The record and the model, on the device and with the shapes of ``like``. Errors: InputError."""
+def load(path: Path, net: Network) -> dict[str, Any]:
+    """The record; the model is put into ``net``. Errors: InputError."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
             record = json.loads(arrays["record"].tobytes().decode())
-            params = tuple(torch.from_numpy(arrays[f"w{k}"]) for k in range(len(like)))
-        if not isinstance(record, dict) or [p.shape for p in params] != [p.shape for p in like]:
-            raise ValueError("another model")
+            net.load_state_dict({name: torch.from_numpy(arrays[name]) for name in net.state_dict()})
+        if not isinstance(record, dict):
+            raise TypeError("no record")
     except Exception as wrong:  # whatever a damaged archive makes its readers raise
         raise reject(
             f"{path} must be a whole checkpoint of this run", type(wrong).__name__, "delete it to start the run anew"
         ) from wrong
-    return record, tuple(piece.to(own.device) for piece, own in zip(params, like, strict=True))
+    return record
 
 
 def require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
@@ -59,5 +60,4 @@ def require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> N
 
 def _flat(record: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
     """What ``keys`` names of a record, its settings one by one."""
-    settings = record.get("settings")
-    return {key: record.get(key) for key in keys if key != "settings"} | dict(settings or {})
+    return {key: record.get(key) for key in keys if key != "settings"} | filled(record.get("settings") or {})

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,15 +13,14 @@ import numpy as np
 import torch
 
 from fedbounds.engine.streams import HashedRound
-from fedbounds.errors import DivergedError, reject
+from fedbounds.errors import DivergedError
 from fedbounds.files import read_json, write_json
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
-from fedbounds.vision import checkpoint, network, runs, split, training
+from fedbounds.vision import checkpoint, network, records, split, training
 from fedbounds.vision.images import Images
-from fedbounds.vision.network import Params
-from fedbounds.vision.settings import LOCAL, Settings
-from fedbounds.vision.training import Machine, Plan, Samples
+from fedbounds.vision.settings import LOCAL, ImageSettings
+from fedbounds.vision.training import Machine, Samples
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1
@@ -50,21 +48,25 @@ def prepare(images: Images, normalisation: str, where: Machine) -> Prepared:
 
     def moved(x: np.ndarray, y: np.ndarray) -> Samples:
         pixels = (torch.from_numpy(np.array(x)).to(where.device, torch.float32) - shift) / scale
-        return Samples(pixels, torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
+        return Samples(pixels.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
 
-    with _memory_suffices(where):
-        train, test = moved(images.train, images.train_labels), moved(images.test, images.test_labels)
+    train, test = moved(images.train, images.train_labels), moved(images.test, images.test_labels)
     return Prepared(train, test, images.train_labels, images.fingerprint())
 
 
-def deal(settings: Settings, labels: np.ndarray, repetition: int) -> tuple[Indices, ...]:
+def deal(settings: ImageSettings, labels: np.ndarray, repetition: int) -> tuple[Indices, ...]:
     """The clients' training images (see ``split.client_indices``) in one repetition, the same for every weighting."""
     rng = np.random.default_rng([settings.seed, repetition, PARTITION])
     return split.client_indices(labels, settings.partition, settings.clients, settings.samples, rng)
 
 
+def start(settings: ImageSettings, repetition: int) -> network.Network:
+    """w_0 of a repetition, the same for every weighting."""
+    return network.initial(settings.model, np.random.default_rng([settings.seed, repetition, INITIAL]))
+
+
 def run(
-    settings: Settings,
+    settings: ImageSettings,
     data: Prepared,
     weighting: Weighting | Rule,
     repetition: int,
@@ -74,9 +76,9 @@ def run(
 ) -> dict[str, Any]:
     """One run, from its checkpoint if there is one: its record, also written to ``out``.
 
-    A finished run is read back. The record's keys are those of ``runs.Run``. Raises InputError where the folder
-    holds a run of other settings or data or the memory does not suffice, DivergedError where the model leaves the
-    sensible numbers; its checkpoint is then deleted, since the same steps would diverge again.
+    A finished run is read back. The record's keys are those of ``records.ImageRun``. Raises InputError where the
+    folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
+    checkpoint is then deleted, since the same steps would diverge again.
     """
     weighting = as_weighting(weighting)
     settings = replace(settings, partition=split.canonical(settings.partition))
@@ -88,22 +90,21 @@ def run(
         "images": data.fingerprint,
         "split": hashlib.sha256(repr([part.tolist() for part in parts]).encode()).hexdigest(),
     }
-    path = out / runs.file_name(name, repetition)
+    path = out / records.file_name(name, repetition)
     if path.is_file():
         known = read_json(path)
-        done = runs.from_json(known, path.name).rounds
+        done = records.from_json(known, path.name).rounds
         checkpoint.require_same(path, known, identity)
         if report is not None:
             report(title(name, repetition), done, done, known["accuracy"][-1])
         return known
-    with training.one_thread_an_operation(), torch.no_grad(), _memory_suffices(where):
-        return _Run(settings, data, weighting, parts, repetition, where, path, identity).go(report)
+    with training.repeatable():
+        return _Going(settings, data, weighting, parts, repetition, where, path, identity).go(report)
 
 
-def title_of(settings: Settings, weighting: Weighting) -> str:
+def title_of(settings: ImageSettings, weighting: Weighting) -> str:
     """The weighting's name, with ``@local`` where it sees the losses of local models."""
-    local = settings.losses == "local" and weighting.depends_on_w
-    return weighting.name + (LOCAL if local else "")
+    return weighting.name + (LOCAL if settings.losses == "local" and weighting.depends_on_w else "")
 
 
 def title(weighting: str, repetition: int) -> str:
@@ -111,30 +112,12 @@ def title(weighting: str, repetition: int) -> str:
     return f"{weighting}, repetition {repetition}"
 
 
-@contextmanager
-def _memory_suffices(where: Machine) -> Iterator[None]:
-    """Turn every way of running out of memory into one sentence."""
-    try:
-        yield
-    except (RuntimeError, MemoryError) as wrong:
-        said = str(wrong).lower()  # a processor's allocator and cuBLAS raise plain RuntimeErrors
-        if not isinstance(wrong, torch.OutOfMemoryError | MemoryError) and not (
-            "alloc" in said and ("memory" in said or "cublas" in said)
-        ):
-            raise
-        raise reject(
-            "the device's memory must hold the data and the clients that train together",
-            f"out of memory on {where.device} with at most {where.together} clients a call",
-            "lower --client-batch, --batch or --threads, or choose the model flatten",
-        ) from wrong
-
-
-class _Run:
+class _Going:
     """The state of one run: the model w_r and what was recorded up to round r."""
 
     def __init__(
         self,
-        settings: Settings,
+        settings: ImageSettings,
         data: Prepared,
         weighting: Weighting,
         parts: tuple[Indices, ...],
@@ -145,21 +128,15 @@ class _Run:
     ) -> None:
         self.settings, self.data, self.weighting, self.where = settings, data, weighting, where
         self.repetition, self.path, self.checkpoint = repetition, path, path.with_suffix(".partial.npz")
-        self.parts = parts
+        self.parts, self.identity = parts, identity
         sizes = np.array([len(part) for part in parts])
         self.p: Array = sizes / sizes.sum()
-        self.identity = identity
-        self.plan = Plan(settings.epochs, settings.batch, settings.optimiser, settings.precision == "bfloat16")
-        start = network.initial(settings.model, np.random.default_rng([settings.seed, repetition, INITIAL]))
-        self.params: Params = tuple(piece.to(where.device) for piece in start)
+        self.local = settings.losses == "local" and weighting.depends_on_w
+        self.net = start(settings, repetition).to(where.device)
         self.record: dict[str, Any] = {
             **identity,
             "seed": settings.seed,
-            "machine": {
-                "device": where.device.type,
-                "together": min(where.together, settings.clients),
-                "compiled": where.compiled,
-            },
+            "machine": {"device": where.device.type, "torch": torch.__version__},
             "p": self.p.tolist(),
             "accuracy": [],
             "test_loss": [],
@@ -169,12 +146,10 @@ class _Run:
             "trained": [],
             "seconds": [],
         }
-        self._resume()
-
-    @property
-    def done(self) -> int:
-        """Rounds finished."""
-        return len(self.record["alpha"])
+        if self.checkpoint.is_file():
+            found = checkpoint.load(self.checkpoint, self.net)
+            checkpoint.require_same(self.checkpoint, found, identity)
+            self.record = found
 
     def go(self, report: Report | None) -> dict[str, Any]:
         """Finish the run and write its record."""
@@ -187,11 +162,21 @@ class _Run:
             except DivergedError:
                 self.checkpoint.unlink(missing_ok=True)
                 raise
-            checkpoint.save(self.checkpoint, self.record, self.params)
+            checkpoint.save(self.checkpoint, self.record, self.net)
             self._tell(report)
         write_json(self.path, self.record)
         self.checkpoint.unlink(missing_ok=True)
         return self.record
+
+    @property
+    def done(self) -> int:
+        """Rounds finished."""
+        return len(self.record["alpha"])
+
+    def _ended(self) -> bool:
+        after, reached = self.settings.stop_after, records.rounds_to(self.record["accuracy"], self.settings.target)
+        early = after is not None and reached is not None and self.done >= reached + after
+        return early or self.done >= self.settings.rounds
 
     def _tell(self, report: Report | None) -> None:
         if report is not None:
@@ -199,37 +184,41 @@ class _Run:
             report(title(self.identity["weighting"], self.repetition), self.done, total, self.record["accuracy"][-1])
 
     def _round(self) -> None:
-        start, settings, r = time.perf_counter(), self.settings, self.done
-        orders = training.batches(settings.seed, self.repetition, settings.clients, self.parts, self.plan, r)
-        lr = settings.lr * settings.decay**r
-        common = (self.plan, lr, self.where)
-        if self._local:
-            average, local = training.train_everyone(self.params, self.data.train, orders, self.parts, *common)
-            alpha = self._weights(r, local)
-            self.params = average(alpha)
-            self.record["local_losses"].append(local.tolist())
-        else:
+        began, r, settings = time.perf_counter(), self.done, self.settings
+        orders, lr = training.batches(settings, self.repetition, self.parts, r), settings.lr * settings.decay**r
+
+        def train(i: int) -> network.Network:
+            return training.train(self.net, self.data.train, orders[i], settings, lr, self.where.device)
+
+        if self.local:  # the weights are made from what everyone sends back
+            models = list(self.where.map(train, range(len(self.parts))))
+            losses = [self._loss(net, part) for net, part in zip(models, self.parts, strict=True)]
+            self.record["local_losses"].append(losses)
+            alpha, trained = self._weights(r, losses), np.arange(len(models))
+            sent = iter(models)
+        else:  # whoever has no weight need not train
             alpha = self._weights(r, self.record["client_losses"][-1])
-            self.params = training.train(self.params, self.data.train, orders, alpha, *common)
+            trained = np.flatnonzero(alpha > 0)
+            sent = self.where.map(train, trained.tolist())
+        self.net = training.average(alpha[trained], sent, self.net)
         self.record["alpha"].append(alpha.tolist())
-        self.record["trained"].append(len(alpha) if self._local else int((alpha > 0).sum()))
+        self.record["trained"].append(len(trained))
         self._measure()
-        self.record["seconds"].append(round(time.perf_counter() - start, 3))
+        self.record["seconds"].append(round(time.perf_counter() - began, 3))
+        self._check(r, lr)
+
+    def _check(self, r: int, lr: float) -> None:
         # A finite model may still have scores, and so losses, that are not; and a step that is far too long may
         # switch every unit off for good, which leaves all of them finite.
         losses = [self.record["test_loss"][-1], *(self.record["client_losses"][-1] or ())]
-        finite = all(bool(torch.isfinite(piece).all()) for piece in self.params)
+        finite = all(bool(torch.isfinite(piece).all()) for piece in self.net.parameters())
         if not (finite and max(losses) <= LARGEST_LOSS and np.isfinite(losses).all()):
             raise DivergedError(
                 f"the model diverged in round {r + 1} (test loss {losses[0]:.3g}) with step size {lr:g}: "
                 "lower the learning rate."
             )
 
-    @property
-    def _local(self) -> bool:
-        return self.settings.losses == "local" and self.weighting.depends_on_w
-
-    def _weights(self, r: int, losses: Sequence[float] | Array | None) -> Array:
+    def _weights(self, r: int, losses: Sequence[float] | None) -> Array:
         """alpha of round r from F_i(w_r) - F_i*, or with ``losses`` local F_i(w_r^i) - F_i*.
 
         F_i* = 0, its lower bound, as it is unknown.
@@ -240,37 +229,27 @@ class _Run:
         return check_simplex(alpha, (1, len(self.p)), self.weighting.name)[0]
 
     def _measure(self) -> None:
-        low, everything = self.plan.low, np.arange(len(self.data.test.y))
-        loss, right = training.evaluate(self.params, self.data.test, everything, self.where, low)
+        everything = np.arange(len(self.data.test.y))
+        loss, right = self._evaluated(self.net, self.data.test, everything)
         self.record["accuracy"].append(float(right.mean()))
         self.record["test_loss"].append(float(loss.mean()))
-        self.record["client_losses"].append(self._client_losses())
+        unused = not self.weighting.depends_on_w or self.local
+        self.record["client_losses"].append(None if unused and not self.settings.client_losses else self._losses())
 
-    def _client_losses(self) -> list[float] | None:
-        if (not self.weighting.depends_on_w or self._local) and not self.settings.client_losses:
-            return None
-        index: Indices = np.concatenate(self.parts)
-        values, _ = training.evaluate(self.params, self.data.train, index, self.where, self.plan.low)
+    def _losses(self) -> list[float]:
+        values, _ = self._evaluated(self.net, self.data.train, np.concatenate(self.parts))
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
         return [float(own.mean()) for own in np.split(values, ends)]
 
-    def _ended(self) -> bool:
-        after, accuracy = self.settings.stop_after, self.record["accuracy"]
-        if self.done >= self.settings.rounds or after is None:
-            return self.done >= self.settings.rounds
-        reached = next((r for r in range(1, len(accuracy)) if accuracy[r] >= self.settings.target), None)
-        return reached is not None and self.done >= reached + after
+    def _loss(self, net: network.Network, part: Indices) -> float:
+        return float(self._evaluated(net, self.data.train, part)[0].mean())
 
-    def _resume(self) -> None:
-        if not self.checkpoint.is_file():
-            return
-        record, self.params = checkpoint.load(self.checkpoint, self.params)
-        checkpoint.require_same(self.checkpoint, record, self.identity)
-        self.record = record
+    def _evaluated(self, net: network.Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
+        return training.evaluate(net, samples, index, self.settings.precision, self.where)
 
 
 def run_all(
-    settings: Settings,
+    settings: ImageSettings,
     images: Images,
     weightings: Sequence[Weighting],
     repetitions: Sequence[int],

@@ -1,31 +1,29 @@
-"""Local training of many clients in one batched pass, and the evaluation of one model on many samples."""
+"""Local training of clients by PyTorch's autograd and optimisers, and the evaluation of one model on many samples."""
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+import torch.nn.functional as F
 from torch import Tensor
 
 from fedbounds.engine.streams import absorb, client_keys, draw
+from fedbounds.engine.threads import in_threads
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices
-from fedbounds.vision import network
-from fedbounds.vision.network import Params
+from fedbounds.vision.network import Network
+from fedbounds.vision.settings import ImageSettings
 
-# Batches are padded to a multiple of this, so that a compiled step meets few shapes; padding has weight 0.
-WIDTH = 16
-# Images in one evaluation call: the scores before pooling then stay near the cache.
-EVALUATED = 128
+# Images in one evaluation call, on a processor (whose cache the maps of more would leave) and on a GPU.
+EVALUATED, EVALUATED_GPU = 250, 5000
 MOMENTUM = 0.9
-ADAM_BETAS, ADAM_EPSILON = (0.9, 0.999), 1e-8  # PyTorch's defaults
 
 T = TypeVar("T")
 S = TypeVar("S")
@@ -33,49 +31,40 @@ S = TypeVar("S")
 
 @dataclass(frozen=True, eq=False)
 class Samples:
-    """Normalised images (n, 28, 28) float32 and labels (n,) int64 on one device."""
+    """Normalised images (n, 1, 28, 28) float32 and labels (n,) int64 on one device."""
 
     x: Tensor
     y: Tensor
 
 
 @dataclass(frozen=True)
-class Plan:
-    """How a client trains: ``epochs`` over its samples in batches of ``batch``, and the optimiser."""
-
-    epochs: int
-    batch: int
-    optimiser: str
-    low: bool = False
-
-
-@dataclass(frozen=True, eq=False)
 class Machine:
-    """Where and how the arithmetic is done. ``together`` clients advance in one call; threads share the calls.
+    """Where the arithmetic is done; on a processor ``threads`` clients train side by side.
 
-    The calls and their sums do not depend on ``threads``, so neither do the bits of a result.
+    Every operation uses one thread, and sums over clients have one order: the bits of a result do not depend on
+    ``threads``.
     """
 
     device: torch.device
-    together: int
     threads: int = 1
-    compiled: bool = False
-    gradients: Callable[..., Params] = field(default=network.gradients)
-    logits: Callable[..., Tensor] = field(default=network.logits)
 
-    def map(self, work: Callable[[T], S], items: Sequence[T]) -> list[S]:
+    def map(self, work: Callable[[T], S], items: Sequence[T]) -> Iterator[S]:
         """``work`` on every item, in order."""
-        if self.threads == 1 or len(items) < 2:
-            return [work(item) for item in items]
-        with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, items))
+        return in_threads(lambda item, _: work(item), items, len(items), threads=self.threads) if items else iter(())
+
+    @property
+    def precision(self) -> str:
+        """The precision that is fastest here: bfloat16 where it is multiplied in hardware."""
+        if self.device.type == "cuda":
+            native = torch.cuda.is_bf16_supported(including_emulation=False)
+        else:  # both are instructions of x86 processors; elsewhere these are absent or say no
+            known = (getattr(torch.cpu, f"_is_{name}_supported", None) for name in ("amx_tile", "avx512_bf16"))
+            native = any(check is not None and check() for check in known)
+        return "bfloat16" if native else "float32"
 
 
-def machine(device: str, together: int | None = None, threads: int = 1, compiled: bool = False) -> Machine:
-    """The machine named ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; one sentence if it is not there.
-
-    On a processor clients advance one a call by default (a client's batch fills the cache), on a GPU all at once.
-    """
+def machine(device: str, threads: int = 1) -> Machine:
+    """The machine named ``auto``, ``cpu``, ``cuda`` or ``cuda:1``; one sentence if it is not there."""
     name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     try:
         place = torch.device(name)
@@ -85,186 +74,105 @@ def machine(device: str, together: int | None = None, threads: int = 1, compiled
         raise reject(
             "the device must be auto, cpu or a GPU that PyTorch can use", f"{name!r} ({reason})", "use --device cpu"
         ) from None
-    if together is not None and together < 1:
-        raise reject("client-batch must be at least 1", str(together), "give the clients that train in one call")
     if threads < 1:
         raise reject("threads must be at least 1", str(threads), "give for example 2")
-    count = together or (1 if place.type == "cpu" else 10**9)
     if place.type != "cpu":
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it equal seeds may give unequal bits
-    if not compiled:
-        return Machine(place, count, threads if place.type == "cpu" else 1)
-    step = torch.compile(network.gradients, dynamic=False)
-    forward = torch.compile(network.logits, dynamic=False)
-    return Machine(place, count, threads if place.type == "cpu" else 1, True, step, forward)
+    return Machine(place, threads if place.type == "cpu" else 1)
 
 
 @contextmanager
-def one_thread_an_operation() -> Iterator[None]:
-    """PyTorch's own threads split sums by their number; without them a result has the same bits on any machine."""
+def repeatable() -> Iterator[None]:
+    """Inside, equal operations give equal bits: PyTorch's own threads would split sums by their number.
+
+    On a GPU convolutions choose deterministic algorithms and multiply float32 as it is.
+    """
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        yield
+        with torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True, allow_tf32=False):
+            yield
     finally:
         torch.set_num_threads(before)
 
 
-def batches(seed: int, repetition: int, clients: int, parts: Sequence[Indices], plan: Plan, round: int) -> list[Any]:
+def batches(
+    settings: ImageSettings, repetition: int, parts: Sequence[Indices], round: int
+) -> tuple[tuple[Indices, ...], ...]:
     """For every client its batches of this round, as arrays of sample indices: epochs x ceil(n_i / batch) of them.
 
-    The order of an epoch sorts hashes of (seed, repetition, client, round, epoch): it does not depend on who else
-    trains, on the device or on what was drawn before.
+    With ``steps``, the first that many of as many epochs as it takes. The order of an epoch sorts hashes of (seed,
+    repetition, client, round, epoch): it does not depend on who else trains, on the device or on earlier draws.
     """
-    keys = client_keys(seed, [repetition], clients)[0]
-    orders: list[list[Indices]] = []
+    keys = client_keys(settings.seed, [repetition], len(parts))[0]
+    orders = []
     for key, part in zip(keys, parts, strict=True):
+        ends = range(settings.batch, len(part), settings.batch)
+        epochs = settings.epochs if settings.steps is None else -(-settings.steps // (len(ends) + 1))
         own: list[Indices] = []
-        for epoch in range(plan.epochs):
+        for epoch in range(epochs):
             words = draw(absorb(absorb(key, round), epoch), len(part))[0]
-            shuffled = part[np.argsort(words, kind="stable")]
-            own += np.split(shuffled, range(plan.batch, len(part), plan.batch))
-        orders.append(own)
-    return orders
+            own += np.split(part[np.argsort(words, kind="stable")], ends)
+        orders.append(tuple(own[: settings.steps]))
+    return tuple(orders)
 
 
 def train(
-    params: Params, samples: Samples, orders: list[Any], alpha: Array, plan: Plan, lr: float, where: Machine
-) -> Params:
-    """sum_i alpha_i w_i over the clients with alpha_i > 0, each trained from ``params`` on its batches ``orders[i]``.
-
-    Clients whose weight is 0 are not trained. Sums over clients are taken in double precision, in order of chunks.
-    """
-    chunks = _chunks(np.flatnonzero(alpha > 0), orders, where)
-
-    def weighted(chunk: NDArray) -> list[Tensor]:
-        return _weighted(alpha[chunk], _train_chunk(params, samples, [orders[i] for i in chunk], plan, lr, where))
-
-    return _total(where.map(weighted, chunks))
-
-
-def train_everyone(
-    params: Params,
+    start: Network,
     samples: Samples,
-    orders: list[Any],
-    parts: Sequence[Indices],
-    plan: Plan,
+    order: Sequence[Indices],
+    settings: ImageSettings,
     lr: float,
-    where: Machine,
-) -> tuple[Callable[[Array], Params], Array]:
-    """All clients trained, as a function of the weights alpha (N,) that averages them, and F_i(w^i) (N,).
-
-    For weights that depend on how good the local models are, on each client's own samples ``parts[i]``.
-    """
-    chunks = _chunks(np.arange(len(orders)), orders, where)
-    alone = replace(where, threads=1)  # already inside a thread
-
-    def trained(chunk: NDArray) -> tuple[list[Tensor], list[float]]:
-        own = _train_chunk(params, samples, [orders[i] for i in chunk], plan, lr, where)
-        models = (tuple(piece[g] for piece in own) for g in range(len(chunk)))
-        found = [evaluate(w, samples, parts[i], alone, plan.low)[0] for w, i in zip(models, chunk, strict=True)]
-        return own, [float(values.mean()) for values in found]
-
-    results, losses = where.map(trained, chunks), np.zeros(len(orders))
-    for chunk, (_, own_losses) in zip(chunks, results, strict=True):
-        losses[chunk] = own_losses
-
-    def average(alpha: Array) -> Params:
-        return _total([_weighted(alpha[chunk], own) for chunk, (own, _) in zip(chunks, results, strict=True)])
-
-    return average, losses
+    device: torch.device,
+) -> Network:
+    """What one client sends back: ``start`` after a step of size ``lr`` on each batch of ``order``."""
+    net = copy.deepcopy(start)
+    optimiser = _optimiser(net, settings.optimiser, lr)
+    for batch in order:
+        rows = torch.from_numpy(batch).to(device)
+        with _products(device, settings.precision):
+            scores = net(samples.x[rows])
+        optimiser.zero_grad()
+        F.cross_entropy(scores.float(), samples.y[rows], reduction=settings.reduction).backward()
+        optimiser.step()
+    return net
 
 
-def _chunks(clients: NDArray, orders: list[Any], where: Machine) -> list[NDArray]:
-    """Who shares a call: clients with like numbers of samples, which wastes the least on those that have finished."""
-    ordered = clients[np.argsort([-sum(map(len, orders[i])) for i in clients], kind="stable")]
-    return [ordered[k : k + where.together] for k in range(0, len(ordered), where.together)]
+def _optimiser(net: Network, kind: str, lr: float) -> torch.optim.Optimizer:
+    if kind == "adam":
+        return torch.optim.Adam(net.parameters(), lr=lr)
+    return torch.optim.SGD(net.parameters(), lr=lr, momentum=MOMENTUM if kind == "momentum" else 0.0)
 
 
-def _weighted(weight: Array, models: list[Tensor]) -> list[Tensor]:
-    own = torch.from_numpy(weight).to(models[0].device)
-    return [torch.tensordot(own, piece.double(), dims=1) for piece in models]
+def _products(device: torch.device, precision: str) -> torch.autocast:
+    """Inside, layers multiply bfloat16 if that is asked for; parameters and their sums stay float32."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=precision == "bfloat16")
 
 
-def _total(pieces: list[list[Tensor]]) -> Params:
-    """The sum over chunks in their order, rounded to single precision once."""
-    return tuple(sum(rest, first).float() for first, *rest in zip(*pieces, strict=True))
+def average(weights: Array, models: Iterator[Network], like: Network) -> Network:
+    """sum_i alpha_i w_i, in double precision and in the order of the models, rounded once to a network ``like``."""
+    total = [torch.zeros_like(piece, dtype=torch.float64) for piece in like.parameters()]
+    for weight, model in zip(weights, models, strict=True):
+        for piece, own in zip(total, model.parameters(), strict=True):
+            piece.add_(own.detach().double(), alpha=float(weight))
+    net = copy.deepcopy(like)
+    for own, piece in zip(net.parameters(), total, strict=True):
+        own.data.copy_(piece)
+    return net
 
 
-def _train_chunk(
-    params: Params, samples: Samples, orders: list[Any], plan: Plan, lr: float, where: Machine
-) -> list[Tensor]:
-    """The parameters (G, ...) of G clients after all their batches."""
-    own = [piece.expand(len(orders), *piece.shape).clone() for piece in params]
-    update = Optimiser(plan.optimiser, lr, own)
-    for step in range(max(len(order) for order in orders)):
-        index, weight = _padded(orders, step)
-        index, weight = index.to(where.device), weight.to(where.device)
-        grads = where.gradients(tuple(own), samples.x[index], samples.y[index], weight, plan.low)
-        active = None if all(step < len(order) for order in orders) else weight.sum(1) > 0
-        update(own, grads, active)
-    return own
-
-
-def _padded(orders: list[Any], step: int) -> tuple[Tensor, Tensor]:
-    """Indices (G, B) of the step's batches and weights (G, B), 1/b_i on client i's own b_i samples, else 0."""
-    rows = [order[step] if step < len(order) else order[0][:0] for order in orders]
-    width = -(-max(map(len, rows)) // WIDTH) * WIDTH
-    index, weight = np.zeros((len(rows), width), dtype=np.int64), np.zeros((len(rows), width), dtype=np.float32)
-    for g, row in enumerate(rows):
-        index[g, : len(row)] = row
-        weight[g, : len(row)] = 1 / max(len(row), 1)
-    return torch.from_numpy(index), torch.from_numpy(weight)
-
-
-class Optimiser:
-    """SGD, SGD with momentum 0.9, or Adam, for G clients at once, each from a fresh state.
-
-    Called with parameters and gradients (G, ...) it moves the parameters in place; clients that are not ``active``
-    neither move nor age, as a client that has finished its batches.
-    """
-
-    def __init__(self, kind: str, lr: float, params: Sequence[Tensor]) -> None:
-        self.kind, self.lr = kind, lr
-        moments = {"sgd": 0, "momentum": 1, "adam": 2}[kind]
-        self.state = [[torch.zeros_like(piece) for piece in params] for _ in range(moments)]
-        self.steps = 0
-
-    def __call__(self, params: list[Tensor], grads: Sequence[Tensor], active: Tensor | None = None) -> None:
-        # Clients of a chunk start together and stop for good, so those still active have taken equally many steps.
-        self.steps += 1
-        for k, (piece, grad) in enumerate(zip(params, grads, strict=True)):
-            change = self._change(k, grad)
-            if active is not None:
-                change = torch.where(active.view(-1, *[1] * (piece.ndim - 1)), change, 0.0)
-            piece.sub_(change)
-
-    def _change(self, k: int, grad: Tensor) -> Tensor:
-        if self.kind == "sgd":
-            return self.lr * grad
-        if self.kind == "momentum":
-            return self.lr * self.state[0][k].mul_(MOMENTUM).add_(grad)
-        (first, second), t = ADAM_BETAS, self.steps
-        mean = self.state[0][k].mul_(first).add_(grad, alpha=1 - first)
-        square = self.state[1][k].mul_(second).addcmul_(grad, grad, value=1 - second)
-        scale = (square / (1 - second**t)).sqrt_().add_(ADAM_EPSILON)
-        return (self.lr / (1 - first**t)) * mean / scale
-
-
-def evaluate(params: Params, samples: Samples, index: Indices, where: Machine, low: bool) -> tuple[Array, Array]:
+def evaluate(net: Network, samples: Samples, index: Indices, precision: str, where: Machine) -> tuple[Array, Array]:
     """Cross-entropy and correctness (0 or 1) of every sample of ``index``, in its order, as float64."""
-    pieces = [index[k : k + EVALUATED] for k in range(0, len(index), EVALUATED)]
-    model = tuple(piece.unsqueeze(0) for piece in params)
+    size = EVALUATED if where.device.type == "cpu" else EVALUATED_GPU
 
-    def measure(piece: Indices) -> tuple[Array, Array]:
-        filled = np.zeros(EVALUATED, dtype=np.int64)  # one shape for every call
-        filled[: len(piece)] = piece
-        rows = torch.from_numpy(filled).to(where.device)
-        scores, y = where.logits(model, samples.x[rows].unsqueeze(0), low), samples.y[rows].unsqueeze(0)
-        right = scores.argmax(-1) == y
-        both = torch.stack([network.losses(scores, y)[0].double(), right[0].double()])
-        values = both[:, : len(piece)].cpu().numpy()
-        return values[0], values[1]
+    def measure(piece: Indices) -> Array:
+        rows = torch.from_numpy(piece).to(where.device)
+        with ExitStack() as stack:  # both are states of the thread
+            stack.enter_context(torch.inference_mode())
+            stack.enter_context(_products(where.device, precision))
+            scores, y = net(samples.x[rows]).float(), samples.y[rows]
+        losses = F.cross_entropy(scores, y, reduction="none")
+        return torch.stack([losses.double(), (scores.argmax(1) == y).double()]).cpu().numpy()
 
-    found = where.map(measure, pieces)
-    return np.concatenate([pair[0] for pair in found]), np.concatenate([pair[1] for pair in found])
+    found = np.concatenate(list(where.map(measure, np.split(index, range(size, len(index), size)))), axis=1)
+    return found[0], found[1]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tiny_vision import HERE, few, go, numbers, one_sentence
+from tiny_vision import HERE, TINY, few, go, numbers, one_sentence
 
 from fedbounds.errors import InputError
 from fedbounds.vision import federated, training
@@ -50,7 +50,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path):
 @pytest.mark.parametrize("k", [0, 1, 2])
 def test_an_interruption_in_any_round_changes_nothing(tmp_path, monkeypatch, optimiser, k):
     whole = go(tmp_path, "fedmax:2", optimiser=optimiser, lr=0.01)
-    calls, inner = [], training.train
+    calls, inner = [], training.average
 
     def interrupted(*given):
         if len(calls) == k:
@@ -58,11 +58,11 @@ def test_an_interruption_in_any_round_changes_nothing(tmp_path, monkeypatch, opt
         calls.append(1)
         return inner(*given)
 
-    monkeypatch.setattr(training, "train", interrupted)
+    monkeypatch.setattr(training, "average", interrupted)
     out = tmp_path / "other"
     with pytest.raises(KeyboardInterrupt):
         go(out, "fedmax:2", optimiser=optimiser, lr=0.01)
-    monkeypatch.setattr(training, "train", inner)
+    monkeypatch.setattr(training, "average", inner)
     assert numbers(go(out, "fedmax:2", optimiser=optimiser, lr=0.01)) == numbers(whole)
 
 
@@ -88,16 +88,16 @@ def test_an_interruption_while_a_checkpoint_is_written_leaves_the_one_before(tmp
 
 def stopped(out, monkeypatch):
     """A run that stops in its second round, and leaves its checkpoint."""
-    inner, calls = training.train, []
+    inner, calls = training.average, []
 
     def stops(*given):
         calls.append(1)
         return inner(*given) if len(calls) == 1 else 1 / 0
 
-    monkeypatch.setattr(training, "train", stops)
+    monkeypatch.setattr(training, "average", stops)
     with pytest.raises(ZeroDivisionError):
         go(out)
-    monkeypatch.setattr(training, "train", inner)
+    monkeypatch.setattr(training, "average", inner)
 
 
 @pytest.mark.parametrize("finished", [True, False])
@@ -154,7 +154,11 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, monkeypatch):
             go(tmp_path)
         one_sentence(caught)
     with path.open("wb") as file:
-        np.savez(file, **{f"w{k}": np.zeros(3) for k in range(6)}, record=np.frombuffer(b"{}", dtype=np.uint8))
+        np.savez(
+            file,
+            **{name: np.zeros(3) for name in federated.start(TINY, 0).state_dict()},
+            record=np.frombuffer(b"{}", dtype=np.uint8),
+        )
     with pytest.raises(InputError, match="whole checkpoint"):
         go(tmp_path)
 

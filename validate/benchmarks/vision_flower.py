@@ -1,7 +1,7 @@
 """The same round in Flower's simulation engine, where `flwr[simulation]` is installed.
 
-Flower gives every client's training to a worker process (one, on one processor); the client is the plain loop. The
-engine starts once and its first round, in which the worker loads its libraries, is not timed. Its times are by the
+Flower gives every client's training to a worker process (one, on one processor); the client is the tuned plain loop.
+The engine starts once and its first round, in which the worker loads its libraries, is not timed. Times are by the
 clock, from handing out the model to the averaged one, as the work is spread over processes.
 """
 
@@ -15,8 +15,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.vision import reference
-
 ONE_WORKER = {
     "init_args": {"num_cpus": 1, "include_dashboard": False},
     "client_resources": {"num_cpus": 1, "num_gpus": 0.0},
@@ -24,9 +22,10 @@ ONE_WORKER = {
 
 
 def train(parameters: Sequence[np.ndarray], client: int, sizes: tuple[int, int, int], lr: float) -> list[np.ndarray]:
-    """One client's local epochs from ``parameters`` (in PyTorch's layout), on its batches of the workload."""
-    work = _workload(sizes)
-    net = reference.build("flatten")
+    """One client's local epochs from ``parameters``, on its batches of the workload."""
+    from validate.benchmarks.vision import Tuned
+
+    work, net = _workload(sizes), Tuned()
     with torch.no_grad():
         for own, piece in zip(net.parameters(), parameters, strict=True):
             own.copy_(torch.from_numpy(np.array(piece)))
@@ -34,8 +33,7 @@ def train(parameters: Sequence[np.ndarray], client: int, sizes: tuple[int, int, 
     for batch in work.orders[client]:
         rows = torch.from_numpy(batch)
         optimiser.zero_grad()
-        scores = net(work.samples.x[rows].unsqueeze(1))
-        torch.nn.functional.cross_entropy(scores, work.samples.y[rows]).backward()
+        torch.nn.functional.cross_entropy(net(work.samples.x[rows]), work.samples.y[rows]).backward()
         optimiser.step()
     return [piece.detach().numpy() for piece in net.parameters()]
 
@@ -78,7 +76,9 @@ def seconds(sizes: tuple[int, int, int], lr: float, repeats: int) -> float:
             return averaged
 
     def server(_: Any) -> Any:
-        start = [piece.detach().numpy() for piece in reference.build("flatten").parameters()]
+        from validate.benchmarks.vision import Tuned
+
+        start = [piece.detach().numpy() for piece in Tuned().parameters()]
         everyone = {"fraction_evaluate": 0.0, "min_fit_clients": sizes[0], "min_available_clients": sizes[0]}
         strategy = Timed(initial_parameters=ndarrays_to_parameters(start), **everyone)
         return ServerAppComponents(strategy=strategy, config=ServerConfig(num_rounds=1 + repeats))

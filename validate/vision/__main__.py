@@ -1,40 +1,39 @@
-"""Every study of the stored records, then the page: `python -m validate.vision` (a minute or two on one core)."""
+"""The paper's experiments beside the paper: `python -m validate.vision` (a minute on one core).
+
+Reads the stored records, prints the verdict of every case with its numbers, draws the pictures and fills the marked
+blocks of docs/vision.md. With ``--records DIR`` it prints and draws (into ``--out``) for records of the same settings
+elsewhere, and leaves the page alone.
+"""
 
 from __future__ import annotations
 
-from fedbounds.vision.runs import PATTERN
-from validate.vision import (
-    accuracy,
-    alpha,
-    page,
-    participation,
-    precision,
-    r90,
-    readings,
-    search,
-    stability,
-    temperatures,
-)
-from validate.vision._common import PICTURES, load
+import argparse
+from pathlib import Path
+
+from fedbounds.errors import reject
+from validate.vision import page, pictures, stored, verdicts
 from validate.vision.experiments import RESULTS
 
-MODULES = (r90, accuracy, temperatures, alpha, participation, stability, readings, precision)
-STUDIES = tuple(module.STUDY for module in MODULES)
 
-
-def main() -> None:
-    """Run what there are records for; say what there is none for."""
-    stored = load()
-    for study in STUDIES:
-        print(f"== {study.name}")
-        if any(stored.runs[name] for name in study.folders):
-            study.run(stored, RESULTS, PICTURES)
-        else:
-            print("no records")
-    if any((RESULTS / "search").rglob(PATTERN)):
-        print("== search")
-        search.main([])
-    page.write()
+def main(arguments: list[str] | None = None) -> list[verdicts.Outcome]:
+    """Judge, print, draw; and write the page from the repository's own records."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--records", type=Path, help="other records than the repository's; needs --out")
+    parser.add_argument("--out", type=Path, help="folder of the pictures of other records")
+    parser.add_argument("--small", action="store_true", help="the records are those of --small experiments")
+    chosen = parser.parse_args(arguments)
+    if (chosen.records is None) != (chosen.out is None):
+        raise reject(
+            "other records need a folder for their pictures", "only one of the two", "give --records and --out"
+        )
+    found = stored.load(chosen.records or RESULTS, chosen.small)
+    outcomes = verdicts.judge(verdicts.claims(found))
+    for one in outcomes:
+        print(f"{one.case.claim}, {one.case.where} ({one.case.reading}): {one.verdict}: {one.case.sentence}")
+    pictures.draw(found, chosen.out or page.PICTURES)
+    if chosen.records is None:
+        page.write(found, outcomes)
+    return outcomes
 
 
 if __name__ == "__main__":

@@ -11,46 +11,35 @@ from __future__ import annotations
 
 import argparse
 import math
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.vision import weights
-from validate.vision._common import Data, rounded
-from validate.vision.experiments import RESULTS, SOFT, TEMPERATURES, Experiment, grid
-
-if TYPE_CHECKING:
-    from fedbounds.vision.federated import Prepared
-    from fedbounds.vision.training import Machine
+from fedbounds.vision import federated, images, training
+from validate.vision import measures
+from validate.vision.experiments import RESULTS, SOFT, TEMPERATURES, Folder, grid
 
 NAMES = ("mnist-iid", "mnist-niid", "mnist-tniid")
 CLIENTS, EPOCHS, EVERY = 3, 100, 10
 SMALL_CLIENTS, SMALL_EPOCHS = 1, 20
+# Significant digits of stored numbers: what differs between machines is far below.
+DIGITS = 8
 
 
-def alone(experiment: Experiment, data: Prepared, client: int, epochs: int, where: Machine) -> Data:
+def alone(folder: Folder, data: federated.Prepared, client: int, epochs: int, where: training.Machine) -> Any:
     """The losses of one client of repetition 0 trained alone from w_0, every EVERY epochs, and the smallest."""
-    import torch
-
-    from fedbounds.vision import federated, network, training
-
-    settings = experiment.settings
-    parts = federated.deal(settings, data.labels, 0)
-    low = settings.precision == "bfloat16"
-    plan = training.Plan(EVERY, settings.batch, settings.optimiser, low)
-    params = network.initial(settings.model, np.random.default_rng([settings.seed, 0, federated.INITIAL]))
-    alpha = np.zeros(len(parts))
-    alpha[client] = 1.0
-    losses = []
-    with training.one_thread_an_operation(), torch.no_grad():
+    settings = replace(folder.settings, epochs=EVERY)
+    parts, net, losses = federated.deal(settings, data.labels, 0), federated.start(settings, 0), []
+    with training.repeatable():
         for r in range(epochs // EVERY):
-            orders = training.batches(settings.seed, 0, settings.clients, parts, plan, r)
-            params = training.train(params, data.train, orders, alpha, plan, settings.lr, where)
-            values, _ = training.evaluate(params, data.train, parts[client], where, low)
-            losses.append(float(values.mean()))
+            order = training.batches(settings, 0, parts, r)[client]
+            net = training.train(net, data.train, order, settings, settings.lr, where.device)
+            values, _ = training.evaluate(net, data.train, parts[client], settings.precision, where)
+            losses.append(float(f"{values.mean():.{DIGITS}g}"))
     return {"client": client, "samples": len(parts[client]), "losses": losses, "smallest": min(losses)}
 
 
@@ -60,22 +49,20 @@ def _spread(sizes: np.ndarray, count: int) -> list[int]:
     return [int(order[k]) for k in np.linspace(0, len(order) - 1, count).round().astype(int)]
 
 
-def measure(data_dir: Path | None, small: bool) -> Data:
+def measure(data_dir: Path | None, small: bool) -> dict[str, Any]:
     """Bounds of every framework, and what they mean for the weights at each temperature."""
-    from fedbounds.vision import federated, images, training
-
     where = training.machine("cpu")
     count, epochs = (SMALL_CLIENTS, SMALL_EPOCHS) if small else (CLIENTS, EPOCHS)
     chosen = {name: grid(small)[name] for name in NAMES}
     first = next(iter(chosen.values())).settings
     data = federated.prepare(images.load(first.data, data_dir), first.normalisation, where)
-    found: Data = {}
+    found: dict[str, Any] = {}
     for experiment in chosen.values():
         sizes = np.array([len(part) for part in federated.deal(experiment.settings, data.labels, 0)])
         rows = [alone(experiment, data, i, epochs, where) for i in _spread(sizes, count)]
         found[experiment.framework] = {"settings": experiment.settings.to_json(), "clients": rows}
     largest = max(row["smallest"] for case in found.values() for row in case["clients"])
-    factors = {name: math.exp(largest / T) for name in (SOFT, *TEMPERATURES) if (T := weights.temperature(name))}
+    factors = {name: math.exp(largest / T) for name in (SOFT, *TEMPERATURES) if (T := measures.temperature(name))}
     return {
         "study": "local_minima",
         "repetition": 0,
@@ -86,7 +73,7 @@ def measure(data_dir: Path | None, small: bool) -> Data:
     }
 
 
-def lines(data: Data) -> list[str]:
+def lines(data: dict[str, Any]) -> list[str]:
     """A line a client, and what it means."""
     rows: list[str] = []
     for framework, case in data["data"].items():
@@ -106,7 +93,7 @@ def main(arguments: list[str] | None = None) -> Any:
     chosen = parser.parse_args(arguments)
     if chosen.small and not chosen.out:
         raise reject("small runs are no results", "no folder for them", "give --out")
-    data = rounded(measure(chosen.data_dir, chosen.small))
+    data = measure(chosen.data_dir, chosen.small)
     files.write_json((chosen.out or RESULTS) / "local_minima.json", data)
     print("\n".join(lines(data)))
     return data

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib.util
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,13 +13,12 @@ from typing import Any
 import click
 
 from fedbounds.errors import reject
-from fedbounds.vision.settings import LOSSES, MODELS, NORMALISATIONS, OPTIMISERS, PRECISIONS, Settings
+from fedbounds.vision.settings import DEFAULTS, KINDS, ImageSettings
 
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(Settings)}
 WEIGHTINGS = ("fedavg", "fedsoftmax:0.2")
-# About a minute on two cores. FedAvg comes near 90% and FedMax stays far behind, so that every table and picture has
+# About a minute on two cores. FedAvg comes near 90% and FedMax stays far behind, so that the table has
 # something to show. With clients this small FedSoftMax at T = 0.2 swings widely, so the demonstration takes T = 0.5.
-DEMO = Settings(
+DEMO = ImageSettings(
     data="digits",
     partition="shards:10,unbalanced",
     clients=16,
@@ -30,25 +30,26 @@ DEMO = Settings(
     normalisation="standard",
 )
 DEMO_WEIGHTINGS = ("fedavg", "fedsoftmax:0.5", "fedmax")
-# field of Settings -> its type and help; the option is named after the field.
+# field of ImageSettings -> its type and help; the option is named after the field.
 CHOICES: dict[str, tuple[Any, str]] = {
     "data": (str, "mnist, fashion-mnist or digits."),
     "partition": (str, "stratified (the paper's IID), shards:60, shards:100, hand:FILE.json, dirichlet:0.3, ..."),
     "clients": (int, "Number of clients N."),
     "samples": (int, "Samples a client, on average."),
-    "model": (click.Choice(MODELS), "The 1600 units are the flattened maps, or a hidden layer behind them."),
-    "optimiser": (click.Choice(OPTIMISERS), "Of the local steps; its state is fresh each round."),
+    "model": (click.Choice(KINDS["model"]), "The 1600 units are the flattened maps, or a hidden layer behind them."),
+    "optimiser": (click.Choice(KINDS["optimiser"]), "Of the local steps; its state is fresh each round."),
+    "reduction": (click.Choice(KINDS["reduction"]), "A step follows the mean or the sum of a batch's losses."),
     "lr": (float, "Step size of the first round."),
     "decay": (float, "The step size of round r is lr decay^r."),
     "epochs": (int, "Local epochs a round, E in the experiments."),
+    "steps": (int, "Local steps a round, instead of epochs."),
     "batch": (int, "Samples of a local step."),
     "rounds": (int, "Communication rounds."),
-    "normalisation": (click.Choice(NORMALISATIONS), "Pixels in [0, 1], standardised, or raw: 0 to 255."),
+    "normalisation": (click.Choice(KINDS["normalisation"]), "Pixels in [0, 1], standardised, or raw: 0 to 255."),
     "seed": (int, "Seed of partitions, initial models and batches."),
     "target": (float, "With --stop-after: the test accuracy to reach."),
     "stop_after": (int, "End a run this many rounds after it first reached the target."),
-    "losses": (click.Choice(LOSSES), "Weights from F_i(w_r), or from F_i of what each client sends back."),
-    "precision": (click.Choice(PRECISIONS), "Of the operands of large products; sums and models are float32."),
+    "losses": (click.Choice(KINDS["losses"]), "Weights from F_i(w_r), or from F_i of what each client sends back."),
 }
 
 
@@ -70,9 +71,14 @@ def _machine(command: Any) -> Any:
     """The options of the device; they change the time, and at most the rounding, of a result."""
     options: Sequence[Callable[[Any], Any]] = (
         click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:1."),
-        click.option("--threads", type=int, help="Calls made at once on a processor. [default: one a core]"),
-        click.option("--client-batch", type=int, help="Clients in one call. [default: 1 on a processor, else all]"),
-        click.option("--compile", "compiled", is_flag=True, help="Compile the step first; worth it for long runs."),
+        click.option("--threads", type=int, help="Clients that train side by side. [default: one a core]"),
+        click.option(
+            "--precision",
+            type=click.Choice(("auto", *KINDS["precision"])),
+            default="auto",
+            show_default=True,
+            help="Of the operands of products; auto is bfloat16 where the device has it, else float32.",
+        ),
         click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error."),
     )
     for option in reversed(options):
@@ -80,7 +86,7 @@ def _machine(command: Any) -> Any:
     return command
 
 
-@vision.command(short_help="Train with every weighting and tabulate R_90 and stability.")
+@vision.command(short_help="Train with every weighting and tabulate rounds and accuracy.")
 @_choices
 @click.option("--data-dir", type=click.Path(path_type=Path), help="Folder of IDX files; else they are downloaded.")
 @click.option("--no-checksum", is_flag=True, help="Take IDX files of your own from --data-dir.")
@@ -88,7 +94,7 @@ def _machine(command: Any) -> Any:
 @click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True, help="Partitions and models.")
 @click.option("--first-repetition", type=click.IntRange(0), default=0, show_default=True, help="Number of the first.")
 @click.option("--client-losses", is_flag=True, help="Record F_i(w_r) also where the weighting does not need it.")
-@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of records and pictures.")
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder of the records.")
 @_machine
 def run(
     data_dir: Path | None,
@@ -99,14 +105,14 @@ def run(
     out: Path,
     **flags: Any,
 ) -> None:
-    """Train with every weighting on the same partitions and initial models, and tabulate R_90 and stability.
+    """Train with every weighting on the same partitions and initial models, and tabulate what came out.
 
     The same command goes on where it stopped, however it was stopped. --out gets one JSON record a run.
     """
     machine = _machine_flags(flags)
     given = {name: value for name, value in flags.items() if value is not None}
     numbers = range(first_repetition, first_repetition + repetitions)
-    _experiment(Settings(**given), weightings or WEIGHTINGS, numbers, out, data_dir, not no_checksum, **machine)
+    _experiment(ImageSettings(**given), weightings or WEIGHTINGS, numbers, out, data_dir, not no_checksum, **machine)
 
 
 @vision.command(short_help="Three weightings on enlarged digits: a minute, no data needed.")
@@ -119,28 +125,55 @@ def demo(out: Path, **flags: Any) -> None:
     _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, **_machine_flags(flags))
 
 
-@vision.command(short_help="R_90 and stability of runs, beside the paper's.")
+@vision.command(short_help="Rounds to the target and final accuracy of finished runs.")
 @click.argument("results", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--format", "form", type=click.Choice(("table", "json")), default="table", help="How to print.")
 def table(results: tuple[Path, ...], form: str) -> None:
-    """R_90, accuracy and stability with intervals, beside the paper's, of the runs in RESULTS (folders or files)."""
-    from fedbounds.vision import runs
-    from fedbounds.vision import table as tables
+    """Rounds to the target accuracy and the final accuracy of every run in RESULTS (folders or files).
 
-    found = [record for place in results for record in runs.read(place)]
-    keys = [(record.experiment, record.weighting, record.seed, record.repetition) for record in found]
-    for record, key in zip(found, keys, strict=True):
-        if keys.count(key) > 1:
-            raise reject("RESULTS must hold every run once", f"{record.source} twice", "name each folder once")
-    click.echo(tables.to_json(found) if form == "json" else tables.text(found), nl=form == "json")
+    The comparison with the paper, with intervals and tests, is a study: python -m validate.vision.
+    """
+    from fedbounds.vision import records
+
+    found = [run for place in results for run in records.read(place)]
+    records.require_once(found)
+    rows = records.table(found)
+    click.echo(json.dumps(rows, indent=1, allow_nan=False) if form == "json" else _text(rows), nl=form == "json")
+
+
+def _text(rows: Sequence[dict[str, Any]]) -> str:
+    """The rows as a table, each under its settings, which are named as far as they differ between rows."""
+    from fedbounds.show.terminal import plain_table
+
+    differing = [key for key in rows[0]["settings"] if len({str(row["settings"].get(key)) for row in rows}) > 1]
+    body: list[tuple[str, ...]] = []
+    said = ""
+    for row in rows:
+        chosen = row["settings"]
+        others = [f"{key} {chosen[key]}" for key in differing if key not in ("data", "partition")]
+        where = ", ".join([f"{chosen['data']} {chosen['partition']}", *others])
+        if where != said:
+            body.append((where, "", "", ""))
+            said = where
+        runs = zip(row["rounds_to_target"], row["rounds"], strict=True)
+        reached = ", ".join(f">{last}" if r is None else str(r) for r, last in runs)
+        last = [100 * value for value in row["final_accuracy"] if value is not None]
+        spread = f" ({min(last):.2f} to {max(last):.2f})" if len(last) > 1 else ""
+        mean = f"{sum(last) / len(last):.2f}{spread}" if last else "-"
+        pairs = row["before_fedavg"]
+        counts = f"{pairs['fewer']}/{pairs['equal']}/{pairs['more']} of {pairs['pairs']}" if pairs else ""
+        body.append((f"  {row['weighting']}", reached, mean, counts))
+    targets = " and ".join(f"{100 * target:g}%" for target in dict.fromkeys(row["target"] for row in rows))
+    head = ("weighting", f"rounds to {targets}", "final accuracy, %", "fewer/equal/more rounds than FedAvg")
+    return plain_table(head, body)
 
 
 def _machine_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    return {name: flags.pop(name) for name in ("device", "threads", "client_batch", "compiled", "quiet")}
+    return {name: flags.pop(name) for name in ("device", "threads", "precision", "quiet")}
 
 
 def _experiment(
-    settings: Settings,
+    settings: ImageSettings,
     weightings: Sequence[str],
     repetitions: Sequence[int],
     out: Path,
@@ -149,26 +182,29 @@ def _experiment(
     *,
     device: str,
     threads: int | None,
-    client_batch: int | None,
-    compiled: bool,
+    precision: str,
     quiet: bool,
 ) -> None:
-    """Run, draw and print. What can be refused is refused before the folder is made."""
+    """Run and print. What can be refused is refused before the folder is made."""
     _require_torch()
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
     from fedbounds.files import require_writable
     from fedbounds.show import terminal as console
-    from fedbounds.vision import federated, images, split, training
+    from fedbounds.vision import federated, images, records, split, training
 
-    settings = dataclasses.replace(settings, partition=split.canonical(settings.partition))
     named = [plugins.weighting_named(name) for name in weightings]
     rules = list({rule.name: rule for rule in named}.values())  # fedmax is fedmax:1
     for rule in rules:
         if rule.needs_problem:
             why = "a weighting of networks must not need L, mu and w* of a strongly convex problem"
             raise reject(why, rule.name, "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
-    where = training.machine(device, client_batch, default_threads() if threads is None else threads, compiled)
+    where = training.machine(device, default_threads() if threads is None else threads)
+    settings = dataclasses.replace(
+        settings,
+        partition=split.canonical(settings.partition),
+        precision=where.precision if precision == "auto" else precision,
+    )
     live = not quiet and sys.stderr.isatty()
     with console.progress(live) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
@@ -180,19 +216,10 @@ def _experiment(
     except KeyboardInterrupt:
         click.echo("Every finished round is kept: the same command goes on from there.", err=True)
         raise
-    _show(out, quiet)
-
-
-def _show(out: Path, quiet: bool) -> None:
-    """Print the table of all records in ``out`` and draw its pictures there."""
-    from fedbounds.vision import pictures, runs
-    from fedbounds.vision import table as tables
-
-    found = runs.read(out)
-    click.echo(tables.text(found), nl=False)
-    paths = pictures.draw(found, out)
+    found = records.read(out)
+    click.echo(_text(records.table(found)), nl=False)
     if not quiet:
-        click.echo(f"Saved {len(found)} records and {len(paths)} pictures in {out}.", err=True)
+        click.echo(f"Saved {len(found)} records in {out}.", err=True)
 
 
 def _reporter(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds.errors import reject
 from fedbounds.model.problem import Array
 
 CONFIDENCE = 0.95
@@ -46,10 +46,6 @@ class Estimate:
     confidence: float
     note: str = ""
 
-    def to_json(self) -> dict[str, Any]:
-        """The estimate as a JSON object; what is not finite becomes null, as JSON has no infinity."""
-        return {key: None if isinstance(x, float) and not math.isfinite(x) else x for key, x in asdict(self).items()}
-
 
 def mean(values: ArrayLike, confidence: float = CONFIDENCE, within: Limits = ANYWHERE) -> Estimate:
     """Mean of repetitions (n,) with Student's interval: xbar -/+ t s/sqrt(n), n - 1 degrees of freedom.
@@ -57,11 +53,9 @@ def mean(values: ArrayLike, confidence: float = CONFIDENCE, within: Limits = ANY
     The level is nominal: exact for Gaussian repetitions only. One repetition, or repetitions that all came
     out equal (possible as R_90 is a whole number), give no spread and so no limits. nan entries are left out
     and counted in the note. ``within``: the values that a mean can have at all, to which limits are cut.
-    Errors: InputError for a confidence outside (0, 1).
     """
     from scipy.stats import t
 
-    _check(confidence)
     x = np.asarray(values, dtype=float).ravel()
     kept = x[np.isfinite(x)]
     n, note = len(kept), f"undefined in {len(x) - len(kept)} of {len(x)} runs" if len(kept) < len(x) else ""
@@ -83,11 +77,10 @@ def median(lowest: ArrayLike, highest: ArrayLike, confidence: float = CONFIDENCE
     [L_(k), U_(n+1-k)] of the sorted ends covers the median of any law with probability at least
     1 - 2 P(Bin(n, 1/2) < k); k is the largest with that at least ``confidence``, and ``confidence`` of the
     result is what it attains. Fewer than 6 repetitions cannot attain 95%: k = 1 then, and the note says so.
-    A right-censored repetition has an infinite upper end. Errors: InputError for a confidence outside (0, 1).
+    A right-censored repetition has an infinite upper end.
     """
     from scipy.stats import binom
 
-    _check(confidence)
     low, high = np.sort(np.asarray(lowest, dtype=float)), np.sort(np.asarray(highest, dtype=float))
     n = len(low)
     if n == 0:
@@ -112,11 +105,6 @@ def _middle(ordered: Array) -> float:
     return float((a + b) / 2) if math.isfinite(b) else math.inf
 
 
-def _check(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise reject("a confidence must lie strictly between 0 and 1", confidence, "use for example 0.95")
-
-
 @dataclass(frozen=True)
 class PValue:
     """An exact two-sided p-value, which test gave it, and the smallest one that so many pairs can give."""
@@ -124,10 +112,6 @@ class PValue:
     name: str
     p_value: float
     smallest: float
-
-    def to_json(self) -> dict[str, Any]:
-        """The p-value as a JSON object."""
-        return asdict(self)
 
 
 def sign_flips(differences: ArrayLike, seed: int = 0) -> PValue:
@@ -175,6 +159,27 @@ def paired(lowest: ArrayLike, highest: ArrayLike, confidence: float = CONFIDENCE
     if np.array_equal(low, high, equal_nan=True):
         return mean(low, confidence), sign_flips(low[np.isfinite(low)])
     return median(low, high, confidence), signs(low, high)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values: those at most a level keep the chance of any false rejection at that level.
+
+    The k-th smallest of m is multiplied by m - k + 1, then made at least as large as the ones before it, at most 1.
+    Source: Holm (1979), "A simple sequentially rejective multiple test procedure".
+    """
+    order = np.argsort(p_values, kind="stable")
+    scaled = np.asarray(p_values, dtype=float)[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
+    return [float(p) for p in adjusted]
+
+
+def pairs_needed(tests: int, level: float) -> int:
+    """The fewest pairs with which a sign-flip or sign test can pass Holm's first step among ``tests`` of them.
+
+    n pairs give at best p = 2^(1 - n); one disagreeing pair among them makes it worse.
+    """
+    return math.ceil(1 + math.log2(tests / level))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,218 @@
+"""How the paper's claims are judged, and the search for a reading, on numbers whose answer is known."""
+
+import math
+
+import numpy as np
+import pytest
+from made_runs import climbing, record
+
+from fedbounds.errors import InputError
+from fedbounds.vision.records import from_json
+from validate.vision import estimates, page, search, verdicts
+from validate.vision.experiments import grid
+from validate.vision.stored import Stored
+from validate.vision.verdicts import NOT, OPPOSITE, REPRODUCED, UNDECIDED
+
+SOFT = "fedsoftmax:0.2"
+
+
+def made(name, weighting, repetition, accuracy, **other):
+    """A run of the grid's settings with these accuracies."""
+    found = record(accuracy, weighting, repetition)
+    return from_json({**found, "settings": grid()[name].settings.to_json(), "seed": 0, **other}, "made")
+
+
+def pair(name, base, soft):
+    """Runs of FedAvg and FedSoftMax with these R_90."""
+    both = (("fedavg", base), (SOFT, soft))
+    return [made(name, weighting, k, climbing(r)) for weighting, values in both for k, r in enumerate(values)]
+
+
+def judged(claim, **folders):
+    """where -> verdict of a claim's cases, of records by folder (underscores for dashes)."""
+    named = {name.replace("_", "-"): found for name, found in folders.items()}
+    stored = Stored(grid(), {name: named.get(name, []) for name in grid()})
+    return {one.case.where: one.verdict for one in verdicts.judge(verdicts.claims(stored)) if one.case.claim == claim}
+
+
+@pytest.mark.parametrize(
+    ("values", "p", "verdict"),
+    [
+        ([-3, -2, -4, -3, -2, -3], 0.01, REPRODUCED),
+        ([-3, -2, -4, -3, -2, -3], 0.06, UNDECIDED),
+        ([3, 2, 4, 3, 2, 3], 0.01, OPPOSITE),
+        ([3, 2, 4, 3, 2, 3], 0.06, NOT),
+        ([-3, -2, -4, -3, -2], 0.01, UNDECIDED),
+        ([-3, 3, -9, 9, -3, 3], 0.01, UNDECIDED),
+        ([-1, 1, -1, 1, 0, 1], 0.9, NOT),
+        ([-2] * 6, 0.01, REPRODUCED),
+    ],
+)
+def test_direction(values, p, verdict):
+    found = estimates.paired(values, values)[0]
+    assert verdicts.directional(found, p, sign=-1, size=2.5) == verdict
+    turned = estimates.paired(np.negative(values), np.negative(values))[0]
+    assert verdicts.directional(turned, p, sign=1, size=2.5) == verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "verdict"),
+    [
+        ([0.1, -0.2, 0.0, 0.1] * 2, REPRODUCED),
+        ([3.0, 3.1, 2.9] * 2, NOT),
+        ([0.0, 2.0] * 3, UNDECIDED),
+        ([0] * 6, REPRODUCED),
+        ([0.1, -0.2, 0.0, 0.1, 0.0], UNDECIDED),
+    ],
+)
+def test_margin(values, verdict):
+    assert verdicts.inside(estimates.mean(values), -1, 1) == verdict
+
+
+@pytest.mark.parametrize(
+    ("slopes", "falls", "rate", "fixed"),
+    [
+        ([-1.0, -1.1, -0.9], REPRODUCED, REPRODUCED, NOT),
+        ([-1.4, -1.6, -1.5], REPRODUCED, UNDECIDED, NOT),
+        ([-2.0, -2.1, -1.9], REPRODUCED, NOT, NOT),
+        ([0.01, -0.02, 0.0], UNDECIDED, NOT, REPRODUCED),
+        ([0.5, 0.6, 0.55], NOT, NOT, NOT),
+        ([-3.0, 1.0, -1.0], UNDECIDED, UNDECIDED, UNDECIDED),
+    ],
+)
+def test_slopes(slopes, falls, rate, fixed):
+    order = estimates.mean([0.9, 0.92, 0.91] * 2)
+    for count, wanted in ((2, (falls, rate, fixed)), (1, (UNDECIDED,) * 3)):
+        slope = estimates.mean(slopes * count)
+        found = (
+            verdicts.inside(slope, -math.inf, 0),
+            verdicts.inside(slope, -1.5, -0.5),
+            verdicts.fixed(slope, order),
+        )
+        assert found == wanted
+
+
+def test_distances_that_lose_their_order_are_no_limits():
+    flat, noise = estimates.mean([0.01, -0.02, 0.0] * 2), estimates.mean([0.1, -0.1, 0.0] * 2)
+    assert verdicts.fixed(flat, noise) == NOT
+
+
+def test_intervals_are_those_of_all_claims_together():
+    values = [3.0, 4.0, 8.0, 5.0, 6.0, 4.5]
+    wanted = estimates.mean(values, verdicts.CONFIDENCE)
+    assert verdicts.ends(estimates.mean(values)) == pytest.approx((wanted.lower, wanted.upper))
+    assert verdicts.ends(estimates.median(values, values)) == (-math.inf, math.inf)
+
+
+def test_six_pairs_cannot_pass_among_several_tests_and_ten_can():
+    for count, verdict in ((6, UNDECIDED), (10, REPRODUCED)):
+        folders = {
+            "mnist_niid": pair("mnist-niid", [13, 12, 14, 13, 15] * 2, [10, 10, 11, 11, 12] * 2),
+            "mnist_tniid": pair("mnist-tniid", [25, 26, 24, 25, 26] * 2, [17, 18, 17, 16, 18] * 2),
+        }
+        kept = {name: [run for run in group if run.repetition < count] for name, group in folders.items()}
+        assert judged("faster", **kept) == {f"NIID, {SOFT}": verdict, f"TNIID, {SOFT}": verdict}
+
+
+def test_faster_slower_and_the_same():
+    folders = {
+        "mnist_niid": pair("mnist-niid", [13, 12, 14, 13, 15] * 2, [10, 10, 11, 11, 12] * 2),
+        "mnist_tniid": pair("mnist-tniid", [15, 16, 14, 15, 15] * 2, [17, 18, 17, 16, 18] * 2),
+        "mnist_iid": pair("mnist-iid", [20, 21, 20, 19, 20] * 2, [20, 21, 21, 19, 20] * 2),
+    }
+    assert judged("faster", **folders) == {f"NIID, {SOFT}": REPRODUCED, f"TNIID, {SOFT}": OPPOSITE}
+    assert judged("same-iid", **folders) == {f"IID, {SOFT}": REPRODUCED}
+    assert judged("more-skew", **folders) == {"NIID against IID": REPRODUCED, "TNIID against NIID": OPPOSITE}
+
+
+def test_a_poor_end_of_fedmax():
+    base = [made("mnist-tniid", "fedavg", k, climbing(9)) for k in range(6)]
+    slow = [made("mnist-tniid", "fedmax", k, climbing(20, last=0.9 + k / 1e4)) for k in range(6)]
+    assert judged("fedmax-final", mnist_tniid=base, mnist_tniid_fedmax=slow) == {
+        "TNIID, fedmax, fast at first": NOT,
+        "TNIID, fedmax, poorer at the end": REPRODUCED,
+    }
+
+
+@pytest.mark.parametrize(("step", "verdict"), [(-2, REPRODUCED), (2, OPPOSITE)])
+def test_temperatures(step, verdict):
+    names = (SOFT, "fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
+    soft = [made("mnist-niid", w, k, climbing(14 + step * j + k)) for j, w in enumerate(names) for k in range(6)]
+    assert judged("temperature", mnist_niid_temperatures=soft) == {"NIID": verdict}
+    few = [run for run in soft if run.repetition < 3]
+    assert judged("temperature", mnist_niid_temperatures=few) == {"NIID": UNDECIDED}
+
+
+@pytest.mark.parametrize(
+    ("power", "falls", "other"), [(1.0, REPRODUCED, NOT), (-0.5, NOT, NOT), (2.0, REPRODUCED, NOT)]
+)
+def test_weights(power, falls, other):
+    rng = np.random.default_rng(0)
+    gap = 0.01 * np.array([1, -0.2, -0.3, -0.5]) * np.arange(1, 51)[:, None] ** -power
+    alphas = [0.25 + gap * (1 + 1e-3 * rng.random((50, 1))) for _ in range(6)]
+    runs = [made("mnist-tniid", SOFT, k, climbing(9), alpha=a.tolist()) for k, a in enumerate(alphas)]
+    base = [made("mnist-tniid", "fedavg", k, climbing(9)) for k in range(6)]
+    folders = {"mnist_tniid": [*base, *runs]}
+    assert judged("to-p", **folders)["TNIID, falls"] == falls
+    assert judged("other-limit", **folders) == {"TNIID": other}
+
+
+def test_a_small_group_is_judged_early_and_late():
+    few = [[1.0, 0.0, 0.0, 0.0]] * 50
+    turning = np.eye(4)[np.arange(50) % 4].tolist()
+    late = turning[:25] + few[25:]
+    found = [made("mnist-niid", "fedmax", k, climbing(9), alpha=late) for k in range(6)]
+    assert judged("small-group", mnist_niid_fedmax=found) == {
+        "NIID, fedmax, rounds 1-25": NOT,
+        "NIID, fedmax, rounds 26-50": REPRODUCED,
+    }
+
+
+def test_a_claim_has_its_worst_verdict_and_extras_do_not_count():
+    def outcome(verdict, extra=False):
+        case = verdicts.Judged("faster", "", "", "", None, lambda _: verdict, extra)
+        return verdicts.judge([case])[0]
+
+    cases = [outcome(REPRODUCED), outcome(NOT)]
+    assert verdicts.overall(cases) == NOT
+    assert verdicts.overall([cases[0], outcome(OPPOSITE, extra=True)]) == REPRODUCED
+    assert verdicts.overall([]) == UNDECIDED
+
+
+def test_every_verdict_says_its_step_and_temperature():
+    stored = Stored(grid(), {name: [] for name in grid()} | {"mnist-niid": pair("mnist-niid", [9] * 6, [8] * 6)})
+    outcomes = verdicts.judge(verdicts.claims(stored))
+    assert {one.case.reading for one in outcomes} == {"step 0.1, T = 0.2"}
+    table = page.verdict_table(outcomes)
+    assert "step 0.1, T = 0.2" in table and "CONTRADICT" not in table and "pairs that all agree" in table
+
+
+def candidate(reached, lr, partition="shards:60,unbalanced", samples=200, rounds=30, weighting="fedavg", seed=None):
+    settings = {"partition": partition, "lr": lr, "samples": samples, "rounds": rounds}
+    found = record(climbing(reached or rounds + 1, rounds), weighting, settings=settings)
+    return from_json({**found, "seed": search.SEED if seed is None else seed}, "made")
+
+
+def test_the_rule_of_the_search():
+    very = "shards:100,unbalanced"
+    table = [(13, 0.1, {}), (15, 0.1, {"partition": very}), (8, 0.2, {}), (8, 0.2, {"partition": very})]
+    table += [(None, 1e-4, {}), (13, 0.09, {}), (None, 0.05, {"rounds": 25})]
+    table += [(n, 0.1, {"partition": "stratified", "samples": s}) for n, s in ((19, 75), (19, 100), (9, 200))]
+    found = search.choose([candidate(r, lr, **more) for r, lr, more in table])
+    assert found.best.key == ("sgd", 0.1, "unit", "flatten", 200) and found.used
+    assert [one.key[-1] for one in found.iid] == [100, 75, 200] and [one.key[1] for one in found.not_excluded] == [
+        0.09
+    ]
+    assert found.best.exact and found.best.total == pytest.approx(
+        math.log(13.342 / 13) + math.log(15.36 / 15), rel=1e-3
+    )
+    bound = next(one for one in found.table if one.key[1] == 0.05)
+    missing = math.log(15.36 / 15)  # never run on very non-IID data, where 15 would be the nearest whole number
+    assert bound.total == pytest.approx(math.log(26 / 13.342) + missing, rel=1e-3) and not bound.exact
+    assert [one.said("NIID") for one in search.literal(found.table)] == ["> 30"]
+
+
+def test_the_search_is_on_fedavg_with_a_seed_of_its_own():
+    for wrong in ({"weighting": "fedmax"}, {"seed": 0}):
+        with pytest.raises(InputError, match="the search is on FedAvg"):
+            search.choose([candidate(9, 0.1, **wrong)])

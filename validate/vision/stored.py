@@ -1,0 +1,46 @@
+"""The stored records by data set, framework and weighting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbounds.vision.records import ImageRun, experiments
+from validate.vision import storage
+from validate.vision.experiments import FRAMEWORKS, RESULTS, Folder, grid
+
+# Weighting -> its repetitions.
+Group = dict[str, list[ImageRun]]
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Records by folder, and the grid that says what each folder is."""
+
+    folders: Mapping[str, Folder]
+    runs: Mapping[str, list[ImageRun]]
+
+    def cases(self, data: str) -> dict[str, Group]:
+        """framework -> weighting -> its repetitions, over the folders of a data set, from IID on."""
+        found: dict[str, list[ImageRun]] = {framework: [] for framework in FRAMEWORKS}
+        for name, group in self.runs.items():
+            if self.folders[name].data == data:
+                found[self.folders[name].framework] += group
+        return {framework: by_weighting(group) for framework, group in found.items() if group}
+
+    def whole(self, data: str) -> dict[str, Group]:
+        """The same without the runs that ended once they had reached 90%: these count for R_90 alone."""
+        kept = {name: [run for run in group if run.whole] for name, group in self.runs.items()}
+        return Stored(self.folders, kept).cases(data)
+
+
+def by_weighting(runs: list[ImageRun]) -> Group:
+    """Weighting -> its repetitions; ``runs`` share their settings."""
+    return {weighting: group for (_, weighting), group in experiments(runs).items()}
+
+
+def load(where: Path = RESULTS, small: bool = False) -> Stored:
+    """Every stored record. Errors: InputError for one that is not of the grid's settings."""
+    folders = grid(small)
+    return Stored(folders, {name: storage.read(where / name, folder.settings) for name, folder in folders.items()})

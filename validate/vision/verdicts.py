@@ -1,0 +1,303 @@
+"""When one of the paper's experimental claims counts as reproduced: rules, and the cases that they judge.
+
+Every verdict is of one reading: its step and temperature stand beside it, and the paper prints neither the step that
+gave its numbers (1e-4 does not) nor T. So nothing here contradicts the paper; the opposite outcome is just called so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from fedbounds.vision.records import ImageRun
+from fedbounds.vision.settings import LOCAL
+from validate.vision import estimates, measures, paper, weights
+from validate.vision.estimates import Estimate, PValue
+from validate.vision.experiments import BASELINE, FRAMEWORKS, MNIST, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.measures import Paired
+from validate.vision.stored import Group, Stored
+
+REPRODUCED, NOT, OPPOSITE, UNDECIDED = "REPRODUCED", "NOT REPRODUCED", "OPPOSITE", "UNDECIDED"
+# From worst to best: what is said of a claim about several cases.
+ORDER = (OPPOSITE, NOT, UNDECIDED, REPRODUCED)
+LEVEL = 0.05
+# The chance that any interval of a claim misses is kept at LEVEL over all claims (Bonferroni).
+CONFIDENCE = 1 - LEVEL / len(paper.STATEMENTS)
+# With fewer repetitions even a single sign test cannot reach the level: 2 / 2^5 > 0.05.
+MIN_PAIRS = estimates.MIN_ORDER
+# Margins of what the paper leaves to words.
+SAME_ACCURACY = 0.01  # "rather low" and "poor": a percentage point of final accuracy
+SAME_ROUNDS = 1.0  # R_90 is a whole number
+FLAT = 0.25  # "fixed limits": a log-log slope this near 0
+RATE = 0.5  # "1/t": a log-log slope this near -1
+PERSISTENT = 0.5  # a client keeps its own distance: rank correlation of at least this
+GROUP = 0.5  # "a small group": this part of what marks at random would be shared by
+EARLY = 0.5  # "fast at first": rounds to this accuracy
+
+INTERVAL = f"{100 * CONFIDENCE:.1f}%"
+RULES = {
+    "direction": f"REPRODUCED if the {INTERVAL} interval of the paired difference lies on the claimed side of 0 and "
+    f"Holm's p <= {LEVEL}; OPPOSITE if both say the opposite; otherwise NOT REPRODUCED if the interval excludes a "
+    "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED.",
+    "trend": f"the same of the mean rank correlation of R_90 with 1/T over repetitions (permutations, Holm's p <= "
+    f"{LEVEL}); otherwise by the rule *direction* for the two ends of the range.",
+    "margin": f"of a difference that is claimed to be small: REPRODUCED if its {INTERVAL} interval lies within the "
+    "stated margin, NOT REPRODUCED if outside of it, else UNDECIDED. Of a loss that is claimed: REPRODUCED if the "
+    "interval lies beyond the margin, NOT REPRODUCED if it lies on this side of it, else UNDECIDED.",
+    "slope": f"by the {INTERVAL} interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the "
+    "rounds. Falls: REPRODUCED if below 0, NOT REPRODUCED if above. Rate 1/t: REPRODUCED if within "
+    f"[{-1 - RATE:g}, {-1 + RATE:g}], NOT REPRODUCED if outside. Fixed limits: REPRODUCED if within "
+    f"[{-FLAT:g}, {FLAT:g}] and the clients' distances keep their order (rank correlation above {PERSISTENT:g}), "
+    f"NOT REPRODUCED if below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. Else "
+    "UNDECIDED. A slope over some rounds is no limit.",
+    "group": "the effective number of clients that share the ten largest losses of a round, or the weight, "
+    f"in the first and the second half of the rounds apart: REPRODUCED if its {INTERVAL} interval lies below "
+    f"{GROUP:.0%} of what marks at random would be shared by, NOT REPRODUCED if it lies above, else UNDECIDED.",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """One case of a claim: where, at which step and T, and the numbers in a sentence.
+
+    ``decide`` makes the verdict from Holm's p-value; ``test`` is the case's own, None for rules of intervals alone.
+    An ``extra`` case is not in the paper and does not count.
+    """
+
+    claim: str
+    where: str
+    reading: str
+    sentence: str
+    test: PValue | estimates.Trend | None
+    decide: Callable[[float], str]
+    extra: bool = False
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A judged case with its verdict and Holm's p-value, if it has a test."""
+
+    case: Judged
+    verdict: str
+    p_value: float | None
+
+
+def ends(found: Estimate) -> tuple[float, float]:
+    """The interval of an estimate at CONFIDENCE: Student's is wider by the ratio of quantiles.
+
+    Of enough repetitions that are all equal, their value. An interval of order statistics that does not attain
+    CONFIDENCE has no ends.
+    """
+    from scipy.stats import t
+
+    if found.confidence == 0:
+        known = found.count >= MIN_PAIRS and math.isfinite(found.value)
+        return (found.value, found.value) if known else (-math.inf, math.inf)
+    if found.kind == "median":
+        return (found.lower, found.upper) if found.confidence >= CONFIDENCE else (-math.inf, math.inf)
+    wider = float(t.isf((1 - CONFIDENCE) / 2, found.count - 1) / t.isf((1 - found.confidence) / 2, found.count - 1))
+    return found.value - wider * (found.value - found.lower), found.value + wider * (found.upper - found.value)
+
+
+def directional(difference: Estimate, p_value: float, sign: int, size: float | None) -> str:
+    """The rule "direction": the claim is that the difference has this ``sign``; ``size`` > 0 is how large it says."""
+    low, high = sorted(sign * end for end in ends(difference))
+    if difference.count < MIN_PAIRS:
+        return UNDECIDED
+    if p_value <= LEVEL and low > 0:
+        return REPRODUCED
+    if p_value <= LEVEL and high < 0:
+        return OPPOSITE
+    return NOT if size is not None and high < size else UNDECIDED
+
+
+def inside(found: Estimate, lowest: float, highest: float) -> str:
+    """REPRODUCED if the interval lies within the ends, NOT REPRODUCED if outside of them."""
+    low, high = ends(found)
+    if found.count < MIN_PAIRS or (low < lowest and high >= lowest) or (low <= highest < high):
+        return UNDECIDED
+    return REPRODUCED if lowest <= low and high <= highest else NOT
+
+
+def fixed(slope: Estimate, persistence: Estimate) -> str:
+    """The rule "slope": alpha_i stays at limits of its own."""
+    (low, high), (least, most) = ends(slope), ends(persistence)
+    if min(slope.count, persistence.count) < MIN_PAIRS:
+        return UNDECIDED
+    if high < -RATE or low > FLAT or most < PERSISTENT:
+        return NOT
+    return REPRODUCED if low >= -FLAT and high <= FLAT and least > PERSISTENT else UNDECIDED
+
+
+def trending(found: estimates.Trend | None, p_value: float, difference: Estimate) -> str:
+    """The rule "trend": R_90 falls with 1/T."""
+    if found is not None and found.repetitions >= MIN_PAIRS and p_value <= LEVEL:
+        return REPRODUCED if found.correlation < 0 else OPPOSITE
+    return directional(difference, 1.0, -1, SAME_ROUNDS)
+
+
+def judge(cases: Sequence[Judged]) -> list[Outcome]:
+    """The verdicts, with p-values corrected by Holm's method over all tests among ``cases``."""
+    tested = [case for case in cases if case.test is not None]
+    adjusted = estimates.holm([case.test.p_value for case in tested if case.test is not None])
+    known = {id(case): p for case, p in zip(tested, adjusted, strict=True)}
+    return [Outcome(case, case.decide(known.get(id(case), 1.0)), known.get(id(case))) for case in cases]
+
+
+def overall(outcomes: Sequence[Outcome]) -> str:
+    """The worst verdict of the cases that the paper speaks about."""
+    found = {outcome.verdict for outcome in outcomes if not outcome.case.extra}
+    return next((verdict for verdict in ORDER if verdict in found), UNDECIDED)
+
+
+def claims(stored: Stored) -> list[Judged]:
+    """Every case of every claim that there are records for."""
+    speeds, whole = stored.cases(MNIST), stored.whole(MNIST)
+    return [
+        *_speed(speeds),
+        *_more_skew(speeds),
+        *_temperatures(speeds.get("NIID", {})),
+        *(case for framework, group in whole.items() for case in _of_whole(framework, group)),
+    ]
+
+
+def reading(run: ImageRun, *names: str) -> str:
+    """``step 0.1, T = 0.2``: what the verdict rests on."""
+    found = [measures.temperature(name.removesuffix(LOCAL)) for name in names]
+    said = [f"{T:.3g}" for T in found if T is not None and math.isfinite(T)]
+    return f"step {run.settings['lr']:g}" + (f", T = {' and '.join(said)}" if said else "")
+
+
+def printed_gain(framework: str) -> float:
+    """How many rounds FedSoftMax is ahead of FedAvg in the paper's table."""
+    return paper.R_90[framework, "FedAvg"].mean - paper.R_90[framework, "FedSoftMax"].mean
+
+
+def _direction(
+    claim: str, where: str, at: str, words: str, found: Paired, sign: int, size: float | None, extra: bool = False
+) -> Judged:
+    def decide(p_value: float) -> str:
+        return directional(found.difference, p_value, sign, size)
+
+    return Judged(claim, where, at, words, found.test, decide, extra)
+
+
+def _speed(cases: Mapping[str, Group]) -> list[Judged]:
+    made = []
+    for framework, case in cases.items():
+        for name in (SOFT, SOFT_LOCAL, WARMER):
+            if name not in case or BASELINE not in case:
+                continue
+            found, gain = measures.compare_speed(case[name], case[BASELINE]), printed_gain(framework)
+            at, where = reading(case[name][0], name), f"{framework}, {name}"
+            words = f"{found.said(('faster', 'slower'), 'rounds', 1)} (paper: {-gain:+z.1f})"
+            if framework == "IID":
+                margin = (found.difference, -SAME_ROUNDS, SAME_ROUNDS)
+                made.append(Judged("same-iid", where, at, words, None, lambda _, m=margin: inside(*m), name != SOFT))
+            else:
+                made.append(_direction("faster", where, at, words, found, -1, gain, name != SOFT))
+    return made
+
+
+def _more_skew(cases: Mapping[str, Group]) -> list[Judged]:
+    made = []
+    both = [framework for framework in FRAMEWORKS if {BASELINE, SOFT} <= set(cases.get(framework, ()))]
+    for less, more in pairwise(both):
+        found = measures.gains(cases[more], cases[less], (BASELINE, SOFT))
+        size = printed_gain(more) - printed_gain(less)
+        words = f"{found.said(('less', 'more'), 'rounds gained', 1)} (paper: {size:+z.1f})"
+        at = reading(cases[more][SOFT][0], SOFT)
+        made.append(_direction("more-skew", f"{more} against {less}", at, words, found, 1, size))
+    return made
+
+
+def _temperatures(case: Group) -> list[Judged]:
+    names = [name for name in (SOFT, *TEMPERATURES) if name in case]
+    if len(names) < 2:
+        return []
+    found, rank = measures.compare_speed(case[names[-1]], case[names[0]]), measures.trend([case[n] for n in names])
+    words = found.said(("faster", "slower"), "rounds", 1)
+    high, low = (1 / (measures.temperature(names[k]) or math.nan) for k in (-1, 0))
+    words = f"1/T = {high:.3g} against {low:.3g}: {words}"
+    if rank is not None:
+        words = f"mean rank correlation of R_90 with 1/T {rank.correlation:.2f}; {words}"
+
+    def decide(p_value: float) -> str:
+        return trending(rank, p_value, found.difference)
+
+    return [Judged("temperature", "NIID", reading(case[names[0]][0], *names), words, rank, decide)]
+
+
+def _of_whole(framework: str, case: Group) -> list[Judged]:
+    """The claims on runs that did every round."""
+    made = []
+    if {SOFT, BASELINE} <= set(case):
+        soft, base, at = case[SOFT], case[BASELINE], reading(case[SOFT][0], SOFT)
+        last = measures.compare(soft, base, measures.last_accuracy)
+        margin = (last.difference, -SAME_ACCURACY, SAME_ACCURACY)
+        words = last.said(("lower", "higher"), "points", 2, 100)
+        made.append(Judged("final", framework, at, words, None, lambda _, m=margin: inside(*m)))
+        rough = measures.compare(soft, base, lambda run: measures.stability(run.accuracy))
+        printed = paper.STABILITY[framework, "FedSoftMax"].value - paper.STABILITY[framework, "FedAvg"].value
+        words = f"{rough.said(('smoother', 'rougher'), '', 2)}(paper: {printed:+.2f})"
+        # No size: the printed values were hardly made over all rounds (see the column "until 90%").
+        made.append(_direction("stability", framework, at, words, rough, 1, None, framework == "IID"))
+        made += _weights(framework, soft, at)
+    for name, group in case.items():
+        if name.startswith("fedmax"):
+            made += _maximum(framework, name, group, case.get(BASELINE, []))
+        if name == SOFT or name.startswith("fedmax"):
+            made += _groups(framework, name, group)
+    return made
+
+
+def _weights(framework: str, soft: list[ImageRun], at: str) -> list[Judged]:
+    found, extra = weights.decline(soft), framework == "TNIID"
+    slope = f"slope {estimates.text(found.tail, 2)}"
+    left = f"{slope}; {100 * found.remaining.value:.0f}% of the largest distance remains on average"
+    rate = (found.tail, -1 - RATE, -1 + RATE)
+    falls = (found.tail, -math.inf, 0.0)
+    made = [
+        Judged("to-p", f"{framework}, falls", at, left, None, lambda _: inside(*falls), extra),
+        Judged("to-p", f"{framework}, at the rate 1/t", at, slope, None, lambda _: inside(*rate), extra),
+    ]
+    if framework == "TNIID":
+        kept = f"{slope}, rank correlation of the clients' distances {estimates.text(found.persistence, 2)}"
+        both = (found.tail, found.persistence)
+        made.append(Judged("other-limit", framework, at, kept, None, lambda _: fixed(*both)))
+    return made
+
+
+def _maximum(framework: str, name: str, group: list[ImageRun], base: list[ImageRun]) -> list[Judged]:
+    """ "Speeding at the beginning" and "poor results when it comes to the final accuracy"."""
+    if not base:
+        return []
+    early, last = measures.compare_speed(group, base, EARLY), measures.compare(group, base, measures.last_accuracy)
+    at, where = reading(group[0], name), f"{framework}, {name}"
+    words = early.said(("sooner", "later"), f"rounds to {100 * EARLY:g}%", 1)
+    poorer = (last.difference, -math.inf, -SAME_ACCURACY)
+    said = last.said(("lower", "higher"), "points", 2, 100)
+    return [
+        _direction("fedmax-final", f"{where}, fast at first", at, words, early, -1, SAME_ROUNDS),
+        Judged("fedmax-final", f"{where}, poorer at the end", at, said, None, lambda _: inside(*poorer)),
+    ]
+
+
+def _groups(framework: str, name: str, group: list[ImageRun]) -> list[Judged]:
+    """FedMax(k): who shares the weight. FedSoftMax trains all: who shares the ten largest losses."""
+    made, half, soft = [], group[0].rounds // 2, name == SOFT
+    R = group[0].rounds
+    for rounds, said in ((slice(0, half), f"rounds 1-{half}"), (slice(half, None), f"rounds {half + 1}-{R}")):
+        found = weights.sharing(group, rounds, losses=soft)
+        what = "the ten largest losses" if soft else "the weight"
+        words = f"{estimates.text(found.effective, 1)} clients in effect share {what} ({found.at_random:.1f} if at "
+        words += f"random); the ten first hold {estimates.text(found.share, 0, 100)}%"
+        bound = (found.effective, -math.inf, GROUP * found.at_random)
+        where = f"{framework}, {'largest losses under ' if soft else ''}{name}, {said}"
+        # The paper speaks of data that are not IID here.
+        extra = framework == "IID"
+        at = reading(group[0], name)
+        made.append(Judged("small-group", where, at, words, None, lambda _, b=bound: inside(*b), extra))
+    return made
