@@ -1,119 +1,98 @@
-"""The objects every proof speaks of: clients, their functions at four points, and the premises of the setting."""
+"""What the proofs write again and again: facts by their points, and the steps that several share."""
 
 from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, Noise, Value, Vec, Weights, norm_sq
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     Condition,
-    Convex,
     Earlier,
     Fact,
-    Given,
-    Jet,
     Premise,
-    Smooth,
+    Square,
     Step,
     averaged,
+    premise,
     step,
 )
+from fedbounds.evidence.symbolic.setting import ALPHA, NOISE, W_STAR, G, P, W, X, gap, grad, loss
 from fedbounds.plugins import claim_named
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim
 
-I = sp.Symbol("i")
-ALPHA = Weights(sp.Symbol("alpha_i"), I)
-P = Weights(sp.Symbol("p_i"), I)
+GRAD, GRAD_W, GRAD_STAR = grad(X), grad(W), grad(W_STAR)
+F_X, F_W, F_STAR = loss(X), loss(W), loss(W_STAR)
+E_X, E_W, E_STAR = gap(X), gap(W), gap(W_STAR)
+SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))
 
-
-def vec(name: str, *indices: sp.Symbol) -> sp.Expr:
-    """A named vector."""
-    return Vec(sp.Symbol(name), *indices)
-
-
-def value(name: str, *indices: sp.Symbol) -> sp.Expr:
-    """A named scalar."""
-    return Value(sp.Symbol(name), *indices)
-
-
-X = vec("x", I)
-W = vec("w")
-W_NEXT = vec("w_next")
-W_STAR = vec("w_star")
-GRAD = vec("grad_x", I)
-GRAD_W = vec("grad_w", I)
-GRAD_STAR = vec("grad_star", I)
-NOISE = Noise(sp.Symbol("noise"), I)
-F_X, F_W, F_STAR, F_MIN = (value(name, I) for name in ("F_x", "F_w", "F_star", "F_min"))
-E_W = F_W - F_MIN
-E_STAR = F_STAR - F_MIN
-
-LOCAL = Jet(X, F_X, GRAD)
-HERE = Jet(W, F_W, GRAD_W)
-OPTIMUM = Jet(W_STAR, F_STAR, GRAD_STAR)
-G = GRAD + NOISE
-
-MEANING = {
-    W: Centre(ALPHA, X),
-    W_NEXT: W - sy.eta * Centre(ALPHA, G),
-    sy.Delta: norm_sq(W - W_STAR),
-    sy.Delta_next: norm_sq(W_NEXT - W_STAR),
-    sy.drift: Mean(ALPHA, norm_sq(W - X)),
-    sy.Gamma: Mean(P, E_STAR),
-}
-NOTATION = {
-    "alpha_i": r"\sum_i\alpha_t^i",
-    "p_i": r"\sum_i p_i",
-    "x": "w_t^i",
-    "w": "w_t",
-    "w_next": "w_{t+1}",
-    "w_star": r"w^\star",
-    "grad_x": r"\nabla F_i(w_t^i)",
-    "grad_w": r"\nabla F_i(w_t)",
-    "grad_star": r"\nabla F_i(w^\star)",
-    "noise": r"\xi_t^i",
-    "F_x": "F_i(w_t^i)",
-    "F_w": "F_i(w_t)",
-    "F_star": r"F_i(w^\star)",
-    "F_min": r"F_i^\star",
-}
-MODEL = {
-    "weights": "alpha_t is on the simplex, fixed at the start of the round, so independent of the round's noise",
-    "unbiased-gradients": "g_i = grad F_i + noise, the noise of mean zero given the past",
-}
-SKEWS = {
-    "rho-bar": "rho_bar <= rho(t, w_t) at this t, w_t being the alpha-weighted virtual iterate",
-    "rho-tilde": "sum_i alpha_t^i e_i(w*) <= rho_tilde Gamma at this t",
-    "whole-steps": "tau >= 1",
-    "minimum": "F_i* is the minimum of F_i over R^d",
-    "optimum": "w* minimises F = sum_i p_i F_i",
-    "curvatures": "mu <= L, which Assumptions 1 and 2 imply at any two points",
-}
-
-RHO_BAR = Premise("rho-bar", Mean(ALPHA, E_W) - sy.rho_bar * Mean(P, E_W), "rho_bar <= rho(t, w_t)")
-RHO_TILDE = Premise("rho-tilde", sy.rho_tilde * sy.Gamma - Mean(ALPHA, E_STAR), "rho(t, w*) <= rho_tilde")
-SECOND_MOMENT = Premise("bounded-gradient", sy.G_sq - norm_sq(G), "E||g_i||^2 <= G^2")
-VARIANCE = Premise("bounded-variance", sy.sigma_sq - norm_sq(NOISE), "E||noise||^2 <= sigma^2")
-ONE = Given()
-
+RHO_BAR, RHO_TILDE = premise("rho-bar"), premise("rho-tilde")
+SECOND_MOMENT, VARIANCE = premise("bounded-gradient", X), premise("bounded-variance", X)
 ell = sp.Symbol("ell", nonnegative=True)
-CURVATURES = Condition("curvatures", ell, sy.L - sy.mu, "mu <= L")
+CURVATURES = Condition(ell, premise("curvatures"))
 one_step = sp.Symbol("tau_1", nonnegative=True)
-WHOLE = Condition("whole-steps", one_step, sy.tau - 1, "tau >= 1")
+WHOLE = Condition(one_step, premise("whole-steps"))
 
 
-def optimal(direction: sp.Expr) -> Fact:
+def smooth(at: sp.Expr, to: sp.Expr, why: str = "L-smoothness of F_i") -> Premise:
+    """The quadratic upper bound from one point to another."""
+    return premise("smooth", at, to, why=why)
+
+
+def convex(at: sp.Expr, to: sp.Expr, why: str = "mu-convexity of F_i") -> Premise:
+    """The quadratic lower bound from one point to another."""
+    return premise("strongly-convex", at, to, why=why)
+
+
+def optimal(direction: sp.Expr) -> Premise:
     """<sum_i p_i grad F_i(w*), v> = 0."""
-    return Premise("optimum", Inner(Centre(P, GRAD_STAR), direction), "sum_i p_i grad F_i(w*) = 0", "zero")
+    return premise("optimum", direction)
+
+
+def client_gap(at: sp.Expr) -> tuple[Fact, Fact]:
+    """The two facts of Lemma 1 at a point: smoothness to the gradient step's end, which is above F_i*."""
+    end = at - grad(at) / sy.L
+    return smooth(at, end, "L-smoothness to the end of a gradient step"), premise("minimum", end)
+
+
+def lemma_1(label: str, at: sp.Expr) -> Step:
+    """||grad F_i||^2 <= 2 L e_i at a point."""
+    uses = tuple((2 * sy.L, fact) for fact in client_gap(at))
+    return step(label, norm_sq(grad(at)), "<=", 2 * sy.L * gap(at), *uses)
+
+
+def variance(weights: sp.Expr, vector: sp.Expr) -> Fact:
+    """Jensen: the weighted variance of a vector is not negative."""
+    return averaged(weights, Square(vector - Centre(weights, vector), "Jensen: a variance"))
+
+
+EXPAND = step(
+    "expand",
+    sy.Delta_next,
+    "=",
+    sy.Delta - 2 * sy.eta * Mean(ALPHA, Inner(GRAD, W - W_STAR)) + sy.eta**2 * norm_sq(Centre(ALPHA, G)),
+    note="definition of the step; the noise has mean zero given the past",
+)
+JENSEN = step("jensen", norm_sq(Centre(ALPHA, G)), "<=", Mean(ALPHA, norm_sq(G)), variance(ALPHA, G))
+NOISY = step(
+    "noise", norm_sq(Centre(ALPHA, NOISE)), "<=", sy.sigma_sq, variance(ALPHA, NOISE), averaged(ALPHA, VARIANCE)
+)
+CLIENT = step(
+    "client",
+    Inner(GRAD, W - W_STAR),
+    ">=",
+    F_W - F_STAR - sy.L / 2 * norm_sq(W - X) + sy.mu / 2 * norm_sq(X - W_STAR),
+    smooth(X, W, "L-smoothness of F_i from w_t^i to w_t"),
+    convex(X, W_STAR, "mu-convexity of F_i from w_t^i to w*"),
+)
+SPREADS = step("spread", SPREAD, "=", sy.Delta + sy.drift, note="w_t is the alpha-weighted mean of the w_t^i")
 
 
 def skewed(growth: str) -> tuple[Step, Step]:
     """Two steps: F grows from w* (the step named ``growth``), and what rho_bar and rho_tilde make of it at w_t."""
     distance = sy.Gamma + sy.mu / 2 * sy.Delta
-    grows = averaged(P, Convex(OPTIMUM, HERE, "mu-convexity of F_i from w* to w_t"))
     return (
-        step(growth, Mean(P, E_W), ">=", distance, grows, optimal(W - W_STAR)),
+        step(growth, Mean(P, E_W), ">=", distance, averaged(P, convex(W_STAR, W)), optimal(W - W_STAR)),
         step(
             "skew",
             Mean(ALPHA, F_W - F_STAR),
@@ -126,21 +105,10 @@ def skewed(growth: str) -> tuple[Step, Step]:
     )
 
 
-def client_gap(name: str, at: Jet) -> tuple[Fact, Fact]:
-    """The two facts of Lemma 1 at a point: smoothness to the gradient step's end, which is above F_i*."""
-    lower = Jet(at.point - at.gradient / sy.L, value(name, I))
-    end = Smooth(at, lower, f"L-smoothness from {name[2:]} to the end of a gradient step")
-    above = Premise("minimum", lower.value - F_MIN, "F_i* is the minimum of F_i")
-    return end, above
-
-
-def claim(key: str) -> Claim:
-    """The claim of that key."""
-    return claim_named(key)
-
-
-def right_side(key: str, repaired: bool = True) -> sp.Expr:
+def right_side(claim: Claim, repaired: bool = True) -> sp.Expr:
     """The claim's right side: its terms, with the repair's substitutions."""
-    found = claim_named(key)
-    put = dict(found.repair.substitutions) if repaired and found.repair else {}
-    return sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in found.terms.values()))
+    put = dict(claim.repair.substitutions) if repaired and claim.repair else {}
+    return sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in claim.terms.values()))
+
+
+claim = claim_named

@@ -2,11 +2,30 @@
 
 import sympy as sp
 
+from fedbounds_derivations._setting import (
+    E_W,
+    E_X,
+    F_STAR,
+    F_X,
+    GRAD,
+    GRAD_W,
+    RHO_BAR,
+    RHO_TILDE,
+    SPREAD,
+    SPREADS,
+    VARIANCE,
+    claim,
+    convex,
+    lemma_1,
+    skewed,
+    variance,
+)
+from fedbounds_derivations.li_2020 import ONCE, QUARTER, TWICE, quarter
 from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Cited,
     Condition,
-    Convex,
     Derivation,
     Display,
     Earlier,
@@ -14,6 +33,8 @@ from fedbounds.evidence.symbolic.derivation import (
     averaged,
     step,
 )
+from fedbounds.evidence.symbolic.setting import ALPHA, NOISE, W_STAR, G, W, X
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import (
     Delta,
     Delta_next,
@@ -29,58 +50,19 @@ from fedbounds.theory.symbols import (
     tau,
 )
 
-from ._setting import (
-    ALPHA,
-    E_W,
-    F_MIN,
-    F_STAR,
-    F_X,
-    GRAD,
-    GRAD_W,
-    HERE,
-    LOCAL,
-    MEANING,
-    MODEL,
-    NOISE,
-    NOTATION,
-    ONE,
-    OPTIMUM,
-    RHO_BAR,
-    RHO_TILDE,
-    SKEWS,
-    VARIANCE,
-    W_STAR,
-    G,
-    P,
-    W,
-    X,
-    claim,
-    client_gap,
-    optimal,
-)
-
 CLAIM = claim("theorem-1")
-quarter = sp.Symbol("quarter", nonnegative=True)
-QUARTER = Condition("quarter-steps", quarter, 1 - 4 * eta * L, "eta_t <= 1/(4L)")
 
 V, V_NOISY = Centre(ALPHA, GRAD), Centre(ALPHA, G)
 A_1 = -2 * eta * Inner(W - W_STAR, V)
 A_2 = 2 * eta * Inner(W - W_STAR - eta * V, V - V_NOISY)
 A_3 = norm_sq(eta * V)
 A_4 = eta**2 * norm_sq(V - V_NOISY)
-LOCAL_GAP = Mean(ALPHA, F_X - F_MIN)
+LOCAL_GAP = Mean(ALPHA, E_X)
 TO_STAR = Mean(ALPHA, F_X - F_STAR)
-AWAY = Mean(ALPHA, norm_sq(X - W_STAR))
 A_5 = 4 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR
 DRIFT_BOUND = eta**2 * tau**2 * G_sq
-# 2(1 - 2 L eta) and 1 - L eta in the slack of eta <= 1/(4L), which shows them non-negative.
-TWICE = 1 + quarter
-ONCE = (3 + quarter) / 4
-
-END, ABOVE = client_gap("F_w_below", HERE)
-END_LOCAL, ABOVE_LOCAL = client_gap("F_x_below", LOCAL)
-
 STEPS = (
+    QUARTER,
     step(
         "split",
         Delta_next,
@@ -95,8 +77,8 @@ STEPS = (
         0,
         note="unbiased gradients, for weights that do not see the step's noise",
     ),
-    step("lemma-1-local", norm_sq(GRAD), "<=", 2 * L * (F_X - F_MIN), (2 * L, END_LOCAL), (2 * L, ABOVE_LOCAL)),
-    step("lemma-1-here", norm_sq(GRAD_W), "<=", 2 * L * E_W, (2 * L, END), (2 * L, ABOVE)),
+    lemma_1("lemma-1-local", X),
+    lemma_1("lemma-1-here", W),
     step(
         "A1-young",
         A_1,
@@ -109,11 +91,11 @@ STEPS = (
         "A1",
         A_1,
         "<=",
-        drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR - eta * mu * AWAY,
+        drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR - eta * mu * SPREAD,
         Earlier("A1-young"),
-        (2 * eta, averaged(ALPHA, Convex(LOCAL, OPTIMUM, "mu-convexity from w_t^i to w*"))),
+        (2 * eta, averaged(ALPHA, convex(X, W_STAR, "mu-convexity from w_t^i to w*"))),
         paper=Display(
-            -2 * eta * TO_STAR - eta * mu * AWAY,
+            -2 * eta * TO_STAR - eta * mu * SPREAD,
             drift + 2 * L * eta**2 * LOCAL_GAP,
             "it drops the drift and 2 L eta^2 sum alpha_i (F_i(w_t^i) - F_i*); the paper's next line has both",
         ),
@@ -122,11 +104,11 @@ STEPS = (
         "A1-drift",
         A_1,
         "<=",
-        16 * DRIFT_BOUND - eta * mu * AWAY + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR,
+        16 * DRIFT_BOUND - eta * mu * SPREAD + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR,
         Earlier("A1"),
         Cited("lemma-2"),
         paper=Display(
-            DRIFT_BOUND - eta * mu * AWAY + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR,
+            DRIFT_BOUND - eta * mu * SPREAD + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR,
             15 * DRIFT_BOUND,
             "Lemma 2 gives 16 eta^2 E^2 G^2, not eta^2 E^2 G^2; the lines after have 16",
         ),
@@ -136,7 +118,7 @@ STEPS = (
         A_3,
         "<=",
         2 * L * eta**2 * LOCAL_GAP,
-        (eta**2, averaged(ALPHA, Square(GRAD - V, "Jensen: a variance"))),
+        (eta**2, variance(ALPHA, GRAD)),
         (eta**2, averaged(ALPHA, Earlier("lemma-1-local"))),
     ),
     step(
@@ -144,10 +126,10 @@ STEPS = (
         A_4,
         "<=",
         eta**2 * sigma_sq,
-        (eta**2, averaged(ALPHA, Square(NOISE - Centre(ALPHA, NOISE), "Jensen: a variance"))),
+        (eta**2, variance(ALPHA, NOISE)),
         (eta**2, averaged(ALPHA, VARIANCE)),
     ),
-    step("spread", AWAY, "=", Delta + drift, note="w_t is the alpha-weighted mean of the w_t^i"),
+    SPREADS,
     step(
         "sum",
         Delta_next,
@@ -160,22 +142,15 @@ STEPS = (
     ),
     step(
         "A5-client",
-        F_X - F_MIN,
+        E_X,
         ">=",
         (1 - eta * L) * E_W - norm_sq(X - W) / (2 * eta),
-        Convex(HERE, LOCAL, "mu-convexity from w_t to w_t^i"),
+        convex(W, X, "mu-convexity from w_t to w_t^i"),
         (mu / 2, Square(X - W, "a squared norm")),
         (1 / (2 * eta), Square(eta * GRAD_W + X - W, "Young: a square")),
         (eta / 2, Earlier("lemma-1-here")),
     ),
-    step(
-        "growth",
-        Mean(P, E_W),
-        ">=",
-        Gamma + mu / 2 * Delta,
-        averaged(P, Convex(OPTIMUM, HERE, "mu-convexity from w* to w_t")),
-        optimal(W - W_STAR),
-    ),
+    skewed("growth")[0],
     step(
         "A5",
         A_5,
@@ -200,12 +175,9 @@ DERIVATIONS = (
         key="theorem-1-appendix",
         title="One-step inequality, the paper's own proof, under eta_t <= 1/(4L)",
         claim="theorem-1",
-        readings=("repaired",),
         steps=STEPS,
-        meaning=MEANING,
-        conditions=(QUARTER,),
-        setting={**MODEL, **SKEWS},
-        notation=NOTATION,
+        assumes=(a.quarter_steps,),
+        conditions=(Condition(quarter, Earlier("quarter")),),
         findings=(
             "A_1's second display drops two terms and its third writes 1 for 16.",
             "A_2 has mean zero only where the weights do not see the step's noise.",

@@ -2,25 +2,14 @@
 
 import sympy as sp
 
+from fedbounds_derivations._recursion import FOUR, FOUR_STEP, R, above_four, r
+from fedbounds_derivations._setting import claim, right_side
+from fedbounds_derivations.pi_chain import MEETS, NAMES, PI, TOTALS, WIDER, at_most, pi, total
+from fedbounds_derivations.star import UNDER_ONE
 from fedbounds.claims.corollary import CAPPED
 from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
-from fedbounds.evidence.symbolic.algebra import Mean
-from fedbounds.evidence.symbolic.derivation import (
-    Cited,
-    Condition,
-    Derivation,
-    Earlier,
-    Every,
-    Extreme,
-    Premise,
-    averaged,
-    step,
-)
+from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, Earlier, Every, Extreme, step
 from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
-
-from ._recursion import FOUR, MEANING, R, above_four, r
-from ._setting import MODEL, ONE, SKEWS, P, claim, right_side
-from .pi_chain import ABOVE_PI, KAPPA, LEAST, MEETS, MOST, NAMES, PI, RATIOS, WIDER, at_most, pi
 
 CLAIM = claim("final-bound")
 CAP = next(argument for argument in CAPPED.args if argument != rho_bar)
@@ -28,16 +17,9 @@ r_over, R_under = sp.Symbol("r_over", nonnegative=True), sp.Symbol("R_under", no
 
 STEPS = (
     *MEETS,
-    at_most("rho-bar-under-Pi", rho_bar),
-    step("rho-positive", rho_bar, ">", 0, (pi, ONE), Earlier("rho-over-pi")),
-    step(
-        "pi-under-one",
-        pi_min,
-        "<=",
-        1,
-        averaged(P, (ABOVE_PI, ONE)),
-        Premise("simplex", 1 - Mean(P, KAPPA), "sum_i alpha_i = sum_i p_i (alpha_i/p_i) = 1", "zero"),
-    ),
+    at_most("rho-bar-under-Pi", rho_bar, total),
+    UNDER_ONE,
+    FOUR_STEP,
     step("cap-positive", CAP, ">", 0, (8, ONE), (sp.Rational(8, 3) * above_four, ONE)),
     step(
         "pi-under-cap",
@@ -48,14 +30,14 @@ STEPS = (
         (7 + sp.Rational(8, 3) * above_four, ONE),
     ),
     step("pi-under-r", pi_min, "<=", r, by=Every(r, ("rho-over-pi", "pi-under-cap"))),
-    step("r-under-Pi", r, "<=", pi_max, Extreme(r, rho_bar, sp.Min), Earlier("rho-bar-under-Pi")),
+    step("r-under-Pi", r, "<=", pi_max, Extreme(r, rho_bar), Earlier("rho-bar-under-Pi")),
     step("R-under-Pi", R, "<=", pi_max, by=Every(R, ("rho-under-Pi", "r-under-Pi"))),
     WIDER,
     step(
         "conclude",
         CLAIM.lhs,
         "<=",
-        right_side("final-bound"),
+        right_side(CLAIM),
         Cited("corollary", {"positive-rho_bar": "rho-positive"}),
         (LAMBDA_1 / (T + gamma) * r_over / (pi * r), ONE),
         (LAMBDA_2 * (pi_max * r_over + R_under * pi) / (pi * r), ONE),
@@ -67,21 +49,16 @@ DERIVATIONS = (
         key="final-bound",
         title="Convergence bound in pi",
         claim="final-bound",
-        readings=("repaired",),
         steps=STEPS,
-        meaning=MEANING,
         abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)},
-        positive=("rho-positive", "cap-positive"),
         conditions=(
             PI,
-            LEAST,
-            MOST,
+            *TOTALS,
             FOUR,
-            Condition("step:pi-under-r", r_over, r - pi_min, "pi <= r"),
-            Condition("step:R-under-Pi", R_under, pi_max - R, "R <= Pi"),
+            Condition(r_over, Earlier("pi-under-r")),
+            Condition(R_under, Earlier("R-under-Pi")),
         ),
-        setting={**MODEL, **SKEWS, **RATIOS},
-        notation=NAMES | {"r_over": r"(r-\pi)", "R_under": r"(\Pi-R)", "r": "r", "R": "R"},
+        notation=NAMES | {"r_over": r"(r-\pi)", "R_under": r"(\Pi-R)", "above_four": r"(\gamma-4)"},
         findings=(
             "It holds without a cap: pi <= 1 <= 8(gamma - 1)/3, so pi is below the capped skew.",
             "It depends on min p and N too, not on pi alone.",

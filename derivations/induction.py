@@ -3,49 +3,40 @@
 import sympy as sp
 
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Cases,
     Condition,
     Derivation,
     Hypothesis,
     Induction,
     Limit,
-    Premise,
     case,
+    premise,
     step,
 )
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, T, gamma, t
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, T, gamma, t
 
-from ._setting import ONE
-
-b = sp.Symbol("b", positive=True)
-C, D, beta = (sp.Symbol(name, nonnegative=True) for name in ("C", "D", "beta"))
-above_one = sp.Symbol("b_1", positive=True)
+b, above_one, over = (sp.Symbol(name, positive=True) for name in ("b", "b_1", "over"))
+C, D, beta = (sp.Symbol(name, nonnegative=True) for name in ("C_0", "D", "beta"))
 room, within, beyond = (sp.Symbol(name, nonnegative=True) for name in ("room", "within", "beyond"))
-Delta_T = sp.Symbol("Delta_T", nonnegative=True)
 k = t + gamma
-V = gamma * Delta_0 + beta**2 * C / (b - 1)
-ERROR = beta * D / (b - 1)
-STATEMENT = V / k + ERROR - Delta
-V_ON_SIGHT = gamma * Delta_0 + beta**2 * C / above_one
+# b - 1 with its sign on sight.
+V = gamma * Delta_0 + beta**2 * C / above_one
+ERROR = beta * D / above_one
 # k + 1/(k + 1) - b: the room at t = 0, and what t adds to k + 1/(k + 1).
 STILL_ROOM = room + t * (gamma * (k + 2) + t) / ((gamma + 1) * (k + 1))
+LIMIT = gamma + 1 / (gamma + 1)
 
-RECURSION = Premise(
+RECURSION = Assumption(
     "recursion",
-    (1 - b / k) * Delta + beta**2 * C / k**2 + beta * D / k - Delta_next,
-    "the one-step inequality at eta_t = beta/(t + gamma), with b = beta mu B",
+    "Delta_{t+1} <= (1 - b/(t+gamma)) Delta_t + beta^2 C/(t+gamma)^2 + beta D/(t+gamma), b = beta mu B, D >= 0",
+    sp.Le(Delta_next, (1 - b / k) * Delta + beta**2 * C / k**2 + beta * D / k),
 )
-ABOVE = Condition("b-above-one", above_one, b - 1, "beta > 1/(mu B)")
-ROOM = Condition("b-room", room, gamma + 1 / (gamma + 1) - b, "beta mu B <= gamma + 1/(gamma + 1)")
-WITHIN = Condition("case", within, k - b, "b <= t + gamma")
-BEYOND = Condition("case", beyond, b - k, "b >= t + gamma")
-NAMES = {"Delta_T": r"\Delta_T", "b": "b", "C": "C", "D": "D", "beta": r"\beta"}
-SETTING = {
-    "recursion": "Delta_{t+1} <= (1 - b/(t+gamma)) Delta_t + beta^2 C/(t+gamma)^2 + beta D/(t+gamma), b = beta mu B",
-    "b-above-one": "b > 1 (the paper's beta > 1/(mu B))",
-    "b-room": "b <= gamma + 1/(gamma + 1) (not in the paper)",
-    "D": "D >= 0 (not in the paper): rho_tilde >= rho_bar",
-}
+ABOVE = Assumption("b-above-one", "b > 1 (the paper's beta > 1/(mu B))", sp.Gt(b, 1))
+ROOM = Assumption("b-room", "b <= gamma + 1/(gamma + 1) (not in the paper)", sp.Le(b, LIMIT))
+OVER = Assumption("b-over", "b > gamma + 1/(gamma + 1)", sp.Gt(b, LIMIT))
+NAMES = {"b": "b", "b_1": "(b-1)", "C_0": "C", "D": "D", "beta": r"\beta", "over": r"(b-\gamma-\tfrac1{\gamma+1})"}
 
 SUFFICIENT = (
     step("base", Delta_0, "<=", V / gamma + ERROR, (beta**2 * C / (above_one * gamma) + beta * D / above_one, ONE)),
@@ -55,18 +46,18 @@ SUFFICIENT = (
         "<=",
         V / (k + 1) + ERROR,
         by=Cases(
+            k - b,
             case(
-                WITHIN,
-                RECURSION,
-                (within / k, Hypothesis("Delta", STATEMENT)),
-                (V_ON_SIGHT / (k**2 * (k + 1)) + above_one * gamma * Delta_0 / k**2, ONE),
+                within,
+                premise("recursion"),
+                (within / k, Hypothesis("all")),
+                (V / (k**2 * (k + 1)) + above_one * gamma * Delta_0 / k**2, ONE),
                 (beta * D / (above_one * k), ONE),
             ),
-            # Here the factor 1 - b/k is negative: Delta >= 0 is used instead of the hypothesis, at times 0.
+            # Here the factor 1 - b/k is negative: Delta >= 0 is used instead of the hypothesis.
             case(
-                BEYOND,
-                RECURSION,
-                (0, Hypothesis("Delta", STATEMENT)),
+                beyond,
+                premise("recursion"),
                 (beyond / k * Delta, ONE),
                 (gamma * Delta_0 / (k + 1), ONE),
                 (beta**2 * C / (above_one * k**2) * STILL_ROOM, ONE),
@@ -74,33 +65,17 @@ SUFFICIENT = (
             ),
         ),
     ),
-    step(
-        "all",
-        Delta_T,
-        "<=",
-        V / (T + gamma) + ERROR,
-        by=Induction(
-            "Delta",
-            STATEMENT,
-            "base",
-            "carry",
-            start={Delta: Delta_0, t: 0},
-            next={Delta: Delta_next, t: t + 1},
-            end={Delta: Delta_T, t: T},
-        ),
-    ),
+    step("all", Delta_T, "<=", V / (T + gamma) + ERROR, by=Induction("base", "carry")),
 )
-over = sp.Symbol("over", positive=True)
-OVER = Condition("b-over", over, b - gamma - 1 / (gamma + 1), "b > gamma + 1/(gamma + 1)")
-C_pos, beta_pos, debt = (sp.Symbol(name, positive=True) for name in ("C", "beta", "debt"))
+C_pos, beta_pos, debt = (sp.Symbol(name, positive=True) for name in ("C_1", "beta_1", "debt"))
 NEEDED = (
+    step("b", b - 1, ">", 0, (gamma**2 / (gamma + 1), ONE), (over, ONE)),
     step(
         "too-large-b",
         beta_pos**2 * C_pos / gamma**2,
         ">",
         beta_pos**2 * C_pos / ((b - 1) * (gamma + 1)),
-        # b - 1 = gamma^2/(gamma + 1) + over.
-        (beta_pos**2 * C_pos * over / (gamma**2 * (gamma**2 / (gamma + 1) + over)), ONE),
+        (beta_pos**2 * C_pos * over / (gamma**2 * (b - 1)), ONE),
         note="Delta_0 = D = 0: the recursion allows Delta_1 = beta^2 C/gamma^2, above psi/(gamma + 1)",
     ),
     step(
@@ -117,8 +92,8 @@ DERIVATIONS = (
         key="induction",
         title="The induction holds for 1 < beta mu B <= gamma + 1/(gamma + 1) and D >= 0",
         steps=SUFFICIENT,
-        conditions=(ABOVE, ROOM),
-        setting=SETTING,
+        assumes=(RECURSION, ABOVE, ROOM),
+        conditions=(Condition(above_one, premise("b-above-one")), Condition(room, premise("b-room"))),
         notation=NAMES,
         findings=(
             "beta > 1/(mu B) and gamma > 0 do not suffice: beta mu B <= gamma + 1/(gamma + 1) and D >= 0 too do.",
@@ -129,9 +104,9 @@ DERIVATIONS = (
         key="induction-conditions",
         title="Neither condition of the induction can be dropped",
         steps=NEEDED,
-        conditions=(OVER,),
-        setting={"b-over": "b > gamma + 1/(gamma + 1)"},
-        notation=NAMES | {"debt": "d", "b_1": "(b-1)"},
+        assumes=(OVER,),
+        conditions=(Condition(over, premise("b-over")),),
+        notation=NAMES | {"debt": "d", "C_1": "C", "beta_1": r"\beta"},
         findings=("For larger beta mu B the claimed psi/(t + gamma) fails at t = 1; for D < 0 it fails as T grows.",),
     ),
 )

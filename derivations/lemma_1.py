@@ -1,13 +1,11 @@
 """Lemma 1: a gradient step of an L-smooth function cannot go below its minimum."""
 
-from fedbounds.evidence.symbolic.algebra import norm_sq
+from fedbounds_derivations._setting import claim, client_gap
 from fedbounds.evidence.symbolic.derivation import Derivation, step
-from fedbounds.theory.symbols import L, excess, grad_sq
-
-from ._setting import E_W, GRAD_W, HERE, NOTATION, SKEWS, claim, client_gap
+from fedbounds.evidence.symbolic.setting import Y
+from fedbounds.theory.symbols import L
 
 CLAIM = claim("lemma-1")
-DESCENT, ABOVE = client_gap("F_w_below", HERE)
 
 DERIVATIONS = (
     Derivation(
@@ -21,14 +19,10 @@ DERIVATIONS = (
                 CLAIM.lhs,
                 "<=",
                 CLAIM.rhs,
-                (2 * L, DESCENT),
-                (2 * L, ABOVE),
+                *((2 * L, fact) for fact in client_gap(Y)),
                 note="F_i* is at most F_i(w - grad F_i(w)/L), which is at most F_i(w) - ||grad F_i(w)||^2/(2L)",
             ),
         ),
-        meaning={grad_sq: norm_sq(GRAD_W), excess: E_W},
-        setting=SKEWS,
-        notation=NOTATION | {"w": "w", "grad_w": r"\nabla F_i(w)", "F_w": "F_i(w)"},
         findings=(
             "The proof leaves the point w for w - grad F_i(w)/L: F_i must be smooth, and above F_i*, there too.",
         ),

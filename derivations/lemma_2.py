@@ -2,129 +2,107 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Centre, Mean, Noise, Positive, Slack, Vec, Weights, norm_sq
+from fedbounds_derivations._setting import SECOND_MOMENT, claim, convex
+from fedbounds.evidence.symbolic.algebra import Centre, Mean, Slack, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Cases,
     Condition,
-    Convex,
     Derivation,
     Earlier,
-    Jet,
     Premise,
     Square,
     Step,
     averaged,
     case,
+    premise,
     step,
 )
-from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
-
-from ._setting import (
+from fedbounds.evidence.symbolic.setting import (
     ALPHA,
-    LOCAL,
-    MODEL,
+    ETA_S,
+    G_S,
+    M_S,
+    MOVED,
     NOISE,
-    NOTATION,
-    ONE,
-    SECOND_MOMENT,
-    I,
+    NOISE_0,
+    OWN,
+    START,
+    X_S,
+    S,
+    U,
     W,
     X,
-    claim,
-    value,
-    vec,
+    grad,
+    n,
 )
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
 
 CLAIM = claim("lemma-2")
-S = sp.Symbol("s")
-U = Weights(sp.Symbol("u_s"), S)
-n = sp.Symbol("n", nonnegative=True)
 left = sp.Symbol("left", nonnegative=True)
-START, OWN = vec("w_0"), vec("w_own", I)
-G_S = Vec(sp.Symbol("g"), I, S)
-ETA_S = Positive(sp.Symbol("eta_s"), S)
+ROUND = Condition(left, premise("round"))
+LATE = Slack(sp.Symbol("late"), S)
+TIMES = Condition(LATE, premise("round-times"))
 DECAY = Slack(sp.Symbol("decay"), S)
+MOVE = Mean(U, ETA_S**2 * norm_sq(G_S))
+A_SQUARE = Square(G_S, "a squared norm")
+TO_START = (
+    step(
+        "variance",
+        drift,
+        "<=",
+        Mean(ALPHA, norm_sq(X - START)),
+        Square(W - START, "a variance is at most a second moment about any point"),
+    ),
+    step(
+        "jensen",
+        norm_sq(X - START),
+        "<=",
+        n**2 * MOVE,
+        (-1, premise("local-steps", X - START - MOVED)),
+        (n**2, averaged(U, Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))),
+    ),
+    step("moment", Mean(U, norm_sq(G_S)), "<=", G_sq, averaged(U, premise("bounded-gradient", X_S))),
+)
+COUNT = step("count", n**2, "<=", tau**2, ((left + 1) * (tau + n), ONE))
+INSIDE = step("count", n**2, "<=", (tau - 1) ** 2, (left * (left + 2 * n), ONE), note="n <= tau - 1 steps were taken")
 
-MOMENT = Premise("bounded-gradient", G_sq - norm_sq(G_S), "E||g_i(w_s^i)||^2 <= G^2")
-ROUND = Condition("round", left, tau - 1 - n, "at most tau - 1 steps of the round have been taken")
-SLOW = Condition("slow-decay", DECAY, 4 * eta - ETA_S, "eta_s <= 4 eta_t for the earlier steps s of the round")
-SETTING = {
-    **MODEL,
-    "round": "w_t^i = w_0 - sum_s eta_s g_i(w_s^i) over the n <= tau - 1 steps s of the round before t",
-}
-WORDS = NOTATION | {
-    "u_s": r"\frac1n\sum_s",
-    "w_0": "w_{t_0}",
-    "w_own": "w_i^\\star",
-    "g": "g_i(w_s^i)",
-    "eta_s": r"\eta_s",
-    "n": "n",
-    "m_s": r"(s+\gamma)",
-    "grad_0": r"\nabla F_i(w_{t_0})",
-    "noise_0": r"\xi_{t_0}^i",
-    "F_own": r"F_i^\star",
-    "F_0": r"F_i(w_{t_0})",
-}
-MOVES = {W: Centre(ALPHA, X), drift: Mean(ALPHA, norm_sq(W - X))}
 
-
-def opening(size: sp.Expr) -> tuple[Step, ...]:
-    """The steps both proofs share, for local steps of the given size eta_s."""
-    move = size * G_S
+def slow_steps(factor: int, count: Step, most: sp.Expr, note: str) -> tuple[Step, ...]:
+    """The drift where earlier steps are at most ``factor`` eta_t: with n^2 <= most, by the step ``count``."""
+    square = factor**2 * eta**2
     return (
+        *TO_START,
+        count,
         step(
-            "variance",
+            "slow",
+            MOVE,
+            "<=",
+            square * Mean(U, norm_sq(G_S)),
+            averaged(U, (DECAY * (factor * eta + ETA_S), A_SQUARE)),
+            note=note,
+        ),
+        step(
+            "conclude",
             drift,
             "<=",
-            Mean(ALPHA, norm_sq(X - START)),
-            Square(W - START, "a variance is at most a second moment about any point"),
+            square * most * G_sq,
+            Earlier("variance"),
+            averaged(ALPHA, Earlier("jensen"), (n**2, Earlier("slow")), (square * n**2, Earlier("moment"))),
+            (square * G_sq, Earlier("count")),
         ),
-        step(
-            "jensen",
-            norm_sq(X - START),
-            "<=",
-            n**2 * Mean(U, size**2 * norm_sq(G_S)),
-            (n**2, averaged(U, Square(move - Centre(U, move), "Jensen: a variance over the steps"))),
-        ),
-        step("moment", Mean(U, norm_sq(G_S)), "<=", G_sq, averaged(U, MOMENT)),
-        step("count", n**2, "<=", tau**2, ((left + 1) * (tau + n), ONE)),
     )
 
 
-SLOW_STEPS = (
-    *opening(ETA_S),
-    step(
-        "slow",
-        Mean(U, ETA_S**2 * norm_sq(G_S)),
-        "<=",
-        16 * eta**2 * Mean(U, norm_sq(G_S)),
-        averaged(U, (DECAY * (4 * eta + ETA_S), Square(G_S, "a squared norm"))),
-        note="the condition the paper does not state: 16 eta_t^2 - eta_s^2 = (4 eta_t - eta_s)(4 eta_t + eta_s)",
-    ),
-    step(
-        "conclude",
-        CLAIM.lhs,
-        "<=",
-        CLAIM.rhs,
-        Earlier("variance"),
-        averaged(ALPHA, Earlier("jensen"), (n**2, Earlier("slow")), (16 * eta**2 * n**2, Earlier("moment"))),
-        (16 * eta**2 * G_sq, Earlier("count")),
-    ),
-)
-
-# Steps 1/(mu (t + gamma)): m_s = s + gamma for an earlier step s of the round.
-M_S = Positive(sp.Symbol("m_s"), S)
-LATE = Slack(sp.Symbol("late"), S)
-NOW = t + gamma
-TIMES = Condition("round", LATE, M_S - NOW + tau - 1, "s >= t - tau + 1")
-GRAD_0, NOISE_0 = vec("grad_0", I), Noise(sp.Symbol("noise_0"), I)
-MOMENT_0 = Premise("bounded-gradient", G_sq - norm_sq(GRAD_0 + NOISE_0), "E||g_i(w_0)||^2 <= G^2")
-OWN_JET = Jet(OWN, value("F_own", I))
+def decays(key: str) -> tuple[Condition, Condition]:
+    """The conditions of ``slow_steps``: the round's length, and the assumption on how steps shrink."""
+    return ROUND, Condition(DECAY, premise(key))
 
 
-def near(label: str, at: Jet, moment: Premise, noise: sp.Expr) -> Step:
+def near(label: str, at: sp.Expr, moment: Premise, noise: sp.Expr) -> Step:
     """Visited points are near each client's own minimiser, where G bounds the gradient."""
-    away = at.point - OWN
+    away = at - OWN
     return step(
         label,
         norm_sq(away),
@@ -132,10 +110,14 @@ def near(label: str, at: Jet, moment: Premise, noise: sp.Expr) -> Step:
         G_sq / mu**2,
         (1 / mu**2, moment),
         (1 / mu**2, Square(noise, "the variance of the gradient")),
-        (1 / mu**2, Square(at.gradient - mu * away, "Cauchy-Schwarz: a square")),
-        (2 / mu, Convex(OWN_JET, at, "mu-convexity from w_i*")),
-        (2 / mu, Convex(at, OWN_JET, "mu-convexity to w_i*")),
+        (1 / mu**2, Square(grad(at) - mu * away, "Cauchy-Schwarz: a square")),
+        (2 / mu, convex(OWN, at, "mu-convexity from w_i*")),
+        (2 / mu, convex(at, OWN, "mu-convexity to w_i*")),
+        (2 / mu, premise("own-optimum", away)),
     )
+
+
+NOW = t + gamma
 
 
 def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int) -> tuple[Step, ...]:
@@ -144,17 +126,16 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
     In the second eta_s <= theta/(theta - 1) eta_t, since s + gamma >= t + gamma - tau + 1.
     """
     ratio, low, high = theta / (theta - 1), sp.Symbol("low", nonnegative=True), sp.Symbol("high", nonnegative=True)
-    early = Condition("case", low, theta * tau - NOW, f"t + gamma <= {theta} tau")
-    late = Condition("case", high, NOW - theta * tau, f"t + gamma >= {theta} tau")
-    # ratio m_s - (t + gamma) = ratio (late + 1) + (ratio - 1)(t + gamma) - ratio tau, and ratio/(ratio - 1) = theta.
+    # ratio m_s - (t + gamma) = ratio (late + 1) + (ratio - 1)(t + gamma) - ratio tau, and
+    # ratio/(ratio - 1) = theta.
     slack = ratio * (LATE + 1) + (ratio - 1) * high
     scale = G_sq / (mu**2 * NOW**2)
     pull = slack * (ratio * M_S + NOW) / M_S**2
-    spare = sp.Integer(constant) - ratio**2
     return (
-        *opening(1 / (mu * M_S)),
-        near("near", LOCAL, SECOND_MOMENT, NOISE),
-        near("near-start", Jet(START, value("F_0", I), GRAD_0), MOMENT_0, NOISE_0),
+        *TO_START,
+        COUNT,
+        near("near", X, SECOND_MOMENT, NOISE),
+        near("near-start", START, premise("bounded-gradient", START), NOISE_0),
         step(
             "triangle",
             norm_sq(X - START),
@@ -170,24 +151,21 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
             "<=",
             rhs,
             by=Cases(
+                theta * tau - NOW,
                 case(
-                    early,
+                    low,
                     Earlier("variance"),
                     averaged(ALPHA, Earlier("triangle")),
                     (4 * scale * low * (theta * tau + NOW), ONE),
                     ((constant - 4 * theta**2) * scale * tau**2, ONE),
                 ),
                 case(
-                    late,
+                    high,
                     Earlier("variance"),
-                    averaged(
-                        ALPHA,
-                        Earlier("jensen"),
-                        (n**2 / (mu * NOW) ** 2, averaged(U, (pull, Square(G_S, "a squared norm")))),
-                    ),
+                    averaged(ALPHA, Earlier("jensen"), (n**2 / (mu * NOW) ** 2, averaged(U, (pull, A_SQUARE)))),
                     (ratio**2 * n**2 / (mu * NOW) ** 2, averaged(ALPHA, Earlier("moment"))),
                     (ratio**2 * scale, Earlier("count")),
-                    (spare * scale * tau**2, ONE),
+                    ((constant - ratio**2) * scale * tau**2, ONE),
                 ),
             ),
             note=f"constant {constant}: {4 * theta**2} in the first case, {ratio**2} in the second",
@@ -195,17 +173,20 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
     )
 
 
-SCHEDULE = {eta: 1 / (mu * NOW), X: START - n * Centre(U, G_S / (mu * M_S)), **MOVES}
+ETA = 1 / (mu * NOW)
+ASSUMED = (a.full_participation, a.bounded_gradient, a.strongly_convex)
 DERIVATIONS = (
     Derivation(
         key="lemma-2",
         title="Discrepancy of the local models, for slowly shrinking steps",
         claim="lemma-2",
-        steps=SLOW_STEPS,
-        meaning={X: START - n * Centre(U, ETA_S * G_S), **MOVES},
-        conditions=(ROUND, SLOW),
-        setting=SETTING,
-        notation=WORDS,
+        steps=slow_steps(
+            4,
+            COUNT,
+            tau**2,
+            "the condition the paper does not state: 16 eta_t^2 - eta_s^2 = (4 eta_t - eta_s)(4 eta_t + eta_s)",
+        ),
+        conditions=decays("slow-decay"),
         findings=("The condition eta_s <= 4 eta_t inside a round is needed, and not in the paper.",),
     ),
     Derivation(
@@ -213,10 +194,9 @@ DERIVATIONS = (
         title="Lemma 2 for eta_t = 1/(mu(t + gamma)), every tau and every gamma > 0",
         claim="lemma-2",
         steps=schedule_steps(sp.Integer(2), CLAIM.lhs, CLAIM.rhs, 16),
-        meaning=SCHEDULE,
+        assumes=(a.strongly_convex,),
+        eta=ETA,
         conditions=(ROUND, TIMES),
-        setting=SETTING,
-        notation=WORDS,
         findings=(
             "With eta_t = 1/(mu(t + gamma)) Lemma 2 holds for every tau and every gamma > 0: it needs no slow-decay.",
         ),
@@ -225,10 +205,9 @@ DERIVATIONS = (
         key="lemma-2-nine",
         title="Lemma 2 with constant 9 for eta_t = 1/(mu(t + gamma))",
         steps=schedule_steps(sp.Rational(3, 2), drift, 9 * eta**2 * tau**2 * G_sq, 9),
-        meaning=SCHEDULE,
+        assumes=ASSUMED,
+        eta=ETA,
         conditions=(ROUND, TIMES),
-        setting=SETTING,
-        notation=WORDS,
         findings=("The same proof, its cases parted at t + gamma = 3 tau/2, gives the constant 9 for 16.",),
     ),
 )

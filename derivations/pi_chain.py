@@ -1,194 +1,155 @@
-"""The chain in pi = min alpha_i/p_i and Pi = max alpha_i/p_i, and the final bound."""
+"""The chain in pi = min alpha_i/p_i and Pi = max alpha_i/p_i."""
 
 import sympy as sp
 
+from fedbounds_derivations._setting import claim, right_side
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
-from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack, Weights
+from fedbounds.evidence.symbolic.algebra import Mean, Slack
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Cited,
     Condition,
     Derivation,
     Display,
     Earlier,
-    Premise,
+    Fact,
     Step,
     averaged,
+    premise,
     step,
 )
+from fedbounds.evidence.symbolic.setting import AT_PI, OTHERS, SHARE, I, P, excess, ratio
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
-from ._setting import ONE, P, claim, right_side
-
-I = P.args[1]
-KAPPA, EXCESS = Positive(sp.Symbol("kappa"), I), Slack(sp.Symbol("e"), I)
-ABOVE_PI, BELOW_PI = Slack(sp.Symbol("above_pi"), I), Slack(sp.Symbol("below_Pi"), I)
-total = sp.Symbol("total", positive=True)
 pi = sp.Symbol("pi", positive=True)
+total, total_star = sp.Symbol("total", positive=True), sp.Symbol("total_star", positive=True)
 over_pi, under_Pi = sp.Symbol("over_pi", nonnegative=True), sp.Symbol("under_Pi", nonnegative=True)
+ABOVE_PI, ABOVE_P = Slack(sp.Symbol("above_pi"), I), Slack(sp.Symbol("above_p"), I)
+above_top, more_clients = sp.Symbol("above_top", nonnegative=True), sp.Symbol("others_count", nonnegative=True)
 
-PI = Condition("positive-pi_min", pi, pi_min, "pi > 0")
-LEAST = Condition("ratios", ABOVE_PI, KAPPA - pi_min, "alpha_i/p_i >= pi")
-MOST = Condition("ratios", BELOW_PI, pi_max - KAPPA, "alpha_i/p_i <= Pi")
-RATIOS = {
-    "ratios": "pi <= alpha_t^i/p_i <= Pi at every t, and rho_bar, rho_tilde are skews of such weights",
-    "skew": "rho_bar and rho_tilde are values of sum_i alpha_i e_i / sum_i p_i e_i, with sum_i p_i e_i > 0",
-}
+PI = Condition(pi, premise("positive-pi_min"))
+TOTALS = (
+    Condition(total, premise("skew-denominator", rho_bar)),
+    Condition(total_star, premise("skew-denominator", rho_tilde)),
+)
+OVER, UNDER = Condition(over_pi, Earlier("rho-over-pi")), Condition(under_Pi, Earlier("rho-under-Pi"))
 NAMES = {
-    "kappa": r"\kappa_t^i",
-    "e": "e_i",
-    "p_i": r"\sum_i p_i",
     "total": r"\sum_i p_i e_i",
+    "total_star": r"\sum_i p_i e_i(w^\star)",
     "pi": r"\pi",
     "over_pi": r"(\overline\rho-\pi)",
     "under_Pi": r"(\Pi-\tilde\rho)",
-    "above_pi": r"(\kappa_t^i-\pi)",
-    "below_Pi": r"(\Pi-\kappa_t^i)",
+    "above_pi": r"(\kappa^i-\pi)",
+    "above_p": r"(p_j-\min p)",
 }
-
-
-def skew(rho: sp.Expr) -> tuple[Premise, Premise]:
-    """rho sum_i p_i e_i = sum_i alpha_i e_i, and the sum's name."""
-    return (
-        Premise("skew", Mean(P, KAPPA * EXCESS) - rho * total, "definition of rho", "zero"),
-        Premise("skew", Mean(P, EXCESS) - total, "sum_i p_i e_i", "zero"),
-    )
-
-
-def at_most(label: str, rho: sp.Expr) -> Step:
-    """A skew is at most Pi."""
-    return step(
-        label,
-        rho,
-        "<=",
-        pi_max,
-        (1 / total, averaged(P, (BELOW_PI, GAP))),
-        (1 / total, skew(rho)[0]),
-        (-pi_max / total, skew(rho)[1]),
-    )
-
-
-GAP = Premise("skew", EXCESS, "e_i >= 0")
-MEETS = (
-    step(
-        "rho-over-pi",
-        pi_min,
-        "<=",
-        rho_bar,
-        (1 / total, averaged(P, (ABOVE_PI, GAP))),
-        (-1 / total, skew(rho_bar)[0]),
-        (pi_min / total, skew(rho_bar)[1]),
-    ),
-    at_most("rho-under-Pi", rho_tilde),
-)
-OVER = Condition("step:rho-over-pi", over_pi, rho_bar - pi_min, "pi <= rho_bar")
-UNDER = Condition("step:rho-under-Pi", under_Pi, pi_max - rho_tilde, "rho_tilde <= Pi")
 BOTH = ("literal", "repaired")
 
 
-def chain(key: str, title: str, steps: tuple[Step, ...], conditions: tuple[Condition, ...]) -> Derivation:
-    """A derivation of one inequality of the chain."""
-    return Derivation(
-        key=key,
-        title=title,
-        claim=key,
-        readings=BOTH,
-        steps=steps,
-        conditions=conditions,
-        setting=RATIOS,
-        notation=NAMES,
+def at_most(label: str, at: sp.Symbol, whole: sp.Symbol) -> Step:
+    """A skew, whose denominator is ``whole``, is at most Pi."""
+    return step(
+        label, at, "<=", pi_max, (1 / whole, averaged(P, (excess(at), largest(at)))), (1 / whole, premise("skew", at))
     )
 
 
-def of(key: str) -> tuple[sp.Expr, sp.Expr]:
-    """Both sides of a claim."""
-    return claim(key).lhs, right_side(key)
+def largest(at: sp.Symbol) -> Fact:
+    """alpha_i/p_i <= Pi where a skew is taken."""
+    return premise("largest-ratio", ratio(at))
 
 
-RATIO, INVERSE, MAXIMUM = of("pi-ratio"), of("pi-inverse"), of("pi-max")
-
-# The client of largest ratio has alpha = 1 - (N - 1) (mean of the others' alpha).
-OTHERS = Weights(sp.Symbol("others"), I)
-SHARE, ABOVE_P = Positive(sp.Symbol("share"), I), Slack(sp.Symbol("above_p"), I)
-top_share, above_top = sp.Symbol("top_share", positive=True), sp.Symbol("above_top", nonnegative=True)
-more_clients = sp.Symbol("others_count", nonnegative=True)
-PI_MAX = Derivation(
-    key="pi-max",
-    title="Largest ratio against pi",
-    claim="pi-max",
-    readings=BOTH,
-    steps=(
-        step(
-            "others",
-            pi_min * p_min,
-            "<=",
-            Mean(OTHERS, KAPPA * SHARE),
-            averaged(OTHERS, (ABOVE_PI * SHARE + pi_min * ABOVE_P, ONE)),
-            note="alpha_j = kappa_j p_j >= pi min p for every other client",
-        ),
-        step(
-            "conclude",
-            MAXIMUM[0],
-            "<=",
-            MAXIMUM[1],
-            (pi_max * above_top, ONE),
-            (more_clients, Earlier("others")),
-            Premise(
-                "simplex",
-                1 - (N - 1) * Mean(OTHERS, KAPPA * SHARE) - pi_max * top_share,
-                "the weights sum to 1 at the client and time where Pi is attained",
-                "zero",
-            ),
-        ),
-    ),
-    conditions=(
-        LEAST,
-        Condition("simplex", ABOVE_P, SHARE - p_min, "p_j >= min p"),
-        Condition("simplex", above_top, top_share - p_min, "p_j >= min p"),
-        Condition("simplex", more_clients, N - 1, "N >= 1"),
-    ),
-    setting=RATIOS | {"simplex": "alpha_t and p are on the simplex of N >= 1 clients"},
-    notation=NAMES | {"others": r"\frac1{N-1}\sum_{j\ne i}", "share": "p_j", "top_share": "p_i"},
+OVER_PI = step(
+    "rho-over-pi",
+    pi_min,
+    "<=",
+    rho_bar,
+    (1 / total, averaged(P, (excess(rho_bar), premise("least-ratio", ratio(rho_bar))))),
+    (-1 / total, premise("skew", rho_bar)),
 )
+PI_POSITIVE = step("pi-positive", pi_min, ">", 0, premise("positive-pi_min"))
+MEETS = (
+    PI_POSITIVE,
+    OVER_PI,
+    step("rho-positive", rho_bar, ">", 0, Earlier("rho-over-pi"), Earlier("pi-positive")),
+    at_most("rho-under-Pi", rho_tilde, total_star),
+)
+RATIO, INVERSE, MAXIMUM, ERROR_BY_PI = (claim(key) for key in ("pi-ratio", "pi-inverse", "pi-max", "error-by-pi"))
 WIDER = step(
     "error",
-    pi_max / pi - 1,
+    pi_max / pi_min - 1,
     "<=",
     1 / (pi_min * p_min) - N,
     (1 / (pi * p_min), Cited("pi-max")),
 )
-BY_PI = of("error-by-pi")[1]
+BY_PI = right_side(ERROR_BY_PI)
 
 DERIVATIONS = (
-    chain(
-        "pi-ratio",
-        "Skews against weight ratios",
-        (
+    Derivation(
+        key="pi-ratio",
+        title="Skews against weight ratios",
+        claim="pi-ratio",
+        readings=BOTH,
+        steps=(
             *MEETS,
             step(
                 "conclude",
-                RATIO[0],
+                RATIO.lhs,
                 "<=",
-                RATIO[1],
+                RATIO.rhs,
                 ((pi_max * over_pi + under_Pi * pi) / (pi * (pi + over_pi)), ONE),
             ),
         ),
-        (PI, LEAST, MOST, OVER, UNDER),
+        conditions=(PI, *TOTALS, OVER, UNDER),
+        notation=NAMES,
     ),
-    chain(
-        "pi-inverse",
-        "Smallest skew against pi",
-        (
-            MEETS[0],
-            step("conclude", INVERSE[0], "<=", INVERSE[1], (over_pi / (pi * (pi + over_pi)), ONE)),
+    Derivation(
+        key="pi-inverse",
+        title="Smallest skew against pi",
+        claim="pi-inverse",
+        readings=BOTH,
+        steps=(*MEETS[:3], step("conclude", INVERSE.lhs, "<=", INVERSE.rhs, (over_pi / (pi * (pi + over_pi)), ONE))),
+        conditions=(PI, TOTALS[0], OVER),
+        notation=NAMES,
+    ),
+    Derivation(
+        key="pi-max",
+        title="Largest ratio against pi",
+        claim="pi-max",
+        readings=BOTH,
+        steps=(
+            # The client of largest ratio has alpha = 1 - (N - 1) (mean of the others' alpha).
+            step(
+                "others",
+                pi_min * p_min,
+                "<=",
+                Mean(OTHERS, AT_PI * SHARE),
+                averaged(OTHERS, (ABOVE_PI * SHARE + pi_min * ABOVE_P, ONE)),
+                note="alpha_j = kappa_j p_j >= pi min p for every other client",
+            ),
+            step(
+                "conclude",
+                MAXIMUM.lhs,
+                "<=",
+                MAXIMUM.rhs,
+                (pi_max * above_top, ONE),
+                (more_clients, Earlier("others")),
+                premise("weights-sum-at-Pi"),
+            ),
         ),
-        (PI, LEAST, OVER),
+        conditions=(
+            Condition(ABOVE_PI, premise("least-ratio", AT_PI)),
+            Condition(ABOVE_P, premise("least-p")),
+            Condition(above_top, premise("least-p-at-Pi")),
+            Condition(more_clients, premise("some-client")),
+        ),
+        notation=NAMES,
     ),
-    PI_MAX,
     Derivation(
         key="error-by-pi-corrected",
         title="The error term against pi: the paper drops the factor 8 L Gamma/(3 mu)",
         steps=(
+            *MEETS[:3],
             WIDER,
             step(
                 "conclude",
@@ -204,8 +165,8 @@ DERIVATIONS = (
                 ),
             ),
         ),
-        conditions=(PI,),
-        setting=RATIOS,
+        assumes=(a.full_participation, a.positive_pi, a.positive_p),
+        conditions=(PI, TOTALS[0]),
         notation=NAMES,
         findings=("error <= 1/(pi min p) - N lacks the factor 8 L Gamma/(3 mu); the final bound has it.",),
     ),

@@ -2,34 +2,38 @@
 
 import sympy as sp
 
+from fedbounds_derivations._setting import claim
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Condition,
     Derivation,
-    Earlier,
     Every,
+    Exhibited,
     Hypothesis,
     Induction,
     Limit,
-    Premise,
+    premise,
     step,
 )
-from fedbounds.theory.symbols import T, eta, gamma, gap, t
-
-from ._setting import ONE, claim
+from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.symbols import T, gamma, t
 
 CLAIM = claim("rate")
 # F_1 = (w - 1)^2/2 and F_2 = (w + 1)^2/2 with p_1 - p_2 = c in (0, 1): w* = c, F_i* = 0.
-c = sp.Symbol("c", positive=True)
-x_1, x_2, w, total, total_next, total_T = sp.symbols("x_1 x_2 w sum sum_next sum_T", real=True)
+a, d = sp.symbols("a d", positive=True)
+p_1, p_2 = (a + d) / (2 * a + d), a / (2 * a + d)
+c = d / (2 * a + d)
+HALF = sp.Rational(1, 2)
 
 
 def loss(point: sp.Expr) -> sp.Expr:
     """F(w) = p_1 F_1(w) + p_2 F_2(w)."""
-    return (1 + c) / 2 * (point - 1) ** 2 / 2 + (1 - c) / 2 * (point + 1) ** 2 / 2
+    return p_1 * (point - 1) ** 2 / 2 + p_2 * (point + 1) ** 2 / 2
 
 
 FIXED = (
-    step("minimiser", sp.diff(loss(w), w).subs(w, c), "=", 0, note="w* = c"),
+    step("bias", p_1 - p_2, "=", c),
     step(
         "tie",
         (0 - sp.Integer(1)) ** 2 / 2,
@@ -37,36 +41,13 @@ FIXED = (
         (0 + sp.Integer(1)) ** 2 / 2,
         note="e_1(0) = e_2(0): FedMax weighs both 1/2",
     ),
-    step("start", total, "=", 0, Premise("start", total, "x_1 + x_2 = 0 at the start w_0 = 0", "zero")),
-    step(
-        "symmetric",
-        (x_1 - eta * (x_1 - 1)) + (x_2 - eta * (x_2 + 1)),
-        "=",
-        (1 - eta) * (x_1 + x_2),
-        note="a local step; an aggregation with equal weights sets both to (x_1 + x_2)/2",
-    ),
-    step(
-        "carry",
-        total_next,
-        "=",
-        0,
-        Premise("local-step", total_next - (1 - eta) * total, "step symmetric, with sum = x_1 + x_2", "zero"),
-        (1 - eta, Hypothesis("sum", total, "zero")),
-    ),
-    step(
-        "all",
-        total_T,
-        "=",
-        0,
-        by=Induction("sum", total, "start", "carry", start={}, next={total: total_next}, end={total: total_T}),
-        note="w_t = (x_1 + x_2)/2 = 0 at every t, for every tau and every step size",
-    ),
+    step("floor", loss(sp.Integer(0)) - loss(c), "=", c**2 / 2, note="w* = c, and the gap at 0 is c^2/2"),
     step(
         "conclude",
         CLAIM.lhs,
         ">=",
         c**2 / 2,
-        (total_T / 8 - c / 2, Earlier("all")),
+        by=Exhibited(),
         note="FedMax started at w_0 = 0 on F_i = (w -/+ 1)^2/2, p_1 - p_2 = c, stays there: the gap stays c^2/2",
     ),
 )
@@ -75,9 +56,8 @@ y, y_0, y_T = (sp.Symbol(name, nonnegative=True) for name in ("y", "y_0", "y_T")
 y_next = sp.Symbol("y_next", real=True)
 K = sp.Rational(5, 4) + K_more
 k = t + gamma
-STATEMENT = K / k - y
-ABOVE_ONE = Condition("scale", above_four, gamma - 4, "gamma = 4L/mu = 4")
-START_SIZE = Premise("start-size", K - gamma * y_0, "K >= gamma |w_0|")
+SCALE = Assumption("scale", "gamma = 4L/mu = 4", sp.Ge(gamma, 4))
+START_SIZE = Assumption("start-size", "K is at least gamma |w_0| and 5/4", sp.Ge(K, gamma * y_0))
 # For y = |w_t| > 0 FedMax picks the client on the other side: the step goes to (1 - 1/k) y - 1/k.
 LANDED = (1 - 1 / k) * y - 1 / k
 DRAWN = (
@@ -86,7 +66,7 @@ DRAWN = (
         LANDED,
         "<=",
         K / (k + 1),
-        ((t + above_four + 3) / k, Hypothesis("size", STATEMENT)),
+        ((t + above_four + 3) / k, Hypothesis("all")),
         (1 / k + K / (k**2 * (k + 1)), ONE),
         note="if the step does not cross 0, |w_{t+1}| is at most (1 - 1/k)|w_t|",
     ),
@@ -99,7 +79,7 @@ DRAWN = (
         ((K_more * k + (t + above_four) / 4) / (k * (k + 1)), ONE),
         note="if it crosses 0, |w_{t+1}| is at most 1/k",
     ),
-    step("base", y_0, "<=", K / gamma, (1 / gamma, START_SIZE)),
+    step("base", y_0, "<=", K / gamma, (1 / gamma, premise("start-size"))),
     step(
         "carry",
         y_next,
@@ -113,17 +93,12 @@ DRAWN = (
         y_T,
         "<=",
         K / (T + gamma),
-        by=Induction(
-            "size", STATEMENT, "base", "carry", start={y: y_0, t: 0}, next={y: y_next, t: t + 1}, end={y: y_T, t: T}
-        ),
+        by=Induction("base", "carry"),
     ),
     step("vanishes", K / (T + gamma), "->", 0, by=Limit(T, sp.oo, "-"), note="so w_T tends to 0 from every start"),
     step("floor", loss(sp.Integer(0)) - loss(c), "=", c**2 / 2, note="and the gap tends to c^2/2 > 0"),
 )
 NAMES = {
-    "sum": "(x_1+x_2)_t",
-    "sum_next": "(x_1+x_2)_{t+1}",
-    "sum_T": "(x_1+x_2)_T",
     "y": "|w_t|",
     "y_0": "|w_0|",
     "y_next": "|w_{t+1}|",
@@ -137,22 +112,18 @@ DERIVATIONS = (
         claim="rate",
         readings=("literal",),
         refutes=True,
+        exhibit=UnitQuadratics((sp.Integer(1), sp.Integer(-1)), (p_1, p_2), (HALF, HALF), sp.Integer(0)),
         steps=FIXED,
-        meaning={gap: loss(total_T / 2) - loss(c)},
-        setting={
-            "start": "w_0 = 0; the claim is read at T with tau | T",
-            "local-step": "x_i - eta (x_i -/+ 1) is the local step of F_i = (w -/+ 1)^2/2",
-        },
-        notation=NAMES,
         findings=("The floor is c^2/2 with c = p_1 - p_2: FedMax stops where e_1 = e_2, not at w* = c.",),
     ),
     Derivation(
         key="rate-attraction",
         title="From every start FedMax is drawn to the point where the gaps tie (tau = 1, eta_t = 1/(t + gamma))",
         steps=DRAWN,
-        conditions=(ABOVE_ONE,),
+        assumes=(SCALE, START_SIZE),
+        conditions=(Condition(above_four, premise("scale")),),
         abbreviations={y_next: sp.Max(LANDED, -LANDED, evaluate=False)},
-        setting={"start-size": "K is at least gamma |w_0| and 5/4", "scale": "gamma = 4L/mu = 4"},
+        sequences={y_T: (y_0, y, y_next)},
         notation=NAMES,
         findings=("The floor is not an accident of the start: |w_t| <= max(gamma |w_0|, 5/4)/(t + gamma).",),
     ),

@@ -2,70 +2,65 @@
 
 import sympy as sp
 
+from fedbounds_derivations._setting import claim
 from fedbounds.claims.corollary import SPEED, V_MIN
-from fedbounds.evidence.symbolic.algebra import Mean, Positive, Slack
+from fedbounds.evidence.symbolic.algebra import Slack
 from fedbounds.evidence.symbolic.derivation import (
+    ONE,
     Condition,
     Derivation,
     Display,
     Earlier,
-    Instance,
-    Premise,
+    Exhibited,
     averaged,
+    premise,
     step,
 )
+from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
+from fedbounds.evidence.symbolic.setting import I, P, excess, ratio, rho
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
 
-from ._setting import ONE, P, claim
-
 FLOOR, FEDAVG = claim("speed-floor"), claim("fedavg-speed")
-I = P.args[1]
-KAPPA, EXCESS = Positive(sp.Symbol("kappa"), I), Slack(sp.Symbol("e"), I)
-rho, total = sp.Symbol("rho", nonnegative=True), sp.Symbol("total", positive=True)
-SHARE = Positive(sp.Symbol("share"), I)
 ABOVE_P, UNDER_ONE = Slack(sp.Symbol("above_p"), I), Slack(sp.Symbol("under_one"), I)
-moment = sp.Symbol("G_positive", positive=True)
+total = sp.Symbol("total", positive=True)
 MISPRINT = (4 * L - 32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2)
 NOISE = 4 * L * (32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2)
+HALF = sp.Rational(1, 2)
+# Both clients pull equally, so every model starts each round at 0: G^2 = 1, sigma^2 = 0.
+OPPOSITE = UnitQuadratics((sp.Integer(1), sp.Integer(-1)), (HALF, HALF), (HALF, HALF), sp.Integer(0))
 
-RATIO = step(
-    "ratio",
-    KAPPA,
-    "<=",
-    1 / p_min,
-    # 1/p_min - kappa = (1 - kappa p_i)/p_i + (p_i - p_min)/(p_i p_min), and alpha_i = kappa_i p_i <= 1.
-    (UNDER_ONE / SHARE + ABOVE_P / (SHARE * p_min), ONE),
-    note="alpha_i = kappa_i p_i is at most 1, and p_i at least min p",
-)
-CEILING = step(
-    "ceiling",
-    rho,
-    "<=",
-    1 / p_min,
-    (1 / total, averaged(P, (EXCESS, Earlier("ratio")))),
-    (1 / total, Premise("skew", Mean(P, KAPPA * EXCESS) - rho * total, "definition of rho(t, w)", "zero")),
-    (1 / (p_min * total), Premise("skew", total - Mean(P, EXCESS), "sum_i p_i e_i", "zero")),
-    note="rho is an average of the ratios alpha_i/p_i",
-)
 DERIVATIONS = (
     Derivation(
         key="skew-ceiling",
         title="The weighting skew is at most 1/min p",
-        steps=(RATIO, CEILING),
-        conditions=(
-            Condition("simplex", UNDER_ONE, 1 - KAPPA * SHARE, "alpha_i <= 1"),
-            Condition("simplex", ABOVE_P, SHARE - p_min, "p_i >= min p"),
+        steps=(
+            step(
+                "ratio",
+                ratio(rho),
+                "<=",
+                1 / p_min,
+                # With p_i = min p + (p_i - min p) and alpha_i = kappa_i p_i <= 1.
+                (UNDER_ONE / p_min + ratio(rho) * ABOVE_P / p_min, ONE),
+                note="alpha_i = kappa_i p_i is at most 1, and p_i at least min p",
+            ),
+            step(
+                "ceiling",
+                rho,
+                "<=",
+                1 / p_min,
+                (1 / total, averaged(P, (excess(rho), Earlier("ratio")))),
+                (1 / total, premise("skew", rho)),
+                note="rho is an average of the ratios alpha_i/p_i",
+            ),
         ),
-        setting={
-            "simplex": "alpha_t and p are on the simplex",
-            "skew": "rho sum_i p_i e_i = sum_i alpha_i e_i, with sum_i p_i e_i > 0",
-        },
+        assumes=(a.full_participation, a.positive_p),
+        conditions=(
+            Condition(UNDER_ONE, premise("weight-at-most-one", ratio(rho))),
+            Condition(ABOVE_P, premise("least-p")),
+            Condition(total, premise("skew-denominator", rho)),
+        ),
         notation={
-            "kappa": r"\kappa_t^i",
-            "e": "e_i(w)",
-            "rho": r"\rho(t,w)",
-            "share": "p_i",
-            "p_i": r"\sum_i p_i",
             "total": r"\sum_i p_i e_i(w)",
             "under_one": r"(1-\alpha_t^i)",
             "above_p": r"(p_i-\min_j p_j)",
@@ -78,21 +73,25 @@ DERIVATIONS = (
         claim="speed-floor",
         readings=("literal",),
         refutes=True,
+        exhibit=OPPOSITE,
         steps=(
+            step(
+                "excess",
+                FLOOR.lhs,
+                "=",
+                FLOOR.rhs + 4 * L * p_min * (32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2),
+                note="at rho_bar = 1/min p, its largest value",
+            ),
             step(
                 "conclude",
                 FLOOR.lhs,
                 ">",
                 FLOOR.rhs,
-                (4 * L * p_min * 32 * tau**2 * moment / (3 * mu**2), ONE),
-                (4 * L * p_min * sigma_sq / (3 * mu**2), ONE),
+                by=Exhibited(),
                 note="at rho_bar = 1/min p, its largest value, the noise term is 4L min p (32 tau^2 G^2 + sigma^2)"
                 "/(3 mu^2) > 0",
             ),
         ),
-        conditions=(Condition("moving", moment, G_sq, "G^2 > 0: some gradient is not zero"),),
-        setting={"moving": "G^2 > 0"},
-        notation={"G_positive": "G^2"},
         findings=("The gap to V_min is 4L min p (32 tau^2 G^2 + sigma^2)/(3 mu^2), zero only if every gradient is.",),
     ),
     Derivation(
@@ -101,6 +100,7 @@ DERIVATIONS = (
         claim="fedavg-speed",
         readings=("literal",),
         refutes=True,
+        exhibit=OPPOSITE,
         steps=(
             step(
                 "corrected",
@@ -118,8 +118,8 @@ DERIVATIONS = (
                 FEDAVG.lhs,
                 "!=",
                 FEDAVG.rhs,
-                by=Instance({L: 1, mu: 1, tau: 1, G_sq: 1, sigma_sq: 1}),
-                note="at L = mu = tau = G^2 = sigma^2 = 1 the speeds differ by 53",
+                by=Exhibited(),
+                note="on F_i = (w -/+ 1)^2/2 with tau = 1, where G^2 = 1 and sigma^2 = 0, the speeds differ by 52",
             ),
         ),
         findings=("The corrected speed is V_min + 4L(32 tau^2 G^2 + sigma^2)/(3 mu^2).",),

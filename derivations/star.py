@@ -2,174 +2,184 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Condition,
-    Convex,
-    Derivation,
-    Earlier,
-    Jet,
-    Premise,
-    Smooth,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, pi_min, rho_tilde, sigma_sq
-
-from ._setting import (
-    ALPHA,
-    E_STAR,
+from fedbounds_derivations._setting import (
     F_STAR,
     F_W,
     GRAD,
     GRAD_STAR,
-    HERE,
-    LOCAL,
-    MEANING,
-    MODEL,
-    NOISE,
-    NOTATION,
-    OPTIMUM,
+    NOISY,
     RHO_TILDE,
-    SKEWS,
-    VARIANCE,
-    W_STAR,
-    I,
-    P,
-    W,
-    X,
     claim,
-    client_gap,
+    convex,
+    lemma_1,
     optimal,
     skewed,
-    value,
+    smooth,
+    variance,
 )
+from fedbounds.evidence.symbolic.algebra import Centre, Inner, norm_sq
+from fedbounds.evidence.symbolic.derivation import (
+    Cases,
+    CauchySchwarz,
+    Condition,
+    Derivation,
+    Earlier,
+    Premise,
+    Square,
+    Step,
+    Use,
+    averaged,
+    beyond,
+    case,
+    premise,
+    step,
+)
+from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, P, W, X, ratio
+from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, eta, mu, pi_min, rho_bar, rho_tilde
 
 FEDAVG, STAR = claim("fedavg-step"), claim("star-step")
 K = sp.Symbol("K", positive=True)
 room = sp.Symbol("room", nonnegative=True)
 below = sp.Symbol("below", positive=True)
-rest = sp.Symbol("rest", positive=True)
-DISTINCT = Condition("distinct-curvatures", K, L - mu, "mu < L")
-BELOW = Condition("eta-below-1/L", below, 1 - eta * L, "eta < 1/L")
-SKEWED = Condition("skewed", rest, 1 - pi_min, "pi < 1")
-STEP = Condition("eta-below-2/(L+mu)", room, 2 - eta * (L + mu), "eta <= 2/(L + mu)")
+rest = sp.Symbol("rest", nonnegative=True)
+BELOW = Condition(below, premise("eta-below-1/L"))
+STEP = Condition(room, premise("eta-below-2/(L+mu)"))
 # k_i, the gradient of F_i - (mu/2) ||. - w*||^2 at w_t^i, and what is left of it beside that at w*.
 H = GRAD - mu * (X - W_STAR)
 D = H - GRAD_STAR
 KEPT = 1 - eta * mu
+UNDER_ONE = step(
+    "pi-under-one",
+    pi_min,
+    "<=",
+    1,
+    averaged(P, premise("least-ratio", ratio(rho_bar))),
+    premise("weights-sum", ratio(rho_bar)),
+)
+REST = Condition(rest, Earlier("pi-under-one"))
+CURVED = step("curved", mu, "<=", L, premise("curvatures"))
 
 
-def cocoercive(at: Jet, to: Jet, end: sp.Expr, name: str) -> tuple[Smooth, Convex]:
+def cocoercive(at: sp.Expr, to: sp.Expr, end: sp.Expr) -> tuple[Premise, Premise]:
     """The two facts that give ||D||^2/(2K): smoothness at ``to`` and convexity at ``at``, both to ``end``."""
-    lower = Jet(end, value(name, I))
-    return (
-        Smooth(to, lower, "L-smoothness to the common point"),
-        Convex(at, lower, "mu-convexity to the common point"),
-    )
+    return smooth(to, end, "L-smoothness to the common point"), convex(at, end, "mu-convexity to the common point")
 
 
-TOWARDS = cocoercive(LOCAL, OPTIMUM, W_STAR + D / K, "F_a")
-BACK = cocoercive(OPTIMUM, LOCAL, X - D / K, "F_b")
-AVERAGE = {
-    **MEANING,
-    W: Centre(P, X),
-    drift: Mean(P, norm_sq(W - X)),
-    Delta_next: norm_sq(W - eta * Centre(P, GRAD + NOISE) - W_STAR),
-}
+TOWARDS = cocoercive(X, W_STAR, W_STAR + D / K)
+BACK = cocoercive(W_STAR, X, X - D / K)
 
+
+def quadratic(direction: sp.Expr) -> tuple[Use, ...]:
+    """-<D, v> >= 0 where mu = L: F_i is quadratic there, so D vanishes (both bounds at w_t^i, w* and w* + v)."""
+    end = W_STAR + direction
+    return tuple((sp.Integer(1), fact) for fact in (smooth(W_STAR, end), convex(X, end), smooth(X, W_STAR)))
+
+
+MIXED = eta**2 * Centre(ALPHA, D) - 2 * eta * KEPT * (W - W_STAR)
+# With alpha = p the bias vanishes; the identity is that of w_{t+1} - w*.
 FEDAVG_STEPS = (
+    CURVED,
+    NOISY,
     step(
-        "cocoercive",
-        Inner(D, X - W_STAR),
-        ">=",
-        norm_sq(D) / K,
-        *TOWARDS,
-        *BACK,
-        note="for mu-convex L-smooth F_i, both ways between w_t^i and w*",
-    ),
-    step(
-        "mean",
-        Mean(P, Inner(D, W - W_STAR)),
-        ">=",
-        norm_sq(Centre(P, D)) / K - K / 4 * drift,
-        averaged(P, Earlier("cocoercive")),
-        (1 / K, averaged(P, Square(D - Centre(P, D) + K / 2 * (W - X), "Young, for deviations from the mean"))),
-        note="the p-means of w_t - w_t^i and of the deviations vanish",
-    ),
-    step(
-        "noise",
-        norm_sq(Centre(P, NOISE)),
+        "centred",
+        Delta_next,
         "<=",
-        sigma_sq,
-        averaged(P, Square(NOISE - Centre(P, NOISE), "Jensen: a variance")),
-        averaged(P, VARIANCE),
+        KEPT**2 * Delta
+        - 2 * eta * KEPT * Inner(Centre(ALPHA, D), W - W_STAR)
+        + eta**2 * norm_sq(Centre(ALPHA, D))
+        + FEDAVG.terms["variance"],
+        (eta**2, Earlier("noise")),
+        *(
+            (factor, fact)
+            for factor, v in (
+                (2 * eta * KEPT, W - W_STAR),
+                (-2 * eta**2, Centre(ALPHA, D)),
+                (-(eta**2), Centre(ALPHA, GRAD_STAR)),
+            )
+            for fact in (premise("unbiased", Inner(GRAD_STAR, v)), optimal(v))
+        ),
+        note="sum_i p_i grad F_i(w*) = 0",
     ),
     step(
         "conclude",
         FEDAVG.lhs,
         "<=",
         FEDAVG.rhs,
-        (eta * (room + eta * K), Earlier("mean")),
-        (eta * room / K, Square(Centre(P, D), "eta (L + mu) <= 2 pays for the step's own square")),
-        (eta**2, Earlier("noise")),
-        (2 * eta * KEPT, optimal(W - W_STAR)),
-        (-2 * eta**2, optimal(Centre(P, D))),
-        (-(eta**2), optimal(Centre(P, GRAD_STAR))),
+        by=Cases(
+            L - mu,
+            case(
+                K,
+                Earlier("centred"),
+                (eta * (room + eta * K), averaged(ALPHA, *TOWARDS, *BACK)),
+                (
+                    eta * (room + eta * K) / K,
+                    averaged(ALPHA, Square(D - Centre(ALPHA, D) + K / 2 * (W - X), "Young, for deviations")),
+                ),
+                (eta * room / K, Square(Centre(ALPHA, D), "eta (L + mu) <= 2 pays for the step's own square")),
+            ),
+            case(L, Earlier("centred"), averaged(ALPHA, *quadratic(MIXED))),
+            zero="curved",
+        ),
+        note="co-coercivity both ways between w_t^i and w*; the alpha-means of w_t - w_t^i and of deviations vanish",
     ),
 )
 BIAS = Centre(ALPHA, GRAD_STAR)
+CENTRE = Centre(ALPHA, D)
+CROSS = eta**2 * (CENTRE + 2 * BIAS)
 
-
-def beyond(quantity: sp.Expr, why: str) -> Premise:
-    """sum_i (alpha_i - pi p_i) q_i >= 0 for q_i >= 0, as pi is the smallest alpha_i / p_i."""
-    return Premise("pi", Mean(ALPHA, quantity) - pi_min * Mean(P, quantity), f"alpha_i >= pi p_i, times {why}")
-
-
-STAR_STEPS = (
+STAR_STEPS: tuple[Step, ...] = (
+    CURVED,
+    UNDER_ONE,
+    step("below", 1 - eta * L, ">", 0, premise("eta-below-1/L")),
     step(
         "client",
         Inner(H, W - W_STAR),
         ">=",
-        F_W - F_STAR - mu / 2 * Delta - K / 2 * norm_sq(W - X) + norm_sq(D) / (2 * K),
-        *TOWARDS,
-        Smooth(LOCAL, HERE, "L-smoothness of F_i from w_t^i to w_t"),
+        F_W - F_STAR - mu / 2 * Delta - (L - mu) / 2 * norm_sq(W - X),
+        smooth(X, W, "L-smoothness of F_i from w_t^i to w_t"),
+        convex(X, W_STAR),
     ),
     *skewed("growth"),
-    step(
-        "lemma-1", norm_sq(GRAD_STAR), "<=", 2 * L * E_STAR, *((2 * L, fact) for fact in client_gap("F_c", OPTIMUM))
-    ),
+    lemma_1("lemma-1", W_STAR),
     step(
         "star",
         norm_sq(BIAS),
         "<=",
         2 * L * Gamma * (1 - pi_min) * (rho_tilde - pi_min),
-        (1 / rest, beyond(norm_sq((1 - pi_min) * GRAD_STAR - BIAS), "a square: Jensen for alpha - pi p")),
-        (rest, beyond(2 * L * E_STAR - norm_sq(GRAD_STAR), "step lemma-1")),
+        CauchySchwarz(GRAD_STAR),
+        (rest, beyond(Earlier("lemma-1"))),
         (2 * L * rest, RHO_TILDE),
         (-2 * pi_min, optimal(BIAS)),
-        note="sum_i p_i grad F_i(w*) = 0, so only alpha - pi p counts; at pi = 1 both sides are 0",
+        (pi_min**2, optimal(Centre(P, GRAD_STAR))),
+        note="sum_i p_i grad F_i(w*) = 0, so only alpha - pi p counts",
     ),
-    step(
-        "noise",
-        norm_sq(Centre(ALPHA, NOISE)),
-        "<=",
-        sigma_sq,
-        averaged(ALPHA, Square(NOISE - Centre(ALPHA, NOISE), "Jensen: a variance")),
-        averaged(ALPHA, VARIANCE),
-    ),
+    NOISY,
     step(
         "conclude",
         STAR.lhs,
         "<=",
         STAR.rhs,
-        (2 * eta * (below + eta * K), averaged(ALPHA, Earlier("client"))),
-        (2 * eta * (below + eta * K), Earlier("skew")),
-        (eta * (below + eta * K) / K, averaged(ALPHA, Square(D - Centre(ALPHA, D), "Jensen: a variance"))),
-        (eta * below / K, Square(Centre(ALPHA, D) - eta * K / below * BIAS, "Young")),
-        (eta**2 * (below + eta * K) / below, Earlier("star")),
-        (eta**2, Earlier("noise")),
+        by=Cases(
+            L - mu,
+            case(
+                K,
+                (2 * eta * (below + eta * K), averaged(ALPHA, *TOWARDS, smooth(X, W))),
+                (2 * eta * (below + eta * K), Earlier("skew")),
+                (eta * (below + eta * K) / K, variance(ALPHA, D)),
+                (eta * below / K, Square(CENTRE - eta * K / below * BIAS, "Young")),
+                (eta**2 * (below + eta * K) / below, Earlier("star")),
+                (eta**2, Earlier("noise")),
+            ),
+            case(
+                L,
+                (2 * eta * below, averaged(ALPHA, Earlier("client"))),
+                (2 * eta * below, Earlier("skew")),
+                averaged(ALPHA, *quadratic(CROSS)),
+                (eta**2, Earlier("star")),
+                (eta**2, Earlier("noise")),
+            ),
+            zero="curved",
+        ),
     ),
 )
 DERIVATIONS = (
@@ -178,15 +188,7 @@ DERIVATIONS = (
         title="One-step inequality for FedAvg, with neither G nor Gamma",
         claim="fedavg-step",
         steps=FEDAVG_STEPS,
-        meaning=AVERAGE,
-        conditions=(DISTINCT, STEP),
-        setting={
-            **MODEL,
-            "optimum": SKEWS["optimum"],
-            "unbiased": "alpha = p at every round",
-            "distinct-curvatures": "mu < L; at mu = L take the limit",
-        },
-        notation=NOTATION,
+        conditions=(STEP,),
         findings=("Half the drift term of the sharper inequality, and no second moment of the gradients.",),
     ),
     Derivation(
@@ -194,16 +196,7 @@ DERIVATIONS = (
         title="One-step inequality without G",
         claim="star-step",
         steps=STAR_STEPS,
-        meaning=MEANING,
-        conditions=(DISTINCT, BELOW, SKEWED),
-        setting={
-            **MODEL,
-            **SKEWS,
-            "distinct-curvatures": "mu < L; at mu = L take the limit",
-            "pi": "pi <= alpha_t^i / p_i for every client",
-            "skewed": "pi < 1; otherwise alpha = p and the step star is trivial",
-        },
-        notation=NOTATION,
+        conditions=(BELOW, REST),
         findings=("G^2 is not needed in the step: gradients matter at w* only, and there Gamma bounds them.",),
     ),
 )

@@ -2,16 +2,19 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import Cited, Condition, Derivation, Premise, step
-from fedbounds.theory.symbols import Delta, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
-
-from ._setting import CURVATURES, MODEL, NOTATION, ONE, SKEWS, WHOLE, claim, ell, one_step
+from fedbounds_derivations._setting import CURVATURES, WHOLE, claim, ell, one_step
+from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, premise, step
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.symbols import Delta, G_sq, Gamma, L, drift, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
 
 CLAIM = claim("theorem-1")
 FREE = claim("error-free-step")
 spare = sp.Symbol("spare", nonnegative=True)
-SMALL = Condition("small-steps", spare, 1 - eta * L, "eta_t <= 1/L")
-HOMOGENEOUS = Premise("homogeneous", Gamma, "Gamma = 0", "zero")
+SMALL = Condition(spare, premise("small-steps"))
+HOMOGENEOUS = premise("homogeneous")
+LEMMA_2 = Assumption("lemma-2", "the bound of Lemma 2 on the drift", sp.Le(drift, 16 * eta**2 * tau**2 * G_sq))
+SHARED = (a.full_participation, a.smooth, a.strongly_convex, a.bounded_gradient)
 
 STEPS = (
     step(
@@ -29,7 +32,7 @@ STEPS = (
         "<=",
         CLAIM.rhs,
         Cited("sharper-step"),
-        (eta * ell, Cited("lemma-2")),
+        (eta * ell, premise("lemma-2")),
         (16 * eta**2 * G_sq * tau**2 * (spare + eta * mu), ONE),
         (eta**2 * G_sq * (15 * tau**2 + one_step * (tau + 1)), ONE),
         (sp.Rational(5, 8) * eta * mu * rho_bar * Delta, ONE),
@@ -38,25 +41,29 @@ STEPS = (
 )
 DERIVATIONS = (
     Derivation(
+        key="theorem-1-from-lemma-2",
+        title="One-step inequality, under eta_t <= 1/L and the bound of Lemma 2",
+        steps=STEPS,
+        assumes=(*SHARED, a.small_steps, LEMMA_2),
+        conditions=(SMALL, CURVATURES, WHOLE),
+        findings=(
+            "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
+            "The terms sigma^2, 6 rho_bar L Gamma and half of 32 tau^2 G^2 are redundant: the proof uses none.",
+        ),
+    ),
+    Derivation(
         key="theorem-1",
         title="One-step inequality, under eta_t <= 1/L",
         claim="theorem-1",
-        readings=("repaired",),
-        steps=STEPS,
-        conditions=(SMALL, CURVATURES, WHOLE),
-        setting={**MODEL, **SKEWS},
-        notation=NOTATION,
-        findings=(
-            "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
-            "The terms sigma^2, 6 rho_bar L Gamma and (16 tau^2 - 1) G^2 of 32 tau^2 G^2 are redundant: the "
-            "proof uses none.",
+        steps=(
+            step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs, Cited("lemma-2")),
+            step("conclude", CLAIM.lhs, "<=", CLAIM.rhs, Cited("theorem-1-from-lemma-2", {"lemma-2": "lemma-2"})),
         ),
     ),
     Derivation(
         key="error-free-step",
         title="One-step inequality without heterogeneity",
         claim="error-free-step",
-        readings=("repaired",),
         steps=(
             step(
                 "conclude",
@@ -64,11 +71,9 @@ DERIVATIONS = (
                 "<=",
                 FREE.rhs,
                 Cited("theorem-1"),
-                (-6 * eta**2 * rho_bar * L - 2 * eta * (rho_tilde - rho_bar), HOMOGENEOUS),
+                (6 * eta**2 * rho_bar * L + 2 * eta * (rho_tilde - rho_bar), HOMOGENEOUS),
                 note="Gamma = 0 removes the terms in Gamma; it says that the minimisers coincide, not IID data",
             ),
         ),
-        setting={},
-        notation=NOTATION,
     ),
 )

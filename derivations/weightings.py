@@ -2,47 +2,37 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Mean, Slack, Value, Weights
-from fedbounds.evidence.symbolic.derivation import (
-    Condition,
-    Derivation,
-    Earlier,
-    Limit,
-    Premise,
-    Square,
-    averaged,
-    step,
-)
+from fedbounds.evidence.symbolic.algebra import Mean, Slack, Value, Weights, normal
+from fedbounds.evidence.symbolic.derivation import ONE, Derivation, Earlier, Limit, Square, averaged, premise, step
+from fedbounds.evidence.symbolic.setting import ALPHA, I, P
+from fedbounds.theory.assumption import Assumption, Part
 
-from ._setting import ALPHA, ONE, I, P
-
-EXCESS, BELOW = Slack(sp.Symbol("e"), I), Slack(sp.Symbol("below"), I)
+EXCESS = Slack(sp.Symbol("e"), I)
 top, total = sp.Symbol("top", nonnegative=True), sp.Symbol("total", positive=True)
 FEDMAX = Weights(sp.Symbol("fedmax"), I)
-MAXIMAL = Condition("argmax", BELOW, top - EXCESS, "e_i(w) <= max_j e_j(w)")
-TOTAL = {"total": "sum_i p_i e_i(w) > 0"}
+MAXIMAL = Assumption("largest", "e_i(w) <= max_j e_j(w)", gives=lambda o: Part(EXCESS, "<=", top))
+ARGMAX = Assumption(
+    "argmax",
+    "FedMax gives weight 1/|J| to each client of J = argmax e_i(w)",
+    gives=lambda o: Part(sp.Integer(0), "=", Mean(FEDMAX, top - EXCESS)),
+)
 
 # FedSoftMax at inverse temperature x = 1/T: alpha_i = p_i exp(x e_i)/Z.
 x = sp.Symbol("x", nonnegative=True)
 e, tilt = Value(sp.Symbol("e"), I), sp.exp(x * Value(sp.Symbol("e"), I))
 Z, FIRST, SECOND = Mean(P, tilt), Mean(P, e * tilt), Mean(P, e**2 * tilt)
-z = sp.Symbol("Z", positive=True)
-PARTITION = Condition("partition", z, Z, "Z = sum_i p_i exp(x e_i) > 0")
+PARTITION = step("partition", Z, ">", 0, averaged(P, (tilt, ONE)))
 p_1, p_2, p_3, a, gap_3 = sp.symbols("p_1 p_2 p_3 a gap_3", positive=True)
 THREE = p_1 * sp.exp(x * a) + p_2 * sp.exp(x * a) + p_3 * sp.exp(x * (a - gap_3))
 COLD = p_1 + p_2 + p_3 * sp.exp(-x * gap_3)
 e_1, e_2, e_3 = sp.symbols("e_1 e_2 e_3", real=True)
 GENERAL = p_1 * sp.exp(x * e_1) + p_2 * sp.exp(x * e_2) + p_3 * sp.exp(x * e_3)
 s = sp.Symbol("scale", positive=True)
-LINEAR = sp.diff(sp.exp(s * x * e) / Mean(P, sp.exp(s * x * e)), s).subs(s, 0)
+LINEAR = normal(sp.diff(sp.exp(s * x * e) / Mean(P, sp.exp(s * x * e)), s).subs(s, 0))
 
 NAMES = {
     "e": "e_i",
-    "alpha_i": r"\sum_i\alpha_i",
-    "p_i": r"\sum_i p_i",
-    "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
     "top": r"\max_j e_j",
-    "below": r"(\max_j e_j-e_i)",
     "total": r"\sum_i p_i e_i",
     "gap_3": r"\delta",
     "scale": "s",
@@ -57,7 +47,7 @@ DERIVATIONS = (
                 Mean(ALPHA, EXCESS) / total,
                 "<=",
                 top / total,
-                (1 / total, averaged(ALPHA, (BELOW, ONE))),
+                (1 / total, averaged(ALPHA, premise("largest"))),
                 note="a linear-fractional function on the simplex is largest at a vertex",
             ),
             step(
@@ -65,7 +55,7 @@ DERIVATIONS = (
                 Mean(FEDMAX, EXCESS) / total,
                 "=",
                 top / total,
-                (-1 / total, Premise("argmax", Mean(FEDMAX, top - EXCESS), "FedMax weighs maximisers only", "zero")),
+                (-1 / total, premise("argmax")),
             ),
             step(
                 "conclude",
@@ -76,8 +66,7 @@ DERIVATIONS = (
                 Earlier("attained"),
             ),
         ),
-        conditions=(MAXIMAL,),
-        setting={"argmax": "FedMax gives weight 1/|J| to each client of J = argmax e_i(w)", **TOTAL},
+        assumes=(MAXIMAL, ARGMAX),
         notation=NAMES,
         findings=("At each fixed w only: along a run the weights change the points visited.",),
     ),
@@ -91,7 +80,7 @@ DERIVATIONS = (
                 p_1 * sp.exp(x * a) / THREE,
                 "=",
                 p_1 / COLD,
-                note="clients 1 and 2 share the largest e, client 3 lies delta below",
+                note="three clients, x = 1/T: 1 and 2 share the largest e, 3 delta below (others group into these)",
             ),
             step("shift-other", p_3 * sp.exp(x * (a - gap_3)) / THREE, "=", p_3 * sp.exp(-x * gap_3) / COLD),
             step("cold-maximiser", p_1 / COLD, "->", p_1 / (p_1 + p_2), by=Limit(x, sp.oo, "-")),
@@ -104,7 +93,6 @@ DERIVATIONS = (
                 note="so the limit is p on the maximisers, never 1/k on the k largest unless they tie with equal p",
             ),
         ),
-        setting={"three": "three clients, x = 1/T; p sums to 1; any number of clients groups into these"},
         notation=NAMES,
         findings=(
             "T to infinity gives FedAvg, T to 0 gives p on the argmax: never FedMax(k) for k >= 2 without ties.",
@@ -114,6 +102,7 @@ DERIVATIONS = (
         key="temperature",
         title="At a fixed point the skew rises as the temperature falls",
         steps=(
+            PARTITION,
             step(
                 "slope",
                 sp.diff(FIRST / Z, x),
@@ -126,12 +115,10 @@ DERIVATIONS = (
                 0,
                 "<=",
                 (SECOND / Z - FIRST**2 / Z**2) / total,
-                (1 / (total * z), averaged(P, (tilt, Square(e - FIRST / Z, "a square", vector=False)))),
+                (1 / (total * Z), averaged(P, (tilt, Square(e - FIRST / Z, "a square", vector=False)))),
                 note="d rho/d(1/T) = Var_alpha(e)/sum_i p_i e_i >= 0",
             ),
         ),
-        conditions=(PARTITION,),
-        setting={"partition": "Z = sum_i p_i exp(e_i/T) > 0", **TOTAL},
         notation=NAMES,
         findings=(
             "At a fixed point a lower temperature raises rho, so the bound's speed improves as T falls, not rises.",
@@ -141,6 +128,7 @@ DERIVATIONS = (
         key="alpha-limit",
         title="FedSoftMax near a point: alpha_i - p_i is of the order of the gaps",
         steps=(
+            PARTITION,
             step(
                 "deviation",
                 tilt / Z - 1,

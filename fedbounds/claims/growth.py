@@ -13,7 +13,7 @@ sharper step. With tau = 1 there is no drift, and nothing but L, mu, c and sigma
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.assumption import Assumption, RunLike
+from fedbounds.theory.assumption import Assumption, Part, RunLike
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import (
     Delta,
@@ -39,7 +39,10 @@ def _growing_variance(run: RunLike) -> tuple[bool, str]:
 
 
 growing_variance = Assumption(
-    "growing-variance", "E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2", on_run=_growing_variance
+    "growing-variance",
+    "E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2",
+    on_run=_growing_variance,
+    gives=lambda o, x: Part(o.norm_sq(o.noise(x)), "<=", sigma_0_sq + growth * o.norm_sq(o.gradient(x))),
 )
 steps_below_growth = Assumption(
     "eta-below-growth", "2 eta_t L (1 + c) <= 1", sp.Le(SHARE, 1), found="max_t 2 eta_t L (1 + c) = {left:.4g}"

@@ -79,6 +79,24 @@ class InstanceLike(Protocol):
     def minima(self) -> tuple[tuple[Fraction, ...], ...]: ...
 
 
+class Objects(Protocol):
+    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.setting`).
+
+    ``eta_s`` is the step size of an earlier step of the round; ``noise`` and ``stochastic`` belong to the gradient
+    drawn at a point that a run visits; ``bias`` is sum_i (alpha_i - p_i) q_i.
+    """
+
+    eta_s: sp.Expr
+
+    def value(self, point: sp.Expr) -> sp.Expr: ...
+    def gradient(self, point: sp.Expr) -> sp.Expr: ...
+    def noise(self, point: sp.Expr) -> sp.Expr: ...
+    def stochastic(self, point: sp.Expr) -> sp.Expr: ...
+    def inner(self, left: sp.Expr, right: sp.Expr) -> sp.Expr: ...
+    def norm_sq(self, vector: sp.Expr) -> sp.Expr: ...
+    def bias(self, quantity: sp.Expr) -> sp.Expr: ...
+
+
 class Part(NamedTuple):
     """One relation ``left sign right`` of an assumption, written with < or <= or =."""
 
@@ -94,10 +112,10 @@ class Assumption:
     ``relation`` is a sympy relation, or several in a tuple, between run symbols; symbols of a step (``eta``,
     ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
     checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
-    the SDP evidence builds it in, and ``gives`` are facts for a proof. Evidence that has neither a facet nor
-    the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` says in words what was found
-    where it fails: a format string of the symbols' values there and of ``left`` and ``right``. ``tolerance`` is the
-    relative rounding allowed for in <= and = where floats are compared.
+    the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of `Objects` and points. Evidence that
+    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` says in words
+    what was found where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
+    ``tolerance`` is the relative rounding allowed for in <= and = where floats are compared.
     Raises TypeError where the relation is none, ValueError where sympy decides it from the symbols' signs alone.
     """
 
@@ -107,7 +125,7 @@ class Assumption:
     on_run: Callable[[RunLike], tuple[bool, str]] | None = None
     exactly: Callable[[InstanceLike, Mapping[str, Fraction]], tuple[bool, str]] | None = None
     in_class: Callable[[Any], tuple[bool, str]] | None = None
-    gives: Callable[..., Any] | None = None
+    gives: Callable[..., Part] | None = None
     found: str = ""
     tolerance: float = EQUAL
 

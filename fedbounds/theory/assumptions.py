@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.theory.assumption import Assumption, InstanceLike, RunLike
+from fedbounds.theory.assumption import Assumption, InstanceLike, Objects, Part, RunLike
 from fedbounds.theory.symbols import (
     C,
+    G_sq,
     Gamma,
     L,
     N,
@@ -24,6 +25,7 @@ from fedbounds.theory.symbols import (
     pi_min,
     rho_bar,
     rho_pairs,
+    sigma_sq,
 )
 
 # Gamma below this fraction of the largest e_i(w_0), or of what an error of this relative size in w* would
@@ -75,12 +77,22 @@ def _visited(symbol: str) -> Callable[[InstanceLike, Values], Found]:
     return lambda instance, values: (True, f"{symbol} = {values[symbol]} at the points visited")
 
 
+def _at_least_zero(expression: sp.Expr) -> Part:
+    return Part(sp.Integer(0), "<=", expression)
+
+
+def _above_tangent(o: Objects, x: sp.Expr, y: sp.Expr, curvature: sp.Expr) -> sp.Expr:
+    """F(y) - F(x) - <grad F(x), y - x> - (curvature/2) ||y - x||^2."""
+    return o.value(y) - o.value(x) - o.inner(o.gradient(x), y - x) - curvature / 2 * o.norm_sq(y - x)
+
+
 smooth = Assumption(
     "smooth",
     "every F_i is L-smooth (Assumption 1)",
     on_run=_smooth,
     exactly=lambda instance, values: (True, f"L = {values['L']} on R^d"),
     in_class=_of_the_class,
+    gives=lambda o, x, y: _at_least_zero(-_above_tangent(o, x, y, L)),
 )
 strongly_convex = Assumption(
     "strongly-convex",
@@ -88,6 +100,7 @@ strongly_convex = Assumption(
     on_run=_strongly_convex,
     exactly=lambda instance, values: (values["mu"] > 0, f"mu = {values['mu']} on R^d"),
     in_class=_of_the_class,
+    gives=lambda o, x, y: _at_least_zero(_above_tangent(o, x, y, mu)),
 )
 bounded_variance = Assumption(
     "bounded-variance",
@@ -95,6 +108,7 @@ bounded_variance = Assumption(
     on_run=_moment("sigma_sq"),
     exactly=_visited("sigma_sq"),
     in_class=_of_the_class,
+    gives=lambda o, x: _at_least_zero(sigma_sq - o.norm_sq(o.noise(x))),
 )
 bounded_gradient = Assumption(
     "bounded-gradient",
@@ -102,6 +116,7 @@ bounded_gradient = Assumption(
     on_run=_moment("G_sq"),
     exactly=_visited("G_sq"),
     in_class=_of_the_class,
+    gives=lambda o, x: _at_least_zero(G_sq - o.norm_sq(o.stochastic(x))),
 )
 PAPER = (smooth, strongly_convex, bounded_variance, bounded_gradient)
 
@@ -113,6 +128,7 @@ unbiased = Assumption(
     "alpha_t^i = p_i (FedAvg)",
     (sp.Eq(pi_min, 1), sp.Eq(pi_max, 1)),
     found="alpha_i/p_i in [{pi_min:.4g}, {pi_max:.4g}]",
+    gives=lambda o, quantity: Part(sp.Integer(0), "=", o.bias(quantity)),
 )
 
 
@@ -182,12 +198,14 @@ slow_decay = Assumption(
     "inside a round every earlier step size is at most 4 eta_t",
     sp.Le(eta_ratio, 4),
     found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+    gives=lambda o: _at_least_zero(4 * eta - o.eta_s),
 )
 halving = Assumption(
     "halving",
     "inside a round every earlier step size is at most 2 eta_t",
     sp.Le(eta_ratio, 2),
     found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
+    gives=lambda o: _at_least_zero(2 * eta - o.eta_s),
 )
 
 equal_p = Assumption(

@@ -3,7 +3,8 @@
 A vector is a sympy expression linear in ``Vec`` and ``Centre`` atoms; an inner product is ``Inner(u, v)``;
 ``Mean(weights, x)`` is sum_i weights_i x(i) and ``Centre(weights, v)`` the vector sum_i weights_i v(i), with
 weights that sum to 1. ``normal`` brings an expression to a form in which equal expressions are identical.
-Scalars that contain vectors stand for expectations given the past; ``Noise`` has mean zero given the past.
+Scalars that contain vectors stand for expectations given the past. Every vector is known from some moment on, and
+noise has mean zero given all that was known when it was drawn: from that alone follows what it is orthogonal to.
 """
 
 from __future__ import annotations
@@ -12,6 +13,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import sympy as sp
+
+from fedbounds.theory.symbols import NOTATION
+
+# Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
+ROUND, NOW, NEXT, LATER = range(4)
+KNOWN = {
+    **dict.fromkeys(("w_star", "w_own", "w_0", "noise_0-drawn"), ROUND),
+    **dict.fromkeys(("x", "w", "x_s", "g", "noise_0", "noise-drawn"), NOW),
+    **dict.fromkeys(("w_next", "noise"), NEXT),
+}
+# Points that no randomness moves.
+FIXED = ("w_star", "w_own")
+# Weights chosen at the round's start or earlier, so independent of all noise drawn after.
+WEIGHTS = ("alpha_i", "p_i", "u_s", "others", "fedmax")
 
 
 class _Real(sp.Function):
@@ -32,16 +47,45 @@ class _Real(sp.Function):
         return name if len(self.args) == 1 else f"{name}[{', '.join(map(printer._print, self.args[1:]))}]"
 
 
+class _At(sp.Function):
+    """A function of the client at a point, ``(point, i)``: one for each point, which is its argument."""
+
+    def _eval_is_real(self) -> bool:
+        return True
+
+    def _eval_is_finite(self) -> bool:
+        return True
+
+    def _latex(self, printer: Any, exp: str | None = None) -> str:
+        body = rf"{self.latex_name}\left({printer._print(self.args[0])}\right)"
+        return rf"\left({body}\right)^{{{exp}}}" if exp else body
+
+    def _sympystr(self, printer: Any) -> str:
+        return f"{self.name}({printer._print(self.args[0])})"
+
+
 class Vec(_Real):
     """A vector: ``Vec(name)``, or one a client ``Vec(name, i)``, or one a client and step ``Vec(name, i, s)``."""
 
 
-class Noise(Vec):
-    """A random vector of mean zero given everything that is not noise."""
+class Noise(_Real):
+    """A random vector of mean zero given what was known when it was drawn."""
+
+
+class Grad(_At):
+    """grad F_i at a point."""
+
+    name, latex_name = "grad", r"\nabla F_i"
+
+
+class Loss(_At):
+    """F_i at a point."""
+
+    name, latex_name = "F", "F_i"
 
 
 class Value(_Real):
-    """A scalar a client (and step), such as F_i(w_t)."""
+    """A scalar a client (and step) that is no random variable, such as F_i*."""
 
 
 class Slack(Value):
@@ -49,6 +93,14 @@ class Slack(Value):
 
     def _eval_is_nonnegative(self) -> bool:
         return True
+
+
+class Ratio(Slack):
+    """alpha_i / p_i where a skew is taken."""
+
+
+class Excess(Slack):
+    """e_i where a skew is taken."""
 
 
 class Positive(Value):
@@ -150,11 +202,43 @@ def depends(expression: sp.Basic, index: sp.Symbol) -> bool:
     return any(depends(argument, index) for argument in expression.args)
 
 
-def is_noise(atom: sp.Expr) -> bool:
-    """Whether a vector atom is noise, or a mean of noise."""
+def known(expression: sp.Basic) -> int:
+    """The moment from which everything in an expression is known."""
+    if isinstance(expression, Vec | Noise):
+        return KNOWN.get(expression.args[0].name, LATER)
+    if isinstance(expression, Weights):
+        return ROUND if expression.args[0].name in WEIGHTS else LATER
+    if isinstance(expression, sp.Symbol) and expression.name in NOTATION:
+        return LATER if NOTATION[expression.name].axis == "random" else ROUND
+    return max((known(argument) for argument in expression.args), default=ROUND)
+
+
+def drawn(atom: sp.Expr) -> int | None:
+    """The moment at which a vector of mean zero was drawn, or None where it is not noise alone."""
     if isinstance(atom, Centre):
-        return all(is_noise(vector) for _, vector in _vector_terms(atom.args[1]))
-    return isinstance(atom, Noise)
+        moments = [drawn(vector) for _, vector in _vector_terms(atom.args[1])]
+        found = None if None in moments else min(moments, default=None)
+        return found if found is not None and known(atom.args[0]) <= found else None
+    return KNOWN.get(f"{atom.args[0].name}-drawn") if isinstance(atom, Noise) else None
+
+
+def orthogonal(u: sp.Expr, v: sp.Expr) -> bool:
+    """Whether one of two vectors is noise drawn when the other was known."""
+    first, second = drawn(u), drawn(v)
+    return (first is not None and known(v) <= first) or (second is not None and known(u) <= second)
+
+
+def random(expression: sp.Basic) -> bool:
+    """Whether an expression varies with the run's randomness."""
+    if isinstance(expression, Vec | Noise):
+        return expression.args[0].name not in FIXED
+    if isinstance(expression, Weights):
+        return bool(expression.args[0].name not in ("p_i", "u_s"))
+    if isinstance(expression, Value):
+        return False
+    if isinstance(expression, sp.Symbol):
+        return expression.name in NOTATION and NOTATION[expression.name].axis == "random"
+    return any(random(argument) for argument in expression.args)
 
 
 def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
@@ -163,9 +247,9 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
     for term in sp.Add.make_args(spread(vector)):
         if term == 0:
             continue
-        atoms = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, Vec | Centre)]
-        if len(atoms) != 1:
-            raise ValueError(f"{term} is not a scalar times one vector")
+        atoms = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, Vec | Noise | Grad | Centre)]
+        if len(atoms) != 1 or random(term / atoms[0]):
+            raise ValueError(f"{term} is not a number times one vector")
         terms.append((term / atoms[0], atoms[0]))
     return terms
 
@@ -174,7 +258,7 @@ def _inner(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     total = sp.Integer(0)
     for a, u in _vector_terms(left):
         for b, v in _vector_terms(right):
-            if is_noise(u) == is_noise(v):
+            if not orthogonal(u, v):
                 total += a * b * Inner(u, v)
     return spread(total)
 
@@ -194,7 +278,7 @@ def _centre(weights: sp.Expr, vector: sp.Expr) -> sp.Expr:
         if varying == 1:
             total += outside
         else:
-            total += outside * Centre(weights, varying)
+            total += outside * (Centre if depends(atom, index) else Mean)(weights, varying)
     return spread(total)
 
 
@@ -227,9 +311,9 @@ def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = No
         return normal(meaning[expression], meaning)
     if not expression.args or isinstance(expression, Weights):
         return expression
-    arguments = [normal(argument, meaning) for argument in expression.args]
-    if isinstance(expression, Vec | Value):
+    if isinstance(expression, Vec | Noise | Value | _At):
         return expression
+    arguments = [normal(argument, meaning) for argument in expression.args]
     if isinstance(expression, Inner):
         return _inner(*arguments)
     if isinstance(expression, Mean):

@@ -1,127 +1,80 @@
-"""A proof as data: elementary facts, steps that combine them, and derivations that end in a claim's own line.
+"""A proof as data: facts that are looked up by name, steps that combine them, and a claim's own line at the end.
 
-Every fact states that its ``expression`` is non-negative (or zero, or positive). The elementary facts compute
-that expression from their arguments, so a file of derivations cannot state a false one; what is not
-elementary is a ``Premise``, named and listed with the proof.
+No fact carries an expression that a file of derivations made up: elementary facts compute theirs, and a `Premise`
+names an assumption, or a definition of the setting, whose facts are its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, final
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Inner, norm_sq
-from fedbounds.theory import symbols
+from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
+from fedbounds.theory.assumption import Assumption
 
 Relation = Literal["<=", "=", ">=", "<", ">", "->", "!="]
-Sign = Literal["non-negative", "zero", "positive"]
 
 
+@final
 @dataclass(frozen=True)
-class Jet:
-    """A function at a point: the point, the value there and the gradient there (vectors and a scalar)."""
+class Premise:
+    """What the assumption or definition of that key gives at the points named."""
 
-    point: sp.Expr
-    value: sp.Expr
-    gradient: sp.Expr = field(default_factory=lambda: sp.Integer(0))
+    key: str
+    points: tuple[sp.Expr, ...] = ()
+    why: str = ""
 
 
+@final
 @dataclass(frozen=True)
-class Fact:
-    """What a step rests on: ``expression`` >= 0, = 0 or > 0, and the assumption that gives it (or none)."""
+class Square:
+    """||v||^2 >= 0, or x^2 >= 0: what Young, Jensen and Cauchy-Schwarz inequalities come down to."""
 
-    expression: sp.Expr
-    why: str
-    sign: Sign = "non-negative"
-    assumption: str = ""
+    of: sp.Expr
+    why: str = "a square"
+    vector: bool = True
 
 
+@final
 @dataclass(frozen=True)
-class Smooth(Fact):
-    """F(x) + <grad F(x), y - x> + (L/2) ||y - x||^2 - F(y) >= 0 (Assumption 1)."""
+class CauchySchwarz:
+    """||sum_i v_i q_i||^2 <= (sum_i v_i) sum_i v_i ||q_i||^2 for the weights v_i = alpha_i - pi p_i >= 0."""
 
-    def __init__(self, at: Jet, to: Jet, why: str = "L-smoothness", assumption: str = "smooth") -> None:
-        step = to.point - at.point
-        expression = at.value + Inner(at.gradient, step) + symbols.L / 2 * norm_sq(step) - to.value
-        Fact.__init__(self, expression, why, "non-negative", assumption)
+    of: sp.Expr
+    why: str = "Cauchy-Schwarz for the weights alpha - pi p"
 
 
+@final
 @dataclass(frozen=True)
-class Convex(Fact):
-    """F(y) - F(x) - <grad F(x), y - x> - (mu/2) ||y - x||^2 >= 0 (Assumption 2)."""
-
-    def __init__(self, at: Jet, to: Jet, why: str = "mu-convexity", assumption: str = "strongly-convex") -> None:
-        step = to.point - at.point
-        expression = to.value - at.value - Inner(at.gradient, step) - symbols.mu / 2 * norm_sq(step)
-        Fact.__init__(self, expression, why, "non-negative", assumption)
-
-
-@dataclass(frozen=True)
-class Square(Fact):
-    """||v||^2 >= 0 or x^2 >= 0: what Young, Jensen and Cauchy-Schwarz inequalities come down to."""
-
-    def __init__(self, of: sp.Expr, why: str = "a square", vector: bool = True) -> None:
-        Fact.__init__(self, norm_sq(of) if vector else of**2, why)
-
-
-@dataclass(frozen=True)
-class Premise(Fact):
-    """An assumption or definition that is not elementary: listed by name with the proof."""
-
-    def __init__(self, assumption: str, expression: sp.Expr, why: str, sign: Sign = "non-negative") -> None:
-        Fact.__init__(self, expression, why, sign, assumption)
-
-
-@dataclass(frozen=True)
-class Condition(Fact):
-    """A premise with a non-negative symbol (or ``Slack`` value) of its own, which multipliers may use.
-
-    The assumption is a name, or ``step:label`` where an earlier step of the derivation shows it.
-    """
-
-    symbol: sp.Expr = field(default_factory=lambda: sp.Integer(0))
-
-    def __init__(self, assumption: str, symbol: sp.Expr, expression: sp.Expr, why: str) -> None:
-        Fact.__init__(self, expression, why, "non-negative", assumption)
-        object.__setattr__(self, "symbol", symbol)
-
-
-@dataclass(frozen=True)
-class Extreme(Fact):
-    """a - Min(a, ...) >= 0 or Max(a, ...) - a >= 0, for a symbol that abbreviates the extreme."""
-
-    symbol: sp.Symbol = field(default_factory=lambda: symbols.L)
-    argument: sp.Expr = field(default_factory=lambda: sp.Integer(0))
-
-    def __init__(self, symbol: sp.Symbol, argument: sp.Expr, of: type[sp.Min] | type[sp.Max]) -> None:
-        expression = argument - symbol if of is sp.Min else symbol - argument
-        Fact.__init__(self, expression, f"definition of the {'minimum' if of is sp.Min else 'maximum'}")
-        object.__setattr__(self, "symbol", symbol)
-        object.__setattr__(self, "argument", argument)
-
-
-@dataclass(frozen=True)
-class Hypothesis(Fact):
-    """The induction hypothesis: an ``Induction`` must discharge it by name."""
-
-    name: str = ""
-
-    def __init__(self, name: str, expression: sp.Expr, sign: Sign = "non-negative") -> None:
-        Fact.__init__(self, expression, "induction hypothesis", sign)
-        object.__setattr__(self, "name", name)
-
-
-@dataclass(frozen=True)
-class Given(Fact):
+class Given:
     """1 > 0: with a non-negative multiplier, a term that is non-negative on sight."""
 
-    def __init__(self) -> None:
-        Fact.__init__(self, sp.Integer(1), "non-negative on sight", "positive")
+    why: str = "non-negative on sight"
 
 
+@final
+@dataclass(frozen=True)
+class Extreme:
+    """a - Min(a, ...) >= 0 or Max(a, ...) - a >= 0, for a symbol that abbreviates the extreme."""
+
+    symbol: sp.Symbol
+    argument: sp.Expr
+    why: str = "definition of the extreme"
+
+
+@final
+@dataclass(frozen=True)
+class Hypothesis:
+    """The line that the induction of that label shows, at time t."""
+
+    label: str
+    why: str = "induction hypothesis"
+
+
+@final
 @dataclass(frozen=True)
 class Earlier:
     """The inequality or identity of an earlier step of the same derivation."""
@@ -129,18 +82,16 @@ class Earlier:
     label: str
 
 
+@final
 @dataclass(frozen=True)
 class Cited:
-    """The last line of another derivation; ``discharged`` maps its conditions to what establishes them here.
-
-    A value is the label of a step of this derivation that shows the condition, or the key of a derivation
-    of the same claim that does without it.
-    """
+    """The last line of another derivation; ``discharged`` maps an assumption of it to the step that shows it here."""
 
     derivation: str
     discharged: Mapping[str, str] = field(default_factory=dict)
 
 
+@final
 @dataclass(frozen=True)
 class Averaged:
     """sum_i weights_i (sum of multiplier * fact): non-negative since the weights are."""
@@ -149,53 +100,89 @@ class Averaged:
     uses: tuple[Use, ...]
 
 
-FactLike = Fact | Earlier | Cited | Averaged
-Use = tuple[sp.Expr, FactLike]
+@final
+@dataclass(frozen=True)
+class Beyond:
+    """sum_i (alpha_i - pi p_i) (sum of multiplier * fact): non-negative since pi is the smallest alpha_i/p_i."""
+
+    uses: tuple[Use, ...]
 
 
-def averaged(weights: sp.Expr, *uses: tuple[sp.Expr | int, FactLike] | FactLike) -> Averaged:
+Fact = Premise | Square | CauchySchwarz | Given | Extreme | Hypothesis | Earlier | Cited | Averaged | Beyond
+Use = tuple[sp.Expr, Fact]
+Written = tuple[sp.Expr | int, Fact] | Fact
+ONE = Given()
+
+
+def premise(key: str, *points: sp.Expr, why: str = "") -> Premise:
+    """What an assumption gives at points."""
+    return Premise(key, points, why)
+
+
+def averaged(weights: sp.Expr, *uses: Written) -> Averaged:
     """The average of a combination of facts, as they are written: bare, or as (multiplier, fact)."""
     return Averaged(weights, tuple(as_use(use) for use in uses))
 
 
-def as_use(use: tuple[sp.Expr | int, FactLike] | FactLike) -> Use:
+def beyond(*uses: Written) -> Beyond:
+    """The alpha-average less pi times the p-average of a combination of facts."""
+    return Beyond(tuple(as_use(use) for use in uses))
+
+
+def as_use(use: Written) -> Use:
     """A (multiplier, fact) pair; a bare fact is used once."""
     return (sp.sympify(use[0]), use[1]) if isinstance(use, tuple) else (sp.Integer(1), use)
 
 
+@final
+@dataclass(frozen=True)
+class Condition:
+    """A symbol (or ``Slack`` value) of its own for what a premise or an earlier step shows non-negative.
+
+    Multipliers may use it; it may be declared positive only where what it stands for is shown to be.
+    """
+
+    symbol: sp.Expr
+    shown: Premise | Earlier
+
+
+@final
 @dataclass(frozen=True)
 class Case:
-    """One case of a distinction: its condition, and what is combined under it."""
+    """One case of a distinction: the symbol that its condition gives, and what is combined under it."""
 
-    condition: Condition
+    symbol: sp.Symbol
     uses: tuple[Use, ...]
 
 
+@final
 @dataclass(frozen=True)
 class Cases:
-    """The relation is shown in two cases whose conditions are c >= 0 and -c >= 0."""
+    """Two cases of an expression x: x >= 0 and x <= 0, or, where the step ``zero`` shows x >= 0, x > 0 and x = 0.
 
-    first: Case
-    second: Case
-
-
-@dataclass(frozen=True)
-class Induction:
-    """For every time: ``base`` is the statement at the start, ``step`` carries it from a time to the next.
-
-    ``statement`` (non-negative, or zero for an identity) is the hypothesis named ``name``; ``start``,
-    ``next`` and ``end`` are the substitutions that turn it into the base, the step's conclusion and the line proved.
+    In the first form the cases' symbols stand for x and -x; in the second the first stands for x > 0, and in
+    the second case the symbol has the value that makes x zero.
     """
 
-    name: str
-    statement: sp.Expr
+    of: sp.Expr
+    first: Case
+    second: Case
+    zero: str = ""
+
+
+@final
+@dataclass(frozen=True)
+class Induction:
+    """For every time T: step ``base`` is the line at T = 0, step ``step`` carries it from t to t + 1.
+
+    What the line says at 0, t and t + 1 follows from the line and from the sequences' symbols.
+    """
+
     base: str
     step: str
-    start: Mapping[sp.Expr, sp.Expr]
-    next: Mapping[sp.Expr, sp.Expr]
-    end: Mapping[sp.Expr, sp.Expr]
 
 
+@final
 @dataclass(frozen=True)
 class Every:
     """c <= Min(a, ...) or Max(a, ...) <= c, for the extreme a symbol abbreviates: one step an argument."""
@@ -204,25 +191,26 @@ class Every:
     labels: tuple[str, ...]
 
 
+@final
 @dataclass(frozen=True)
 class Limit:
-    """The limit of the left side as ``symbol`` tends to ``point`` from the side ``direction``."""
+    """The limit of the left side as ``symbol`` tends to ``point`` from the side ``direction`` (by sympy)."""
 
     symbol: sp.Symbol
     point: sp.Expr
     direction: str = "+"
 
 
+@final
 @dataclass(frozen=True)
-class Instance:
-    """Exact values of the symbols at which the two sides of a != differ."""
-
-    values: Mapping[sp.Symbol, sp.Expr]
+class Exhibited:
+    """Both sides take exact values on the derivation's exhibit."""
 
 
-Rule = Cases | Induction | Every | Limit | Instance
+Rule = Cases | Induction | Every | Limit | Exhibited
 
 
+@final
 @dataclass(frozen=True)
 class Display:
     """A line of the paper that is wrong: its right side, ours minus it, and why ours is right."""
@@ -232,12 +220,13 @@ class Display:
     correction: str
 
 
+@final
 @dataclass(frozen=True)
 class Step:
-    """``lhs relation rhs`` because of a combination of facts, a case distinction, an induction or a limit.
+    """``lhs relation rhs`` because of a combination of facts, or by a rule.
 
     For <= the checker verifies rhs - lhs = sum of multiplier * fact, with non-negative multipliers
-    (of either sign on a fact of sign zero); for > that lhs - rhs is such a sum with a positive part.
+    (of either sign on a fact that is zero); for > that lhs - rhs is such a sum with a positive part.
     """
 
     label: str
@@ -254,7 +243,7 @@ def step(
     lhs: sp.Expr | int,
     relation: Relation,
     rhs: sp.Expr | int,
-    *uses: tuple[sp.Expr | int, FactLike] | FactLike,
+    *uses: Written,
     by: Rule | None = None,
     note: str = "",
     paper: Display | None = None,
@@ -264,20 +253,21 @@ def step(
     return Step(label, sp.sympify(lhs), relation, sp.sympify(rhs), because, note, paper)
 
 
-def case(condition: Condition, *uses: tuple[sp.Expr | int, FactLike] | FactLike) -> Case:
+def case(symbol: sp.Symbol, *uses: Written) -> Case:
     """A case, with its facts as they are written."""
-    return Case(condition, tuple(as_use(use) for use in uses))
+    return Case(symbol, tuple(as_use(use) for use in uses))
 
 
+@final
 @dataclass(frozen=True)
 class Derivation:
-    """A proof: its steps, the meaning of the claim's symbols in them, and what the last line concludes.
+    """A proof: its steps, what it is about, and the symbols of its own.
 
-    ``claim`` is the key of the claim whose right side the last line must equal (empty for a result of its
-    own); with ``refutes`` the last line contradicts it instead. ``meaning`` gives symbols their value in
-    inner products and means; ``abbreviations`` symbols that stand for a minimum or a maximum;
-    ``positive`` names the steps that show their arguments positive. ``setting`` are
-    the premises of the model and of the reading, ``conditions`` the ones whose symbols multipliers use.
+    ``claim`` is the key of the claim whose line the last one must be (empty for a result of its own); with
+    ``refutes`` the last line contradicts it instead, on the ``exhibit``. ``assumes`` are assumptions beyond the
+    claim's, ``eta`` a step size beyond the one the claim asks for: both narrow what is proved, and are said.
+    ``conditions`` give symbols to what is shown non-negative, ``abbreviations`` to minima and maxima, and
+    ``sequences`` maps a result's own z_T to (z_0, z_t, z_{t+1}).
     """
 
     key: str
@@ -286,10 +276,11 @@ class Derivation:
     claim: str = ""
     readings: tuple[str, ...] = ("repaired",)
     refutes: bool = False
-    meaning: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
-    abbreviations: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
-    positive: tuple[str, ...] = ()
+    exhibit: UnitQuadratics | None = None
+    assumes: tuple[Assumption, ...] = ()
+    eta: sp.Expr | None = None
     conditions: tuple[Condition, ...] = ()
-    setting: Mapping[str, str] = field(default_factory=dict)
+    abbreviations: Mapping[sp.Expr, sp.Expr] = field(default_factory=dict)
+    sequences: Mapping[sp.Expr, tuple[sp.Expr, sp.Expr, sp.Expr]] = field(default_factory=dict)
     notation: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = ()

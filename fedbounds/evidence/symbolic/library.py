@@ -10,18 +10,21 @@ import importlib
 import importlib.metadata
 import pkgutil
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from functools import lru_cache
 
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.symbolic.algebra import normal_fraction
-from fedbounds.evidence.symbolic.check import check, library
-from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.sums import Checked, Library, fixed
+from fedbounds.evidence.symbolic import check as checker
+from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited
+from fedbounds.evidence.symbolic.scope import CANONICAL, Checked, Grounds, Scope, Shelf
 from fedbounds.plugins import claims, nearest
+from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -36,20 +39,41 @@ def installed() -> Mapping[str, Derivation]:
         package = entry.load()
         names = sorted(info.name for info in pkgutil.iter_modules(getattr(package, "__path__", ())))
         modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names if name[0] != "_"]
-        for module in (package, *modules):
-            found |= {derivation.key: derivation for derivation in getattr(module, "DERIVATIONS", ())}
+        found |= collected((package, *modules), found)
+    return found
+
+
+def collected(modules: Iterable[object], known: Mapping[str, Derivation]) -> dict[str, Derivation]:
+    """The derivations of modules, none of which may take the key of another or of one known."""
+    found: dict[str, Derivation] = {}
+    for module in modules:
+        for derivation in getattr(module, "DERIVATIONS", ()):
+            if derivation.key in {**known, **found}:
+                raise reject("a derivation must have a key of its own", repr(derivation.key), "give it another key")
+            found[derivation.key] = derivation
     return found
 
 
 @lru_cache(maxsize=1)
-def _shared() -> Library:
-    return library(installed())
+def _shared() -> Shelf:
+    return shelf(installed())
+
+
+def shelf(derivations: Mapping[str, Derivation], known: Mapping[str, Claim] | None = None) -> Shelf:
+    """Derivations that may cite each other, none checked yet, about claims known (by default all)."""
+    about = claims() if known is None else known
+    return Shelf(derivations, lambda key, shelf, reading: checker.check(key, shelf, reading, about))
+
+
+def check(key: str, on: Shelf, reading: Reading | None = None) -> Checked:
+    """The check of a derivation, by default in its first reading."""
+    return on.checker(key, on, reading or reading_of(on.derivations[key].readings[0]))
 
 
 def check_all(derivations: Iterable[Derivation] | None = None) -> dict[str, Checked]:
-    """Every derivation, checked; those given, or those installed."""
-    shelf = _shared() if derivations is None else library({d.key: d for d in derivations})
-    return {key: check(key, shelf) for key in shelf.derivations}
+    """Every derivation, checked in its first reading; those given, or those installed."""
+    found = _shared() if derivations is None else shelf({d.key: d for d in derivations})
+    return {key: check(key, found) for key in found.derivations}
 
 
 def derivation_named(key: str) -> Derivation:
@@ -63,92 +87,142 @@ def derivation_named(key: str) -> Derivation:
     raise nearest("derivation", key, known)
 
 
-def checked_named(key: str) -> Checked:
+def checked_named(key: str, reading: Reading | None = None) -> Checked:
     """The check of an installed derivation, by its key or its claim's."""
-    return check(derivation_named(key).key, _shared())
+    return check(derivation_named(key).key, _shared(), reading)
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
     """What the installed derivations say of a claim in a reading, or None where none is about it."""
     verdicts = [
-        judge(checked_named(derivation.key), claim, reading)
+        judge(checked_named(derivation.key, reading), claim, reading)
         for derivation in installed().values()
         if derivation.claim == claim.key and reading.name in derivation.readings
     ]
+    return together(verdicts)
+
+
+def together(verdicts: list[Verdict]) -> Verdict | None:
+    """One verdict of several on the same claim: a decided one, unless another contradicts it."""
     decided = [verdict for verdict in verdicts if verdict.status is not Status.UNDECIDED]
+    if len({verdict.status for verdict in decided}) > 1:
+        words = "; ".join(f"{verdict.data['derivation']}: {verdict.status}" for verdict in decided)
+        first = decided[0]
+        detail = f"derivations contradict each other: {words}"
+        return Verdict(first.claim, first.reading, Evidence.SYMBOLIC, Status.UNDECIDED, detail=detail)
     return next(iter(decided or verdicts), None)
 
 
 def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     """The verdict of one checked derivation on its claim."""
     derivation = checked.derivation
-    fault = checked.fault or _last_line(derivation, claim, reading) or _beyond(checked, claim, reading)
+    fault = checked.fault or _mismatch(checked, claim, reading) or _beyond(checked, claim, reading)
     if fault:
         status, detail = Status.UNDECIDED, fault
     elif derivation.refutes:
         status, detail = Status.REFUTED, f"refuted by derivation: {derivation.steps[-1].note or derivation.title}"
     else:
-        names = sorted(checked.assumptions)
-        status, detail = Status.HOLDS, f"proved under these assumptions: {', '.join(names) or 'none'}"
+        names = ", ".join(sorted(checked.assumptions)) or "none"
+        status, detail = Status.HOLDS, f"proved under these assumptions: {names}"
     data = {
         "derivation": derivation.key,
         "steps": len(derivation.steps),
         "checked": sum(outcome.ok for outcome in checked.outcomes.values()),
         "assumptions": sorted(checked.assumptions),
+        "definitions": sorted(checked.setting),
         "findings": list(derivation.findings),
     }
-    return Verdict(claim.key, reading.name, Evidence.SYMBOLIC, status, detail=detail, data=data)
+    covered = covers(claim.assumptions_in(reading)) if status is Status.HOLDS else None
+    return Verdict(claim.key, reading.name, Evidence.SYMBOLIC, status, detail=detail, data=data, coverage=covered)
 
 
-def _last_line(derivation: Derivation, claim: Claim, reading: Reading) -> str:
-    """Why the last line is not the claim's own, or an empty string."""
-    last = derivation.steps[-1]
-    terms = list(claim.terms.values())
-    if reading.repaired and claim.repair:
-        put = dict(claim.repair.substitutions)
-        terms = [sp.sympify(term).subs(put, simultaneous=True) for term in terms]
+def covers(assumptions: Iterable[Assumption]) -> Coverage:
+    """The experiments that a claim's assumptions describe, on the axes of a coverage that they speak of."""
+    axes: dict[str, Span | frozenset] = {}
+    for left, sign, right in (part for assumption in assumptions for part in assumption.parts):
+        if (left, sign, right) == (sy.C, "=", 1):
+            axes["participation"] = only(1)
+        elif left in (sy.pi_min, sy.pi_max) and (sign, right) == ("=", 1):
+            axes["weight_ratio"] = Span(1, 1)
+        elif left == sy.eta * sy.L and right.is_Rational:
+            axes["eta_L"] = Span(high=Fraction(int(right.p), int(right.q)))
+    return Coverage(axes)
+
+
+def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
+    """Why the last line is not the claim's own in this reading, or an empty string."""
+    derivation, last = checked.derivation, checked.derivation.steps[-1]
+    if checked.reading != reading or reading.name not in claim.readings:
+        return f"it is no proof of {claim.key} in reading {reading.name}"
+    if derivation.refutes and type(last.because) is not Exhibited:
+        return "a claim is refuted on an exhibit only"
     if claim.kind is Kind.RATE:
-        return _floor(last, claim) if derivation.refutes else "a rate can only be refuted by a floor"
+        return _floor(checked, claim) if derivation.refutes else "a rate can only be refuted by a floor"
     wanted = {
-        (Kind.INEQUALITY, False): ("<=",),
-        (Kind.INEQUALITY, True): (">",),
-        (Kind.IDENTITY, False): ("=",),
-        (Kind.IDENTITY, True): ("!=",),
+        (Kind.INEQUALITY, False): "<=",
+        (Kind.INEQUALITY, True): ">",
+        (Kind.IDENTITY, False): "=",
+        (Kind.IDENTITY, True): "!=",
     }[claim.kind, derivation.refutes]
-    if last.relation not in wanted:
-        return f"the last line has the relation {last.relation}, not {wanted[0]}"
-    meaning = {**derivation.meaning, **derivation.abbreviations}
-    for side, ours, theirs in (("left", last.lhs, claim.lhs), ("right", last.rhs, sp.Add(*terms))):
-        gap = normal_fraction(ours - theirs, meaning)
-        if gap != 0:
-            return f"the last line's {side} side differs from the claim's by {gap}"
+    if last.relation != wanted:
+        return f"the last line has the relation {last.relation}, not {wanted}"
+    slacks = {one.symbol: (one.expression, Grounds()) for one in checked.conditions}
+    kept = (checked.schedule, {}, checked.abbreviations, {})
+    scope = Scope(derivation, reading, Shelf({}, checker.check), {}, *kept, slacks)
+    put = dict(claim.repair.substitutions) if reading.repaired and claim.repair else {}
+    right = sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in claim.terms.values()))
+    for side, ours, theirs in (("left", last.lhs, claim.lhs), ("right", last.rhs, right)):
+        rest = scope.rest(ours - theirs)
+        if rest != 0:
+            return f"the last line's {side} side differs from the claim's by {rest}"
     return ""
 
 
-def _floor(last: Step, claim: Claim) -> str:
+def _floor(checked: Checked, claim: Claim) -> str:
     """Why a line ``gap >= floor`` does not refute a rate, or an empty string."""
-    if last.lhs != claim.lhs or last.relation not in (">", ">=", "="):
+    last = checked.derivation.steps[-1]
+    if last.lhs != claim.lhs or last.relation not in (">", ">="):
         return "the last line is not a lower bound of the claim's left side"
-    if not last.rhs.is_positive or sy.T in last.rhs.free_symbols:
+    varying = sorted(s.name for s in last.rhs.free_symbols if s.name in CANONICAL)
+    if not last.rhs.is_positive or varying:
         return "the lower bound is not a positive constant"
     return ""
 
 
 def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Which assumptions the derivation needs beyond the claim's, or an empty string."""
-    stated = {assumption.key for assumption in claim.assumptions_in(reading)}
-    # A proof may add premises of its setting, but may not slip in an assumption that other claims state.
-    known = {a.key for other in claims().values() for a in other.assumptions_in(READINGS["repaired"])}
-    granted = stated | (set(checked.setting) - known)
-    for symbol, value in fixed(checked.derivation).items():
-        given = {**claim.definitions, **({sy.eta: claim.eta} if claim.eta is not None else {})}
-        defined = set(given).union(*(sp.sympify(v).free_symbols for v in given.values()))
-        meaning = {**checked.derivation.meaning, **checked.derivation.abbreviations}
-        agreed = all(normal_fraction(name - v, meaning) == 0 for name, v in given.items())
-        if symbol not in defined or not agreed:
-            return f"proved only for {symbol} = {value}"
-    extra = sorted(checked.assumptions - granted)
+    derivation, stated = checked.derivation, claim.assumptions_in(reading)
+    known = checked.claim
+    if known is None or (known.definitions, known.eta) != (claim.definitions, claim.eta):
+        return f"it was checked for another statement of {claim.key}"
+    if derivation.eta is not None and claim.eta is None:
+        return f"proved only for eta = {derivation.eta}"
+    if derivation.refutes:
+        return _not_met(checked, claim, stated)
+    # Equal names are not enough: the claim's assumption itself must be what was used.
+    extra = sorted(key for key in checked.assumptions if checked.universe.get(key) not in stated)
     return f"proved only under further assumptions: {', '.join(extra)}" if extra else ""
+
+
+def _not_met(checked: Checked, claim: Claim, stated: tuple[Assumption, ...]) -> str:
+    """Which assumption of the claim the exhibit is not known to meet, or an empty string."""
+    built_in = (shipped.smooth, shipped.strongly_convex, shipped.bounded_variance, shipped.bounded_gradient)
+    exhibit = checked.derivation.exhibit
+    if exhibit is None:
+        return "there is no exhibit"
+    # The exhibit stays where it starts at every step size, so it may take the claim's.
+    values = {**({sy.eta: claim.eta.subs(dict(claim.definitions))} if claim.eta is not None else {})}
+    for assumption in stated:
+        if assumption in built_in:
+            continue
+        if not assumption.parts:
+            return f"cannot express {assumption.key}"
+        for part in assumption.parts:
+            rest = sp.cancel((part.right - part.left).subs(values).subs(exhibit.values()))
+            good = {"=": rest == 0, "<=": rest.is_nonnegative, "<": rest.is_positive}[part.sign]
+            if not good:
+                return f"the exhibit is not shown to meet {assumption.key}"
+    return ""
 
 
 def reading_of(name: str) -> Reading:

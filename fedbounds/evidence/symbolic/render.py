@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import sympy as sp
 
+from fedbounds.evidence.symbolic import setting
 from fedbounds.evidence.symbolic.derivation import (
     Averaged,
+    Beyond,
     Case,
     Cases,
     Cited,
-    Derivation,
     Earlier,
+    Exhibited,
     Induction,
     Limit,
+    Premise,
     Step,
     Use,
 )
-from fedbounds.evidence.symbolic.sums import Checked, Outcome
+from fedbounds.evidence.symbolic.scope import Checked, Outcome, Shown
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 
@@ -43,16 +46,18 @@ def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     )
     lines = [f"{derivation.key}: {derivation.title}", f"  about {subject}"]
     lines += _block("setting", [f"{key}: {text}" for key, text in checked.setting.items()])
-    lines += _block("conditions", [f"{c.symbol} = {c.expression} >= 0 ({c.why})" for c in derivation.conditions])
-    lines += _block("where", [f"{name} = {value}" for name, value in _words(derivation).items()])
+    conditions = [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions]
+    lines += _block("conditions", conditions)
+    where = {**checked.schedule, **derivation.abbreviations}
+    lines += _block("where", [f"{name} = {value}" for name, value in where.items()])
     for number, step in enumerate(derivation.steps, 1):
         lines += ["", *_step_text(number, step, checked.outcomes[step.label])]
     lines += ["", *_block("findings", list(derivation.findings)), f"  {verdict_line(checked, verdict)}"]
     return "\n".join(lines)
 
 
-def _words(derivation: Derivation) -> dict[sp.Expr, sp.Expr]:
-    return {**derivation.meaning, **derivation.abbreviations}
+def _sign(condition: Shown) -> str:
+    return "> 0" if condition.strict else ">= 0"
 
 
 def _block(title: str, items: list[str]) -> list[str]:
@@ -77,19 +82,23 @@ def reasons(step: Step, show: object = str) -> list[str]:
     """Why a step holds, one line a fact, with its multiplier shown by ``show``."""
     because = step.because
     if isinstance(because, Cases):
-        return [*_case(because.first, show), *_case(because.second, show)]
+        signs = ("> 0", "= 0") if because.zero else (">= 0", "<= 0")
+        cases = zip((because.first, because.second), signs, strict=True)
+        return [line for one, sign in cases for line in _case(one, f"{because.of} {sign}", show)]
     if isinstance(because, Induction):
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
+    if isinstance(because, Exhibited):
+        return ["exact values of both sides on the exhibit"]
     if isinstance(because, Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
-        return [f"steps {', '.join(labels)}, one an argument"] if labels else ["exact values of both sides"]
+        return [f"steps {', '.join(labels)}, one an argument"] if labels else [type(because).__name__]
     return [_use(use, show) for use in because] or ["both sides have the same normal form"]
 
 
-def _case(one: Case, show: object) -> list[str]:
-    return [f"case {one.condition.why}: {_use(use, show)}" for use in one.uses]
+def _case(one: Case, condition: str, show: object) -> list[str]:
+    return [f"case {condition}: {_use(use, show)}" for use in one.uses]
 
 
 def _use(use: Use, show: object) -> str:
@@ -102,15 +111,21 @@ def _use(use: Use, show: object) -> str:
     elif isinstance(fact, Averaged):
         inside = "; ".join(_use(inner, show) for inner in fact.uses)
         what = f"average over {fact.weights.args[0]} of [{inside}]"
+    elif isinstance(fact, Beyond):
+        what = f"average over alpha - pi p of [{'; '.join(_use(inner, show) for inner in fact.uses)}]"
+    elif isinstance(fact, Premise):
+        what = f"{fact.why} [{fact.key}]" if fact.why else fact.key
     else:
-        what = fact.why + (f" [{fact.assumption}]" if fact.assumption else "")
+        what = fact.why
     return what if multiplier == 1 else f"{show(multiplier)} x {what}"  # type: ignore[operator]
 
 
-def names(derivation: Derivation) -> dict[str, str]:
+def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
-    known = {name: notation.latex for name, notation in symbols.NOTATION.items()} | dict(derivation.notation)
-    for condition in derivation.conditions:
+    derivation = checked.derivation
+    paper = {name: notation.latex for name, notation in symbols.NOTATION.items()}
+    known = paper | setting.LATEX | dict(derivation.notation)
+    for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
         if symbol.name not in derivation.notation:
             known[symbol.name] = rf"\left({_latex(condition.expression, known)}\right)"
@@ -125,10 +140,12 @@ def _latex(expression: sp.Expr, known: dict[str, str]) -> str:
 
 def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     """A complete LaTeX page of the proof."""
-    derivation, known = checked.derivation, names(checked.derivation)
+    derivation, known = checked.derivation, names(checked)
     body = [rf"\section*{{{escape(derivation.title)}}}"]
     body += _items("Setting", [escape(text) for text in checked.setting.values()])
-    conditions = [rf"${_latex(c.expression, known)}\ge 0$: {escape(c.why)}" for c in derivation.conditions]
+    conditions = [
+        rf"${_latex(c.expression, known)} {RELATIONS[_sign(c)[:-2]]} 0$: {escape(c.why)}" for c in checked.conditions
+    ]
     body += _items("Conditions", conditions)
     for step in derivation.steps:
         body += _step_latex(step, checked.outcomes[step.label], known)
@@ -217,7 +234,7 @@ def escape(text: str) -> str:
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
     """The derivation and its check as a JSON object."""
     derivation = checked.derivation
-    known = names(derivation)
+    known = names(checked)
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,

@@ -1,292 +1,296 @@
-"""Combinations of facts: their value, sign and grounds, with earlier steps and other derivations looked up."""
+"""Combinations of facts: what each fact is, looked up where it is owned, and what they make together."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Mean, normal_fraction
+from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic.algebra import Centre, Mean, Slack, norm_sq, random
 from fedbounds.evidence.symbolic.derivation import (
     Averaged,
+    Beyond,
     Cases,
+    CauchySchwarz,
     Cited,
     Condition,
     Derivation,
     Earlier,
     Extreme,
-    Fact,
+    Given,
     Hypothesis,
+    Induction,
     Premise,
-    Sign,
-    Step,
+    Square,
     Use,
 )
+from fedbounds.evidence.symbolic.scope import (
+    CANONICAL,
+    VALUES,
+    Checked,
+    Grounds,
+    Scope,
+    Shown,
+    Total,
+    Unproved,
+    admit,
+    admit_weights,
+    degree,
+    earlier,
+    excess,
+    indices,
+    signed,
+)
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part, Sign
 from fedbounds.theory.symbols import NOTATION
-
-STRICT = ("<", ">")
-# A condition whose assumption starts so is shown by the earlier step of that label.
-SHOWN_BY = "step:"
-# Characters of what an unproved identity leaves that a message shows.
-SHOWN = 300
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """One step: whether it checks and why not, what it uses, and the hypotheses still open."""
-
-    ok: bool
-    message: str = ""
-    assumptions: frozenset[str] = frozenset()
-    open: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
-class Checked:
-    """A derivation with the outcome of each step; ``fault`` is empty when all check."""
-
-    derivation: Derivation
-    outcomes: Mapping[str, Outcome]
-    assumptions: frozenset[str]
-    setting: Mapping[str, str]
-    fault: str = ""
-
-
-@dataclass
-class Library:
-    """Derivations that may cite each other, with the checks made so far."""
-
-    derivations: Mapping[str, Derivation]
-    checker: Callable[[str, Library], Checked]
-    checked: dict[str, Checked] = field(default_factory=dict)
-    pending: set[str] = field(default_factory=set)
-
-
-class Unproved(Exception):
-    """Why a step does not check."""
-
-
-@dataclass(frozen=True)
-class Scope:
-    derivation: Derivation
-    outcomes: Mapping[str, Outcome]
-    library: Library
-    conditions: tuple[Condition, ...]
-
-    @property
-    def meaning(self) -> dict[sp.Basic, sp.Expr]:
-        derivation = self.derivation
-        return {**derivation.meaning, **derivation.abbreviations, **{c.symbol: c.expression for c in self.conditions}}
-
-
-@dataclass(frozen=True)
-class Total:
-    """A combination of facts: its value, its sign and what it rests on."""
-
-    value: sp.Expr
-    sign: Sign
-    assumptions: frozenset[str]
-    open: frozenset[str]
-
-
-def citations(derivation: Derivation) -> set[str]:
-    found: set[str] = set()
-
-    def visit(uses: tuple[Use, ...]) -> None:
-        for _, fact in uses:
-            if isinstance(fact, Cited):
-                found.update({fact.derivation, *fact.discharged.values()})
-            elif isinstance(fact, Averaged):
-                visit(fact.uses)
-
-    for step in derivation.steps:
-        if isinstance(step.because, tuple):
-            visit(step.because)
-        elif isinstance(step.because, Cases):
-            visit(step.because.first.uses + step.because.second.uses)
-    return found
-
-
-def excess(step: Step) -> sp.Expr:
-    return step.lhs - step.rhs if step.relation in (">", ">=", "=") else step.rhs - step.lhs
-
-
-def require_zero(expression: sp.Expr, scope: Scope, what: str) -> None:
-    rest = normal_fraction(expression, scope.meaning)
-    if rest != 0:
-        text = str(rest)
-        raise Unproved(f"{what} there remains {text if len(text) <= SHOWN else text[:SHOWN] + ' ...'}")
 
 
 def combined(uses: tuple[Use, ...], scope: Scope) -> Total:
     """The combination of facts, with every multiplier checked."""
     value: sp.Expr = sp.Integer(0)
-    sign: Sign = "zero"
-    assumptions: set[str] = set()
-    opened: set[str] = set()
+    sign: Sign = "="
+    grounds = Grounds()
     for multiplier, fact in uses:
-        part = _resolve(fact, scope)
-        if part.sign != "zero":
-            if not shown_non_negative(multiplier):
+        part = resolve(fact, scope)
+        grounds |= admit(multiplier, scope) | part.grounds
+        if degree(multiplier) + degree(part.value) > 1:
+            raise Unproved(f"the multiplier {multiplier} and its fact are both random")
+        if part.sign != "=":
+            shown_so = signed(multiplier, False, scope)
+            if shown_so is None:
                 raise Unproved(f"the multiplier {multiplier} is not non-negative on sight")
-            strict = part.sign == "positive" and bool(multiplier.is_positive)
-            sign = "positive" if strict or sign == "positive" else "non-negative"
-        used = multiplier.atoms(sp.Symbol, sp.Function)
-        for condition in scope.conditions:
-            if condition.symbol in used:
-                granted = _granted(condition, scope)
-                assumptions |= granted.assumptions
-                opened |= granted.open
-        assumptions |= part.assumptions
-        opened |= part.open
+            positive = signed(multiplier, True, scope) if part.sign == "<" else None
+            grounds |= shown_so | (positive or Grounds())
+            strict = sign == "<" or positive is not None
+            sign = "<" if strict else "<="
         value += multiplier * part.value
-    return Total(value, sign, frozenset(assumptions - {""}), frozenset(opened))
+    return Total(value, sign, grounds)
 
 
-def _granted(condition: Condition, scope: Scope) -> Outcome:
-    """What a condition rests on: its name, or the earlier step that shows it."""
-    if not condition.assumption:
-        raise Unproved("a condition must have a name")
-    if not condition.assumption.startswith(SHOWN_BY):
-        return Outcome(True, "", frozenset({condition.assumption}))
-    shown = earlier(condition.assumption.removeprefix(SHOWN_BY), scope)
-    require_zero(shown.value - condition.expression, scope, f"between the condition and {condition.assumption}")
-    return Outcome(True, "", shown.assumptions, shown.open)
+def resolve(fact: object, scope: Scope) -> Total:
+    """The expression, sign and grounds of a fact: only the kinds of facts below are facts."""
+    found = RESOLVERS.get(type(fact))
+    if found is None:
+        raise Unproved(f"{type(fact).__name__} is no fact that a proof may use")
+    return found(fact, scope)
 
 
-def _resolve(fact: object, scope: Scope) -> Total:
-    """The value and sign of a fact, looked up where it is an earlier step or a citation."""
-    if isinstance(fact, Averaged):
-        inside = combined(fact.uses, scope)
-        return Total(Mean(fact.weights, inside.value), inside.sign, inside.assumptions, inside.open)
-    if isinstance(fact, Earlier):
-        return earlier(fact.label, scope)
-    if isinstance(fact, Cited):
-        return _cited(fact, scope)
-    if isinstance(fact, Extreme):
-        extreme = scope.derivation.abbreviations.get(fact.symbol)
-        if extreme is None or fact.argument not in extreme.args or not _same_kind(fact, extreme):
-            raise Unproved(f"{fact.symbol} does not abbreviate an extreme of {fact.argument}")
-    if not isinstance(fact, Fact) or type(fact) is Fact:
-        raise Unproved("a bare fact is not elementary: name its kind")
-    opened = frozenset({fact.name}) if isinstance(fact, Hypothesis) else frozenset()
-    if isinstance(fact, Premise | Condition) and not fact.assumption:
-        raise Unproved("a premise must have a name")
-    if isinstance(fact, Condition):
-        granted = _granted(fact, scope)
-        return Total(fact.expression, fact.sign, granted.assumptions, granted.open)
-    return Total(fact.expression, fact.sign, frozenset({fact.assumption} - {""}), opened)
+def _square(fact: Square, scope: Scope) -> Total:
+    grounds = admit(fact.of, scope)
+    if not fact.vector and random(fact.of):
+        raise Unproved("the square of a random variable has no mean that is known")
+    return Total(norm_sq(fact.of) if fact.vector else fact.of**2, "<=", grounds)
 
 
-def _same_kind(fact: Extreme, extreme: sp.Expr) -> bool:
-    wanted = fact.argument - fact.symbol if isinstance(extreme, sp.Min) else fact.symbol - fact.argument
-    return bool(wanted == fact.expression)
+def _cauchy_schwarz(fact: CauchySchwarz, scope: Scope) -> Total:
+    v, pi = fact.of, sy.pi_min
+    squares = Mean(setting.ALPHA, norm_sq(v)) - pi * Mean(setting.P, norm_sq(v))
+    total = Centre(setting.ALPHA, v) - pi * Centre(setting.P, v)
+    grounds = admit(v, scope) | Grounds(frozenset({"least-ratio"}))
+    return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
 
 
-def _line(step: Step) -> tuple[sp.Expr, Sign]:
-    """What a step says, as an expression and its sign."""
-    if step.relation == "=":
-        return excess(step), "zero"
-    if step.relation in ("->", "!="):
-        raise Unproved(f"step {step.label} is not an inequality")
-    return excess(step), "positive" if step.relation in STRICT else "non-negative"
+def _averaged(fact: Averaged, scope: Scope) -> Total:
+    admit_weights(fact.weights)
+    inside = combined(fact.uses, scope)
+    if random(fact.weights) and inside.grounds.total:
+        raise Unproved("random weights may not average what holds in the whole run's expectation only")
+    return Total(Mean(fact.weights, inside.value), inside.sign, inside.grounds)
 
 
-def earlier(label: str, scope: Scope) -> Total:
-    outcome = scope.outcomes.get(label)
-    if outcome is None:
-        raise Unproved(f"there is no earlier step {label}")
-    if not outcome.ok:
-        raise Unproved(f"it rests on step {label}, which does not check")
-    value, sign = _line(next(step for step in scope.derivation.steps if step.label == label))
-    return Total(value, sign, outcome.assumptions, outcome.open)
+def _beyond(fact: Beyond, scope: Scope) -> Total:
+    inside = combined(fact.uses, scope)
+    if inside.grounds.total:
+        raise Unproved("random weights may not average what holds in the whole run's expectation only")
+    value = Mean(setting.ALPHA, inside.value) - sy.pi_min * Mean(setting.P, inside.value)
+    sign: Sign = "=" if inside.sign == "=" else "<="
+    return Total(value, sign, inside.grounds | Grounds(frozenset({"least-ratio"})))
+
+
+def _extreme(fact: Extreme, scope: Scope) -> Total:
+    extreme = scope.abbreviations.get(fact.symbol)
+    if extreme is None or fact.argument not in extreme.args:
+        raise Unproved(f"{fact.symbol} does not abbreviate an extreme of {fact.argument}")
+    grounds = admit(fact.symbol, scope) | admit(fact.argument, scope)
+    low = isinstance(extreme, sp.Min)
+    return Total(fact.argument - fact.symbol if low else fact.symbol - fact.argument, "<=", grounds)
+
+
+def _hypothesis(fact: Hypothesis, scope: Scope) -> Total:
+    grounds = Grounds(open=frozenset({fact.label}), total=True)
+    return Total(at_time(fact.label, 1, scope), induction_sign(fact.label, scope), grounds)
+
+
+def induction_sign(label: str, scope: Scope) -> Sign:
+    """Whether the line that an induction shows is an identity or an inequality."""
+    step = scope.step(label)
+    if step is None or type(step.because) is not Induction or step.relation not in ("<=", ">=", "="):
+        raise Unproved(f"step {label} shows no <=, >= or = by induction")
+    return "=" if step.relation == "=" else "<="
+
+
+def at_time(label: str, place: int, scope: Scope) -> sp.Expr:
+    """The line of an induction at time 0, t or t + 1 (places 0, 1, 2): its symbols of time T replaced at once."""
+    induction_sign(label, scope)
+    statement = excess(scope.step(label))  # type: ignore[arg-type]
+    sequences = {**setting.SEQUENCES, **scope.derivation.sequences}
+    states = {last: sequence[place] for last, sequence in sequences.items()}
+    unfolded = statement.xreplace({state: sp.Integer(0) for state in states})
+    while unfolded.has(*scope.numbers):
+        unfolded = unfolded.xreplace(scope.numbers)
+    moving = [s.name for s in unfolded.free_symbols if s.name in NOTATION and NOTATION[s.name].axis != "constant"]
+    fixed = {s for sequence in sequences.values() for s in sequence[1:]} & unfolded.free_symbols
+    if random(unfolded) or fixed or indices(unfolded) or set(moving) - {"T"}:
+        raise Unproved(f"step {label} speaks of more that varies in time than T and its sequence at T")
+    return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
+
+
+def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
+    """What an assumption gives at points: by its own function, or its relation."""
+    if assumption.gives is not None:
+        try:
+            part = assumption.gives(setting.OBJECTS, *points)
+        except (TypeError, KeyError, AttributeError) as fault:
+            raise Unproved(
+                f"{assumption.key} gives nothing at {', '.join(map(str, points)) or 'no point'}"
+            ) from fault
+        if type(part) is not Part:
+            raise Unproved(f"{assumption.key} gives no Part")
+        return part
+    facts = assumption.facts()
+    which = int(points[0]) if points else 0
+    if which >= len(facts) or (len(facts) > 1 and not points):
+        raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")
+    return facts[which]
+
+
+def _premise(fact: Premise, scope: Scope) -> Total:
+    assumption = scope.universe.get(fact.key)
+    if assumption is None:
+        raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
+    part = given(assumption, fact.points)
+    expression = sp.sympify(part.right - part.left)
+    keys = frozenset({fact.key, *setting.RESTS_ON.get(fact.key, ())})
+    missing = sorted(keys - scope.universe.keys())
+    if missing:
+        raise Unproved(f"{fact.key} makes sense only under {', '.join(missing)}")
+    # A relation between run symbols is about the whole run's expectations.
+    grounds = Grounds(keys, total=assumption.gives is None and random(expression)) | admit(expression, scope)
+    degree(expression)
+    return Total(expression, part.sign, grounds)
 
 
 def _cited(cited: Cited, scope: Scope) -> Total:
-    other = _sound(cited.derivation, scope.library)
-    _agree(other.derivation, scope)
-    assumptions = set(other.assumptions)
-    for condition, by in cited.discharged.items():
-        if condition not in assumptions:
-            raise Unproved(f"{cited.derivation} does not need {condition}")
-        assumptions.discard(condition)
-        assumptions |= _discharge(condition, by, cited.derivation, scope)
-    value, sign = _line(other.derivation.steps[-1])
-    while value.has(*other.derivation.abbreviations):
-        value = value.xreplace(dict(other.derivation.abbreviations))
-    foreign = sorted(s.name for s in value.free_symbols if s.name not in NOTATION)
-    if foreign:
-        raise Unproved(f"the last line of {cited.derivation} has symbols of its own: {', '.join(foreign)}")
-    return Total(value, sign, frozenset(assumptions), frozenset())
+    other = sound(cited.derivation, scope)
+    keys = set(other.assumptions) | set(other.setting)
+    grounds = Grounds(total=other.outcomes[other.derivation.steps[-1].label].grounds.total)
+    for key, label in dict(cited.discharged).items():
+        if key not in keys:
+            raise Unproved(f"{cited.derivation} does not need {key}")
+        keys.discard(key)
+        grounds |= _discharged(other.universe[key], label, scope)
+    for key in keys:
+        if scope.universe.get(key, other.universe[key]) != other.universe[key]:
+            raise Unproved(f"{cited.derivation} means something else by {key}")
+    last = other.derivation.steps[-1]
+    total = Total(*_line_of(last, other))
+    admit(total.value, scope)
+    return Total(total.value, total.sign, grounds | Grounds(frozenset(keys)))
 
 
-def _sound(key: str, library: Library) -> Checked:
-    if key not in library.derivations:
+def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
+    sign: Sign = {"=": "=", "<": "<", ">": "<"}.get(last.relation, "<=")  # type: ignore[assignment]
+    value = excess(last)
+    abbreviations = {symbol: value for symbol, value in other.abbreviations.items() if symbol.name not in CANONICAL}
+    while value.has(*abbreviations):
+        value = value.xreplace(abbreviations)
+    own = {one.symbol for one in other.conditions} & value.atoms(sp.Symbol, Slack)
+    # A plain symbol is the name of an object, or its index.
+    own |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
+    if own or last.relation in ("->", "!="):
+        listed = ", ".join(sorted(map(str, own))) or last.relation
+        raise Unproved(f"the last line of {other.derivation.key} has symbols of its own: {listed}")
+    return value, sign
+
+
+def sound(key: str, scope: Scope) -> Checked:
+    """A derivation that checks in this reading, and fixes no more than this one does."""
+    if key not in scope.shelf.derivations:
         raise Unproved(f"there is no derivation {key}")
-    other = library.checker(key, library)
+    other = scope.shelf.checker(key, scope.shelf, scope.reading)
     if other.fault:
         raise Unproved(f"it rests on {key}: {other.fault}")
     if other.derivation.refutes:
         raise Unproved(f"{key} is a refutation")
+    for symbol, value in other.schedule.items():
+        scope.require_zero(symbol - value, f"{key} is for {symbol} = {value} only:")
+    for symbol, value in other.abbreviations.items():
+        if symbol.name in CANONICAL and scope.abbreviations.get(symbol) != value:
+            raise Unproved(f"{key} is for {symbol} = {value} only")
     return other
 
 
-def fixed(derivation: Derivation) -> dict[sp.Expr, sp.Expr]:
-    """The parameters (step size, constants) to which a derivation gives a value of its own."""
-    return {
-        symbol: value
-        for symbol, value in derivation.meaning.items()
-        if symbol.is_Symbol
-        and symbol.name in NOTATION
-        and NOTATION[symbol.name].axis != "random"
-        and symbol != sy.Gamma
-    }
+def citations(derivation: Derivation) -> set[str]:
+    """The derivations that one cites."""
+    found: set[str] = set()
+
+    def visit(uses: tuple[Use, ...]) -> None:
+        for _, fact in uses:
+            if type(fact) is Cited:
+                found.add(fact.derivation)
+            elif type(fact) in (Averaged, Beyond):
+                visit(fact.uses)
+
+    for step in derivation.steps:
+        rule = step.because
+        if type(rule) is tuple:
+            visit(rule)
+        elif type(rule) is Cases:
+            visit(rule.first.uses + rule.second.uses)
+    return found
 
 
-def _agree(other: Derivation, scope: Scope) -> None:
-    """A cited derivation may have fixed only what this one fixes to the same value."""
-    for symbol, value in fixed(other).items():
-        require_zero(symbol - value, scope, f"{other.key} is for {symbol} = {value} only:")
+def _discharged(assumption: Assumption, label: str, scope: Scope) -> Grounds:
+    """What the step rests on that shows an assumption of a cited derivation."""
+    shown, part = earlier(label, scope), given(assumption, ())
+    scope.require_zero(shown.value - (part.right - part.left), f"between step {label} and {assumption.key}")
+    if part.sign != "<=" and shown.sign != part.sign:
+        raise Unproved(f"step {label} shows less than {assumption.key}")
+    return shown.grounds
 
 
-def _discharge(condition: str, by: str, cited: str, scope: Scope) -> frozenset[str]:
-    """What establishes a cited condition rests on: a step showing it, or a derivation that does without it."""
-    owner, needed = _owner(condition, cited, scope.library)
-    if by in scope.outcomes:
-        shown = earlier(by, scope)
-        require_zero(shown.value - needed.expression, scope, f"between step {by} and the condition {condition}")
-        if needed.sign == "positive" and shown.sign != "positive":
-            raise Unproved(f"step {by} is not strict, as {condition} is")
-        return shown.assumptions
-    other = _sound(by, scope.library)
-    _agree(other.derivation, scope)
-    if other.derivation.claim != owner.claim or condition in other.assumptions:
-        raise Unproved(f"{by} does not replace {owner.key} without {condition}")
-    return other.assumptions
+def shown(condition: Condition, scope: Scope) -> tuple[Shown, Grounds]:
+    """What a condition's symbol stands for, once the premise or step that shows its sign is there."""
+    symbol, fact = condition.symbol, condition.shown
+    if type(condition) is not Condition or type(fact) not in (Premise, Earlier):
+        raise Unproved("a condition is shown by a premise or an earlier step")
+    own = (
+        symbol.name not in CANONICAL if type(symbol) is sp.Symbol else type(symbol) is Slack and symbol not in VALUES
+    )
+    if not own or symbol in scope.abbreviations or any(symbol in s for s in scope.derivation.sequences.items()):
+        raise Unproved(f"{symbol} has a meaning already")
+    total = resolve(fact, scope)
+    indexed = set(symbol.args[1:]) if type(symbol) is Slack else set()
+    if random(total.value) or not indices(total.value) <= indexed or total.value.has(symbol):
+        raise Unproved(f"{symbol} cannot stand for {total.value}, which varies with more")
+    if symbol.is_positive and total.sign != "<":
+        raise Unproved(f"{symbol} is declared positive, but {total.value} is not shown to be")
+    why = fact.why or scope.universe[fact.key].statement if isinstance(fact, Premise) else f"step {fact.label}"
+    return Shown(symbol, total.value, total.sign == "<", why), total.grounds
 
 
-def _owner(condition: str, key: str, library: Library) -> tuple[Derivation, Fact]:
-    """The derivation, of those cited from ``key``, that makes an assumption, and the assumption as a fact."""
-    derivation = library.derivations[key]
-    uses = [use for step in derivation.steps if isinstance(step.because, tuple) for use in step.because]
-    premises = [fact for _, fact in uses if isinstance(fact, Premise)]
-    for fact in (*derivation.conditions, *premises):
-        if fact.assumption == condition:
-            return derivation, fact
-    for other in sorted(citations(derivation) & set(library.derivations)):
-        try:
-            return _owner(condition, other, library)
-        except Unproved:
-            continue
-    raise Unproved(f"no derivation under {key} declares {condition}")
-
-
-def shown_non_negative(expression: sp.Expr) -> bool:
-    """Whether every term of an expression is a product of non-negative things, over a positive denominator."""
-    if expression.is_nonnegative:
-        return True
-    numerator, denominator = sp.fraction(sp.together(expression))
-    terms = [*sp.Add.make_args(sp.expand(numerator)), *sp.Add.make_args(sp.expand(denominator))]
-    return all(bool(term.is_nonnegative) for term in terms) and bool(denominator.is_positive)
+RESOLVERS: Mapping[type, Callable[[Any, Scope], Total]] = {
+    Premise: _premise,
+    Square: _square,
+    CauchySchwarz: _cauchy_schwarz,
+    Given: lambda fact, scope: Total(sp.Integer(1), "<"),
+    Extreme: _extreme,
+    Hypothesis: _hypothesis,
+    Earlier: lambda fact, scope: earlier(fact.label, scope),
+    Cited: _cited,
+    Averaged: _averaged,
+    Beyond: _beyond,
+}

@@ -7,7 +7,7 @@ import json
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.render import render_latex, render_text, to_json, verdict_line
-from fedbounds.evidence.symbolic.sums import Checked
+from fedbounds.evidence.symbolic.scope import Checked
 from fedbounds.plugins import claims
 from fedbounds.theory.verdict import Verdict
 
@@ -24,7 +24,7 @@ def verdict_of(checked: Checked) -> Verdict | None:
     derivation = checked.derivation
     if not derivation.claim:
         return None
-    return symbolic.judge(checked, claims()[derivation.claim], symbolic.reading_of(derivation.readings[0]))
+    return symbolic.judge(checked, claims()[derivation.claim], checked.reading)
 
 
 def one(name: str, form: str) -> str:

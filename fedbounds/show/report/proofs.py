@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import sympy as sp
 from markupsafe import Markup
 
-from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.derivation import Step
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.evidence.symbolic.sums import Checked, Outcome
+from fedbounds.evidence.symbolic.scope import Checked, Outcome
 from fedbounds.evidence.symbolic.table import verdict_of
 from fedbounds.show.report.mathml import formula, latex, math, mixed, pieces, prose
 
@@ -77,7 +77,7 @@ def proofs() -> list[Proof]:
 def proof(checked: Checked) -> Proof:
     """One checked derivation."""
     derivation = checked.derivation
-    known = names(derivation)
+    known = names(checked)
     return Proof(
         derivation.key,
         derivation.claim,
@@ -86,14 +86,14 @@ def proof(checked: Checked) -> Proof:
         verdict_line(checked, verdict_of(checked)),
         bool(checked.fault),
         [(key, prose(text)) for key, text in checked.setting.items()],
-        _conditions(derivation, known),
+        _conditions(checked, known),
         [_step(step, checked.outcomes[step.label], known) for step in derivation.steps],
         [prose(text) for text in derivation.findings],
     )
 
 
-def _conditions(derivation: Derivation, known: Mapping[str, str]) -> list[tuple[Markup, Markup]]:
-    return [(formula(rf"{latex(c.expression, known)} \ge 0"), prose(c.why)) for c in derivation.conditions]
+def _conditions(checked: Checked, known: Mapping[str, str]) -> list[tuple[Markup, Markup]]:
+    return [(formula(rf"{latex(c.expression, known)} \ge 0"), prose(c.why)) for c in checked.conditions]
 
 
 def _step(step: Step, outcome: Outcome, known: Mapping[str, str]) -> ProofStep:
