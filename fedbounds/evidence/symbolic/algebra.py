@@ -217,8 +217,8 @@ def drawn(atom: sp.Expr) -> int | None:
     """The moment at which a vector of mean zero was drawn, or None where it is not noise alone."""
     if isinstance(atom, Centre):
         moments = [drawn(vector) for _, vector in _vector_terms(atom.args[1])]
-        found = None if None in moments else min(moments, default=None)
-        return found if found is not None and known(atom.args[0]) <= found else None
+        found = [moment for moment in moments if moment is not None and known(atom.args[0]) <= moment]
+        return min(found) if found and len(found) == len(moments) else None
     return KNOWN.get(f"{atom.args[0].name}-drawn") if isinstance(atom, Noise) else None
 
 

@@ -158,6 +158,10 @@ def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
             continue
         scope = replace(scope, outcomes=dict(outcomes), slacks=_slacks(scope, outcomes, resolved))
         outcomes[step.label] = _outcome(step, scope)
+    if all(outcome.ok for outcome in outcomes.values()):
+        missing = {c.symbol for c in derivation.conditions} - _slacks(scope, outcomes, resolved).keys()
+        if missing:
+            raise Unproved(f"no step shows what {', '.join(sorted(map(str, missing)))} stands for")
     failed = [f"step {label} does not check: {o.message}" for label, o in outcomes.items() if not o.ok]
     last = outcomes[derivation.steps[-1].label]
     shown_lines = [last] if derivation.claim else list(outcomes.values())
@@ -182,6 +186,18 @@ def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
         tuple(resolved.values()),
         failed[0] if failed else "",
     )
+
+
+def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Claim]) -> Outcome:
+    """What the check says of a step put in the place of that of its label, the others being as they were found."""
+    scope = _scope(checked.derivation, checked.reading, shelf, claims)
+    outcomes: dict[str, Outcome] = {}
+    for one in checked.derivation.steps:
+        if one.label == step.label:
+            break
+        outcomes[one.label] = checked.outcomes[one.label]
+    scope = replace(scope, outcomes=outcomes)
+    return _outcome(step, replace(scope, slacks=_slacks(scope, outcomes, {})))
 
 
 def _cited_universe(scope: Scope, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:

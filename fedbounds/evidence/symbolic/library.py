@@ -17,8 +17,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import check as checker
-from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited
-from fedbounds.evidence.symbolic.scope import CANONICAL, Checked, Grounds, Scope, Shelf
+from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited, Step
+from fedbounds.evidence.symbolic.scope import CANONICAL, Checked, Grounds, Outcome, Scope, Shelf
 from fedbounds.plugins import claims, nearest
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -68,6 +68,11 @@ def shelf(derivations: Mapping[str, Derivation], known: Mapping[str, Claim] | No
 def check(key: str, on: Shelf, reading: Reading | None = None) -> Checked:
     """The check of a derivation, by default in its first reading."""
     return on.checker(key, on, reading or reading_of(on.derivations[key].readings[0]))
+
+
+def recheck(checked: Checked, step: Step) -> Outcome:
+    """The outcome of a changed step of an installed derivation, the other steps being as they were found."""
+    return checker.recheck(checked, step, _shared(), claims())
 
 
 def check_all(derivations: Iterable[Derivation] | None = None) -> dict[str, Checked]:
@@ -167,8 +172,7 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     if last.relation != wanted:
         return f"the last line has the relation {last.relation}, not {wanted}"
     slacks = {one.symbol: (one.expression, Grounds()) for one in checked.conditions}
-    kept = (checked.schedule, {}, checked.abbreviations, {})
-    scope = Scope(derivation, reading, Shelf({}, checker.check), {}, *kept, slacks)
+    scope = Scope(derivation, reading, shelf({}, {}), {}, checked.schedule, {}, checked.abbreviations, {}, slacks)
     put = dict(claim.repair.substitutions) if reading.repaired and claim.repair else {}
     right = sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in claim.terms.values()))
     for side, ours, theirs in (("left", last.lhs, claim.lhs), ("right", last.rhs, right)):

@@ -239,16 +239,16 @@ def citations(derivation: Derivation) -> set[str]:
 
     def visit(uses: tuple[Use, ...]) -> None:
         for _, fact in uses:
-            if type(fact) is Cited:
+            if isinstance(fact, Cited):
                 found.add(fact.derivation)
-            elif type(fact) in (Averaged, Beyond):
+            elif isinstance(fact, Averaged | Beyond):
                 visit(fact.uses)
 
     for step in derivation.steps:
         rule = step.because
-        if type(rule) is tuple:
+        if isinstance(rule, tuple):
             visit(rule)
-        elif type(rule) is Cases:
+        elif isinstance(rule, Cases):
             visit(rule.first.uses + rule.second.uses)
     return found
 

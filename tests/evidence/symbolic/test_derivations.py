@@ -13,15 +13,20 @@ from fedbounds.cli.commands.derive import COMMANDS
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import table as proof_table
-from fedbounds.evidence.symbolic.check import check, library
-from fedbounds.evidence.symbolic.derivation import Averaged, Case, Cases, Cited, Induction
+from fedbounds.evidence.symbolic.derivation import Averaged, Cited
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
+from fedbounds.evidence.symbolic.sums import citations
 from fedbounds.plugins import claims
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
+from validate.broken_proofs import accepted, mutants
 
 ALL = symbolic.installed()
 PROVED = {
+    "fedavg-step": "repaired",
+    "growth-step": "repaired",
+    "star-corollary": "repaired",
+    "star-step": "repaired",
     "corollary": "repaired",
     "error-free": "repaired",
     "error-free-step": "repaired",
@@ -43,19 +48,15 @@ DOCS = Path(__file__).resolve().parents[3] / "docs" / "derivations.md"
 
 def recheck(derivation):
     """The check of a changed derivation, the ones it cites being as they were."""
-    shelf = library({**ALL, derivation.key: derivation})
-    shelf.checked.update({key: value for key, value in symbolic.check_all().items() if key != derivation.key})
-    return check(derivation.key, shelf)
+    shelf = symbolic.shelf({**ALL, derivation.key: derivation})
+    known = symbolic.check_all().items()
+    shelf.checked.update({(key, one.reading.name): one for key, one in known if key != derivation.key})
+    return symbolic.check(derivation.key, shelf)
 
 
 def with_step(derivation, position, changed):
     """The derivation up to a step, that step changed."""
-    return replace(derivation, steps=(*derivation.steps[:position], changed), positive=())
-
-
-def combinations(key):
-    """(position, step) of the steps that combine facts."""
-    return [(k, s) for k, s in enumerate(ALL[key].steps) if isinstance(s.because, tuple)]
+    return replace(derivation, steps=(*derivation.steps[:position], changed))
 
 
 @pytest.mark.parametrize("key", sorted(ALL))
@@ -96,46 +97,26 @@ def test_last_line_is_the_claims_and_any_changed_term_is_seen(key):
         assert "right side differs" in verdict.detail
 
 
-@pytest.mark.parametrize("key", sorted(ALL))
-def test_a_dropped_fact_is_seen(key):
-    for position, step in combinations(key):
-        for index, (multiplier, _) in enumerate(step.because):
-            fewer = (*step.because[:index], *step.because[index + 1 :])
-            checked = recheck(with_step(ALL[key], position, replace(step, because=fewer)))
-            assert not checked.outcomes[step.label].ok, (step.label, index, multiplier)
+@pytest.mark.parametrize("mutant", list(mutants(seed=20, count=60)), ids=lambda m: f"{m.derivation}-{m.kind}")
+def test_a_broken_step_is_seen(mutant):
+    assert mutant.says_the_same or not accepted(mutant)
 
 
-@pytest.mark.parametrize("key", sorted(ALL))
-def test_a_wrong_constant_is_seen(key):
-    for position, step in combinations(key):
-        changed = replace(step, rhs=step.rhs * sp.Rational(99, 100) - sp.Rational(1, 100), paper=None)
-        assert not recheck(with_step(ALL[key], position, changed)).outcomes[step.label].ok, step.label
+@pytest.mark.parametrize("key", ["theorem-1", "lemma-2", "pi-ratio", "sharper-step"])
+def test_a_proof_is_of_its_own_reading(key):
+    """A proof relabelled for another reading does not check there, and one of all readings checks in each."""
+    derivation = ALL[key]
+    for reading in READINGS:
+        verdict = symbolic.judge(
+            recheck(replace(derivation, readings=(reading,))), claims()[derivation.claim], READINGS[reading]
+        )
+        assert (verdict.status is Status.HOLDS) == (reading in derivation.readings)
 
 
-@pytest.mark.parametrize("key", sorted(ALL))
-def test_a_flipped_relation_is_seen(key):
-    flipped = {"<=": ">=", ">=": "<=", "<": ">", ">": "<"}
-    for position, step in enumerate(ALL[key].steps):
-        if step.relation in flipped:
-            changed = replace(step, relation=flipped[step.relation])
-            assert not recheck(with_step(ALL[key], position, changed)).outcomes[step.label].ok, step.label
-
-
-@pytest.mark.parametrize("key", sorted(key for key, derivation in ALL.items() if derivation.conditions))
+@pytest.mark.parametrize("key", ["theorem-1-from-lemma-2", "lemma-2", "induction", "pi-max"])
 def test_a_missing_condition_is_seen(key):
-    for condition in ALL[key].conditions:
-        kept = tuple(other for other in ALL[key].conditions if other is not condition)
-        assert recheck(replace(ALL[key], conditions=kept)).fault, condition.why
-
-
-@pytest.mark.parametrize("key", sorted(ALL))
-def test_negated_facts_are_seen(key):
-    """A multiplier of the wrong sign is refused, and so is an identity taken backwards."""
-    for position, step in combinations(key):
-        for index, (multiplier, fact) in enumerate(step.because):
-            turned = (*step.because[:index], (-multiplier, fact), *step.because[index + 1 :])
-            checked = recheck(with_step(ALL[key], position, replace(step, because=turned)))
-            assert not checked.outcomes[step.label].ok, (step.label, index)
+    conditions = ALL[key].conditions
+    assert all(recheck(replace(ALL[key], conditions=tuple(set(conditions) - {one}))).fault for one in conditions)
 
 
 def test_the_smoothness_constant_matters():
@@ -161,28 +142,9 @@ def test_the_paper_own_chain_needs_smaller_steps_than_the_repaired_one():
 def test_a_citation_without_its_discharge_brings_the_condition():
     derivation = ALL["corollary"]
     position, step = next((k, s) for k, s in enumerate(derivation.steps) if s.label == "recursion")
-    uses = tuple((m, Cited("theorem-1") if isinstance(f, Cited) else f) for m, f in step.because)
+    uses = tuple((m, replace(f, discharged={}) if isinstance(f, Cited) else f) for m, f in step.because)
     checked = recheck(with_step(derivation, position, replace(step, because=uses)))
-    assert {"small-steps", "slow-decay"} <= checked.assumptions
-
-
-def test_an_induction_with_a_wrong_base_or_step_is_seen():
-    for derivation in ALL.values():
-        for position, step in enumerate(derivation.steps):
-            if isinstance(step.because, Induction):
-                for wrong in (replace(step.because, base=step.because.step), replace(step.because, end={})):
-                    checked = recheck(with_step(derivation, position, replace(step, because=wrong)))
-                    assert not checked.outcomes[step.label].ok
-
-
-def test_a_missing_fact_in_a_case_is_seen():
-    for derivation in ALL.values():
-        for position, step in enumerate(derivation.steps):
-            if isinstance(step.because, Cases):
-                first = step.because.first
-                wrong = replace(step.because, first=Case(first.condition, first.uses[1:]))
-                checked = recheck(with_step(derivation, position, replace(step, because=wrong)))
-                assert not checked.outcomes[step.label].ok
+    assert {"small-steps", "lemma-2"} <= checked.assumptions
 
 
 def test_the_misprints_of_the_paper_are_displayed_with_their_differences():
@@ -231,9 +193,9 @@ def test_escape():
 
 
 def test_averages_are_walked_for_citations():
-    derivation = ALL["theorem-1-appendix"]
-    inside = [f for s in derivation.steps if isinstance(s.because, tuple) for _, f in s.because]
-    assert any(isinstance(fact, Averaged) for fact in inside)
+    facts = [f for s in ALL["theorem-1-appendix"].steps if isinstance(s.because, tuple) for _, f in s.because]
+    assert any(isinstance(fact, Averaged) for fact in facts)
+    assert citations(ALL["theorem-1-appendix"]) == {"lemma-2"}
 
 
 def run(*arguments):
@@ -241,7 +203,7 @@ def run(*arguments):
 
 
 def test_command_prints_a_proof_by_claim_or_derivation():
-    assert "✓ 1. [room]" in run("theorem-1").output
+    assert "✓ 1. [lemma-2]" in run("theorem-1").output
     assert run("lemma-2-schedule").output.startswith("lemma-2-schedule: ")
     assert r"\begin{document}" in run("theorem-1", "--format", "latex").output
     data = json.loads(run("rate", "--format", "json").output)
