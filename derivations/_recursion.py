@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds_derivations._setting import optimal, smooth
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Condition,
@@ -34,6 +33,8 @@ from fedbounds.theory.symbols import (
     rho_tilde,
     t,
 )
+
+from ._setting import optimal, smooth
 
 r = sp.Symbol("r", positive=True)
 R = sp.Symbol("R", nonnegative=True)

@@ -2,25 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import (
-    E_W,
-    E_X,
-    F_STAR,
-    F_X,
-    GRAD,
-    GRAD_W,
-    RHO_BAR,
-    RHO_TILDE,
-    SPREAD,
-    SPREADS,
-    VARIANCE,
-    claim,
-    convex,
-    lemma_1,
-    skewed,
-    variance,
-)
-from fedbounds_derivations.li_2020 import ONCE, QUARTER, TWICE, quarter
 from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -49,6 +30,26 @@ from fedbounds.theory.symbols import (
     sigma_sq,
     tau,
 )
+
+from ._setting import (
+    E_W,
+    E_X,
+    F_STAR,
+    F_X,
+    GRAD,
+    GRAD_W,
+    RHO_BAR,
+    RHO_TILDE,
+    SPREAD,
+    SPREADS,
+    VARIANCE,
+    claim,
+    convex,
+    lemma_1,
+    skewed,
+    variance,
+)
+from .li_2020 import ONCE, QUARTER, TWICE, quarter
 
 CLAIM = claim("theorem-1")
 

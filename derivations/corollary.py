@@ -2,27 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    RHO_POSITIVE,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from fedbounds_derivations._setting import claim, right_side
-from fedbounds_derivations.theorem_1 import HOMOGENEOUS, LEMMA_2
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Extreme, step
 from fedbounds.theory.symbols import (
     Delta,
@@ -41,6 +20,28 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    BOTH,
+    CAPPED,
+    FOUR,
+    HYPOTHESIS,
+    OVER_R,
+    OVER_TILDE,
+    QUARTER,
+    RHO_POSITIVE,
+    UNDER_RHO,
+    WORDS,
+    R,
+    above_four,
+    below_cap,
+    capped,
+    k,
+    r,
+    summed,
+)
+from ._setting import claim, right_side
+from .theorem_1 import HOMOGENEOUS, LEMMA_2
 
 CLAIM, FREE, MINIMISER = claim("corollary"), claim("error-free"), claim("error-minimiser")
 CAP = sp.Rational(8, 3) * (gamma - 1)

@@ -2,14 +2,15 @@
 
 import sympy as sp
 
-from fedbounds_derivations._recursion import FOUR, FOUR_STEP, R, above_four, r
-from fedbounds_derivations._setting import claim, right_side
-from fedbounds_derivations.pi_chain import MEETS, NAMES, PI, TOTALS, WIDER, at_most, pi, total
-from fedbounds_derivations.star import UNDER_ONE
 from fedbounds.claims.corollary import CAPPED
 from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, Earlier, Every, Extreme, step
 from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
+
+from ._recursion import FOUR, FOUR_STEP, R, above_four, r
+from ._setting import claim, right_side
+from .pi_chain import MEETS, NAMES, PI, TOTALS, WIDER, at_most, pi, total
+from .star import UNDER_ONE
 
 CLAIM = claim("final-bound")
 CAP = next(argument for argument in CAPPED.args if argument != rho_bar)

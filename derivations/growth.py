@@ -2,7 +2,13 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import (
+from fedbounds.claims.growth import SHARE
+from fedbounds.evidence.symbolic.algebra import Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.derivation import Condition, Derivation, Earlier, Square, averaged, premise, step
+from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, G, W, X
+from fedbounds.theory.symbols import L, eta, growth, mu, sigma_0_sq
+
+from ._setting import (
     CLIENT,
     E_STAR,
     E_X,
@@ -16,11 +22,6 @@ from fedbounds_derivations._setting import (
     lemma_1,
     skewed,
 )
-from fedbounds.claims.growth import SHARE
-from fedbounds.evidence.symbolic.algebra import Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import Condition, Derivation, Earlier, Square, averaged, premise, step
-from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, G, W, X
-from fedbounds.theory.symbols import L, eta, growth, mu, sigma_0_sq
 
 CLAIM = claim("growth-step")
 rest = sp.Symbol("rest", nonnegative=True)

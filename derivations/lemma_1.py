@@ -1,9 +1,10 @@
 """Lemma 1: a gradient step of an L-smooth function cannot go below its minimum."""
 
-from fedbounds_derivations._setting import claim, client_gap
 from fedbounds.evidence.symbolic.derivation import Derivation, step
 from fedbounds.evidence.symbolic.setting import Y
 from fedbounds.theory.symbols import L
+
+from ._setting import claim, client_gap
 
 CLAIM = claim("lemma-1")
 

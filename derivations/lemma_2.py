@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import SECOND_MOMENT, claim, convex
 from fedbounds.evidence.symbolic.algebra import Centre, Mean, Slack, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -38,6 +37,8 @@ from fedbounds.evidence.symbolic.setting import (
 )
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
+
+from ._setting import SECOND_MOMENT, claim, convex
 
 CLAIM = claim("lemma-2")
 left = sp.Symbol("left", nonnegative=True)

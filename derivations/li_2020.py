@@ -2,22 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import (
-    E_STAR,
-    E_W,
-    E_X,
-    F_STAR,
-    F_W,
-    F_X,
-    GRAD,
-    GRAD_W,
-    SPREAD,
-    convex,
-    lemma_1,
-    optimal,
-    variance,
-)
-from fedbounds_derivations.lemma_2 import INSIDE, decays, slow_steps
 from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -32,6 +16,23 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.setting import ALPHA, NOISE, SHARE, W_STAR, P, W, X
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, sigma_p_sq, tau
+
+from ._setting import (
+    E_STAR,
+    E_W,
+    E_X,
+    F_STAR,
+    F_W,
+    F_X,
+    GRAD,
+    GRAD_W,
+    SPREAD,
+    convex,
+    lemma_1,
+    optimal,
+    variance,
+)
+from .lemma_2 import INSIDE, decays, slow_steps
 
 quarter = sp.Symbol("quarter", nonnegative=True)
 V, NOISY = Centre(ALPHA, GRAD), Centre(ALPHA, NOISE)

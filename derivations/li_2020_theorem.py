@@ -2,8 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._recursion import BOTH, HYPOTHESIS, SMOOTHNESS
-from fedbounds_derivations._setting import CURVATURES, claim, ell, right_side
 from fedbounds.evidence.symbolic.algebra import Slack
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -34,6 +32,9 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import BOTH, HYPOTHESIS, SMOOTHNESS
+from ._setting import CURVATURES, claim, ell, right_side
 
 CLAIM = claim("li-2020")
 k = t + gamma

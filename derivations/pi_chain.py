@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import claim, right_side
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
 from fedbounds.evidence.symbolic.algebra import Mean, Slack
@@ -22,6 +21,8 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.setting import AT_PI, OTHERS, SHARE, I, P, excess, ratio
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
+
+from ._setting import claim, right_side
 
 pi = sp.Symbol("pi", positive=True)
 total, total_star = sp.Symbol("total", positive=True), sp.Symbol("total_star", positive=True)

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import claim
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Condition,
@@ -18,6 +17,8 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.symbols import T, gamma, t
+
+from ._setting import claim
 
 CLAIM = claim("rate")
 # F_1 = (w - 1)^2/2 and F_2 = (w + 1)^2/2 with p_1 - p_2 = c in (0, 1): w* = c, F_i* = 0.

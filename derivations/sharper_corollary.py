@@ -2,23 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_TILDE,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from fedbounds_derivations._setting import CURVATURES, claim, ell, right_side
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Extreme, step
 from fedbounds.theory.symbols import (
     Delta,
@@ -34,6 +17,24 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    BOTH,
+    CAPPED,
+    FOUR,
+    HYPOTHESIS,
+    OVER_TILDE,
+    UNDER_RHO,
+    WORDS,
+    R,
+    above_four,
+    below_cap,
+    capped,
+    k,
+    r,
+    summed,
+)
+from ._setting import CURVATURES, claim, ell, right_side
 
 CLAIM = claim("sharper-corollary")
 CAP = gamma - 1

@@ -2,7 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import claim
 from fedbounds.claims.corollary import SPEED, V_MIN
 from fedbounds.evidence.symbolic.algebra import Slack
 from fedbounds.evidence.symbolic.derivation import (
@@ -20,6 +19,8 @@ from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.evidence.symbolic.setting import I, P, excess, ratio, rho
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
+
+from ._setting import claim
 
 FLOOR, FEDAVG = claim("speed-floor"), claim("fedavg-speed")
 ABOVE_P, UNDER_ONE = Slack(sp.Symbol("above_p"), I), Slack(sp.Symbol("under_one"), I)

@@ -2,21 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import (
-    F_STAR,
-    F_W,
-    GRAD,
-    GRAD_STAR,
-    NOISY,
-    RHO_TILDE,
-    claim,
-    convex,
-    lemma_1,
-    optimal,
-    skewed,
-    smooth,
-    variance,
-)
 from fedbounds.evidence.symbolic.algebra import Centre, Inner, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     Cases,
@@ -36,6 +21,22 @@ from fedbounds.evidence.symbolic.derivation import (
 )
 from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, P, W, X, ratio
 from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, eta, mu, pi_min, rho_bar, rho_tilde
+
+from ._setting import (
+    F_STAR,
+    F_W,
+    GRAD,
+    GRAD_STAR,
+    NOISY,
+    RHO_TILDE,
+    claim,
+    convex,
+    lemma_1,
+    optimal,
+    skewed,
+    smooth,
+    variance,
+)
 
 FEDAVG, STAR = claim("fedavg-step"), claim("star-step")
 K = sp.Symbol("K", positive=True)

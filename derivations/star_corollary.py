@@ -2,27 +2,6 @@
 
 import sympy as sp
 
-from fedbounds_derivations._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from fedbounds_derivations._setting import CURVATURES, RHO_TILDE, claim, ell, right_side
-from fedbounds_derivations.lemma_2 import INSIDE, decays, slow_steps
-from fedbounds_derivations.star import REST, UNDER_ONE, rest
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Extreme, beyond, premise, step
 from fedbounds.evidence.symbolic.setting import W_STAR
 from fedbounds.theory import assumptions as a
@@ -43,6 +22,28 @@ from fedbounds.theory.symbols import (
     t,
     tau,
 )
+
+from ._recursion import (
+    BOTH,
+    CAPPED,
+    FOUR,
+    HYPOTHESIS,
+    OVER_R,
+    OVER_TILDE,
+    QUARTER,
+    UNDER_RHO,
+    WORDS,
+    R,
+    above_four,
+    below_cap,
+    capped,
+    k,
+    r,
+    summed,
+)
+from ._setting import CURVATURES, RHO_TILDE, claim, ell, right_side
+from .lemma_2 import INSIDE, decays, slow_steps
+from .star import REST, UNDER_ONE, rest
 
 CLAIM = claim("star-corollary")
 NOISE = (

@@ -2,11 +2,12 @@
 
 import sympy as sp
 
-from fedbounds_derivations._setting import CURVATURES, WHOLE, claim, ell, one_step
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.symbols import Delta, G_sq, Gamma, L, drift, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
+
+from ._setting import CURVATURES, WHOLE, claim, ell, one_step
 
 CLAIM = claim("theorem-1")
 FREE = claim("error-free-step")
@@ -46,10 +47,6 @@ DERIVATIONS = (
         steps=STEPS,
         assumes=(*SHARED, a.small_steps, LEMMA_2),
         conditions=(SMALL, CURVATURES, WHOLE),
-        findings=(
-            "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
-            "The terms sigma^2, 6 rho_bar L Gamma and half of 32 tau^2 G^2 are redundant: the proof uses none.",
-        ),
     ),
     Derivation(
         key="theorem-1",
@@ -58,6 +55,11 @@ DERIVATIONS = (
         steps=(
             step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs, Cited("lemma-2")),
             step("conclude", CLAIM.lhs, "<=", CLAIM.rhs, Cited("theorem-1-from-lemma-2", {"lemma-2": "lemma-2"})),
+        ),
+        findings=(
+            "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
+            "The terms sigma^2, 6 rho_bar L Gamma and (16 tau^2 - 1) G^2 of 32 tau^2 G^2 are redundant: the "
+            "proof uses none.",
         ),
     ),
     Derivation(

@@ -190,9 +190,11 @@ def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
 
 def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Claim]) -> Outcome:
     """What the check says of a step put in the place of that of its label, the others being as they were found."""
-    scope = _scope(checked.derivation, checked.reading, shelf, claims)
+    before = checked.derivation.steps
+    steps = tuple(step if one.label == step.label else one for one in before)
+    scope = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
     outcomes: dict[str, Outcome] = {}
-    for one in checked.derivation.steps:
+    for one in before:
         if one.label == step.label:
             break
         outcomes[one.label] = checked.outcomes[one.label]
