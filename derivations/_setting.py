@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     Condition,
     Earlier,

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Centre, Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cited,

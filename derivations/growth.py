@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.claims.growth import SHARE
-from fedbounds.evidence.symbolic.algebra import Inner, Mean, norm_sq
+from fedbounds.evidence.symbolic.atoms import Inner, Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import Condition, Derivation, Earlier, Square, averaged, premise, step
 from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, G, W, X
 from fedbounds.theory.symbols import L, eta, growth, mu, sigma_0_sq

@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Slack
+from fedbounds.evidence.symbolic.atoms import Slack
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cited,

@@ -4,7 +4,7 @@ import sympy as sp
 
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
-from fedbounds.evidence.symbolic.algebra import Mean, Slack
+from fedbounds.evidence.symbolic.atoms import Mean, Slack
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cited,

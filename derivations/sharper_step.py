@@ -1,6 +1,6 @@
 """The sharper one-step inequality, for any step size: smoothness and strong convexity once each at w_t^i."""
 
-from fedbounds.evidence.symbolic.algebra import Mean, norm_sq
+from fedbounds.evidence.symbolic.atoms import Mean, norm_sq
 from fedbounds.evidence.symbolic.derivation import Derivation, Earlier, averaged, step
 from fedbounds.evidence.symbolic.setting import ALPHA, G
 from fedbounds.theory.symbols import G_sq, eta

@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.claims.corollary import SPEED, V_MIN
-from fedbounds.evidence.symbolic.algebra import Slack
+from fedbounds.evidence.symbolic.atoms import Slack
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Condition,

@@ -2,7 +2,8 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import Mean, Slack, Value, Weights, normal
+from fedbounds.evidence.symbolic.algebra import normal
+from fedbounds.evidence.symbolic.atoms import Mean, Slack, Value, Weights
 from fedbounds.evidence.symbolic.derivation import ONE, Derivation, Earlier, Limit, Square, averaged, premise, step
 from fedbounds.evidence.symbolic.setting import ALPHA, I, P
 from fedbounds.theory.assumption import Assumption, Part

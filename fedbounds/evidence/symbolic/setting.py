@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import (
+from fedbounds.evidence.symbolic.algebra import normal
+from fedbounds.evidence.symbolic.atoms import (
     Centre,
     Excess,
     Grad,
@@ -25,7 +26,6 @@ from fedbounds.evidence.symbolic.algebra import (
     Vec,
     Weights,
     norm_sq,
-    normal,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part

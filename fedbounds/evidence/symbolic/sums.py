@@ -8,7 +8,8 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import setting
-from fedbounds.evidence.symbolic.algebra import Centre, Mean, Slack, norm_sq, random
+from fedbounds.evidence.symbolic.admission import admit, admit_weights, degree, indices, signed
+from fedbounds.evidence.symbolic.atoms import Centre, Mean, Slack, norm_sq, random
 from fedbounds.evidence.symbolic.derivation import (
     Averaged,
     Beyond,
@@ -35,13 +36,8 @@ from fedbounds.evidence.symbolic.scope import (
     Shown,
     Total,
     Unproved,
-    admit,
-    admit_weights,
-    degree,
     earlier,
     excess,
-    indices,
-    signed,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part, Sign

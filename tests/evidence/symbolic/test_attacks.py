@@ -10,16 +10,7 @@ import sympy as sp
 from proofs import checked, fault, gives
 
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.algebra import (
-    Centre,
-    Inner,
-    Mean,
-    Slack,
-    Value,
-    Vec,
-    Weights,
-    norm_sq,
-)
+from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cases,

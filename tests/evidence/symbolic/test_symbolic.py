@@ -10,20 +10,9 @@ from proofs import checked, fault, gives, outcome
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.algebra import (
-    Centre,
-    Inner,
-    Mean,
-    Slack,
-    Value,
-    Vec,
-    Weights,
-    depends,
-    is_zero,
-    norm_sq,
-    normal,
-    spread,
-)
+from fedbounds.evidence.symbolic.admission import shown_non_negative, shown_positive
+from fedbounds.evidence.symbolic.algebra import depends, is_zero, normal, spread
+from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cases,
@@ -45,7 +34,6 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
-from fedbounds.evidence.symbolic.scope import shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.setting import (
     ALPHA,
     G_S,

@@ -1,0 +1,182 @@
+"""What may be written in a proof: real, exact and finite expressions whose symbols and signs are known."""
+
+from __future__ import annotations
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic.algebra import depends
+from fedbounds.evidence.symbolic.atoms import (
+    WEIGHTS,
+    Centre,
+    Grad,
+    Inner,
+    Loss,
+    Mean,
+    Weights,
+    random,
+)
+from fedbounds.evidence.symbolic.scope import CANONICAL, NAMED, NUMBERS, SIGNS, STRICT, Grounds, Scope, Unproved
+from fedbounds.theory import symbols as sy
+
+
+def admit(expression: sp.Basic, scope: Scope) -> Grounds:
+    """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
+    kind = type(expression)
+    if kind is sp.Symbol:
+        return _symbol(expression, scope)
+    if kind in NUMBERS:
+        return Grounds()
+    if kind in NAMED:
+        return _named(expression, scope)
+    if kind is sp.Pow:
+        return _power(expression, scope)
+    if kind in (Mean, Centre):
+        admit_weights(expression.args[0])
+        return admit(expression.args[1], scope)
+    if kind in (Grad, Loss):
+        if expression.args[1] != setting.I:
+            raise Unproved(f"{expression} belongs to no client")
+        return admit(expression.args[0], scope)
+    if kind in (sp.Min, sp.Max, sp.exp) and random(expression):
+        raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
+    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, Inner):
+        raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
+    return union(admit(argument, scope) for argument in expression.args)
+
+
+def admit_weights(weights: sp.Basic) -> None:
+    """Raise unless these are weights of the setting, over clients or steps."""
+    if type(weights) is not Weights or weights.args[1] not in (setting.I, setting.S):
+        raise Unproved(f"{weights} are no weights of the setting")
+    if weights.args[0] not in [sp.Symbol(name) for name in WEIGHTS]:
+        raise Unproved(f"{weights} are no weights of the setting")
+
+
+def union(grounds: object) -> Grounds:
+    """All of several grounds."""
+    found = Grounds()
+    for one in grounds:  # type: ignore[attr-defined]
+        found |= one
+    return found
+
+
+def _named(atom: sp.Expr, scope: Scope) -> Grounds:
+    name, *about = atom.args
+    if name != sp.Symbol(name.name) or not set(about) <= {setting.I, setting.S}:
+        raise Unproved(f"{atom} is named or indexed otherwise than the setting's objects")
+    if atom in scope.slacks:
+        return scope.slacks[atom][1]
+    if atom in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {atom} stands for is not shown yet")
+    return Grounds()
+
+
+def _symbol(symbol: sp.Symbol, scope: Scope) -> Grounds:
+    name = symbol.name
+    if name in CANONICAL:
+        if symbol != CANONICAL[name]:
+            raise Unproved(f"{name} is declared otherwise than the claims' {name}")
+        key = setting.SIGN_OF.get(symbol)
+        if symbol == sy.Delta_next and setting.ALL_PRESENT in scope.universe:
+            key = setting.ALL_PRESENT
+        if key is not None and key not in scope.universe:
+            raise Unproved(f"{name} is positive only under {key}")
+        return Grounds(frozenset({key})) if key else Grounds()
+    if symbol in scope.slacks:
+        return scope.slacks[symbol][1]
+    if symbol in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {name} stands for is not shown yet")
+    if symbol in scope.abbreviations:
+        return _abbreviated(symbol, scope)
+    if symbol not in [sp.Symbol(name, **{sign: True}) for sign in SIGNS]:
+        raise Unproved(f"{name} must be declared real, nonnegative or positive, and no more")
+    return Grounds()
+
+
+def _abbreviated(symbol: sp.Symbol, scope: Scope) -> Grounds:
+    """What the declared sign of an abbreviated extreme rests on."""
+    extreme = scope.abbreviations[symbol]
+    grounds = union(admit(argument, scope) for argument in extreme.args)
+    if not symbol.is_nonnegative:
+        return grounds
+    found = [signed(argument, bool(symbol.is_positive), scope) for argument in extreme.args]
+    shown = [one for one in found if one is not None]
+    if not shown or (isinstance(extreme, sp.Min) and len(shown) < len(found)):
+        raise Unproved(
+            f"{symbol} = {extreme} is not shown to be {'positive' if symbol.is_positive else 'non-negative'}"
+        )
+    return grounds | (union(shown) if isinstance(extreme, sp.Min) else shown[0])
+
+
+def signed(expression: sp.Expr, strict: bool, scope: Scope) -> Grounds | None:
+    """What the sign of an expression rests on: nothing on sight, else steps that show it; None where nothing does."""
+    enough = shown_positive if strict else shown_non_negative
+    if enough(expression):
+        return Grounds()
+    folded = expression.xreplace({extreme: symbol for symbol, extreme in scope.abbreviations.items()})
+    grounds, bright = Grounds(), {}
+    for label, outcome in scope.outcomes.items():
+        one = scope.step(label)
+        if one is None or not outcome.ok or one.relation not in STRICT:
+            continue
+        large, small = (one.lhs, one.rhs) if one.relation == ">" else (one.rhs, one.lhs)
+        if small == 0 and folded.has(large):
+            bright[large] = sp.Dummy(positive=True)
+            grounds |= outcome.grounds
+    grounds |= union(admit(symbol, scope) for symbol in folded.free_symbols - expression.free_symbols)
+    return grounds if enough(folded.xreplace(bright)) else None
+
+
+def _power(power: sp.Pow, scope: Scope) -> Grounds:
+    base, exponent = power.args
+    grounds = admit(base, scope)
+    if not isinstance(exponent, sp.Integer):
+        raise Unproved(f"{power} is no integer power")
+    if exponent > 0:
+        return grounds
+    sign = signed(base, True, scope)
+    if sign is None:
+        raise Unproved(f"the divisor {base} is not shown to be positive")
+    return grounds | sign
+
+
+def shown_non_negative(expression: sp.Expr) -> bool:
+    """Whether every term of an expression is a product of non-negative things, over a positive denominator."""
+    if expression.is_nonnegative:
+        return True
+    numerator, denominator = sp.fraction(sp.together(expression))
+    terms = [*sp.Add.make_args(sp.expand(numerator)), *sp.Add.make_args(sp.expand(denominator))]
+    return all(bool(term.is_nonnegative) for term in terms) and bool(denominator.is_positive)
+
+
+def shown_positive(expression: sp.Expr) -> bool:
+    """Whether an expression is so shown, and one of its terms is positive."""
+    numerator, denominator = sp.fraction(sp.together(expression))
+    terms = sp.Add.make_args(sp.expand(numerator))
+    signs = all(term.is_nonnegative for term in terms) and any(term.is_positive for term in terms)
+    return bool(expression.is_positive or (signs and denominator.is_positive))
+
+
+def degree(expression: sp.Basic) -> int:
+    """How many random variables are multiplied in an expression: its mean is known where there is at most one."""
+    if not random(expression):
+        return 0
+    if isinstance(expression, sp.Add):
+        return max(degree(term) for term in expression.args)
+    if isinstance(expression, sp.Mul):
+        found = sum(degree(factor) for factor in expression.args)
+    elif isinstance(expression, sp.Pow):
+        found = 2
+    elif isinstance(expression, Mean):
+        found = max(1, degree(expression.args[1]))
+    else:
+        found = 1
+    if found > 1:
+        raise Unproved(f"the mean of the product {expression} is not the product of means")
+    return found
+
+
+def indices(expression: sp.Basic) -> set[sp.Symbol]:
+    """The client or step that an expression is about, where it is about one."""
+    return {index for index in (setting.I, setting.S) if depends(expression, index)}

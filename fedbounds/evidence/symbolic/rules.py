@@ -1,0 +1,172 @@
+"""How a step follows: from a combination of facts, by cases, by induction, from each argument of an extreme."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic.admission import admit, degree, indices, union
+from fedbounds.evidence.symbolic.atoms import random
+from fedbounds.evidence.symbolic.derivation import (
+    Case,
+    Cases,
+    Every,
+    Exhibited,
+    Induction,
+    Limit,
+    Step,
+)
+from fedbounds.evidence.symbolic.scope import (
+    CANONICAL,
+    STRICT,
+    Grounds,
+    Outcome,
+    Scope,
+    Unproved,
+    earlier,
+    excess,
+)
+from fedbounds.evidence.symbolic.sums import at_time, combined, induction_sign
+from fedbounds.theory import symbols as sy
+
+
+def outcome_of(step: Step, scope: Scope) -> Outcome:
+    try:
+        sides = admit(step.lhs, scope) | admit(step.rhs, scope)
+        if type(step.because) is not Limit:
+            degree(step.lhs - step.rhs)
+        if step.paper is not None:
+            admit(step.paper.rhs, scope)
+            scope.require_zero(
+                step.rhs - step.paper.rhs - step.paper.difference, "the difference from the paper's line"
+            )
+        return Outcome(True, "", sides | _verify(step, scope))
+    except (Unproved, ValueError, TypeError, AttributeError, KeyError, RecursionError, NotImplementedError) as fault:
+        return Outcome(False, str(fault))
+
+
+def _verify(step: Step, scope: Scope) -> Grounds:
+    rule = step.because
+    if type(rule) is Limit:
+        return _limit(step, rule)
+    if type(rule) is Exhibited:
+        return _exhibited(step, scope)
+    if type(rule) is Induction:
+        return _induction(step, rule, scope)
+    if type(rule) is Every:
+        return _every(step, rule, scope)
+    if type(rule) is Cases:
+        return _cases(step, rule, scope)
+    if type(rule) is not tuple:
+        raise Unproved(f"{type(rule).__name__} is no rule")
+    return _combination(step, rule, scope)
+
+
+def _combination(step: Step, uses: tuple, scope: Scope) -> Grounds:
+    total = combined(uses, scope)
+    if step.relation not in ("<=", ">=", "=", *STRICT):
+        raise Unproved(f"a combination of facts cannot show {step.relation}")
+    scope.require_zero(excess(step) - total.value, f"left after the facts are used, in {step.relation}")
+    if step.relation == "=" and total.sign != "=":
+        raise Unproved("an identity rests on an inequality")
+    if step.relation in STRICT and total.sign != "<":
+        raise Unproved("no part of the difference is shown to be positive")
+    return total.grounds
+
+
+def _cases(step: Step, cases: Cases, scope: Scope) -> Grounds:
+    x = sp.sympify(cases.of)
+    grounds = admit(x, scope)
+    if random(x) or indices(x) or type(cases.first) is not Case or type(cases.second) is not Case:
+        raise Unproved(f"{x} is not one number")
+    first, second = cases.first.symbol, cases.second.symbol
+    if (not cases.zero and first == second) or {first, second} - {sy.L} & (
+        step.lhs.free_symbols | step.rhs.free_symbols
+    ):
+        raise Unproved("the symbols of the cases mean something in their case only")
+    if cases.zero:
+        known = earlier(cases.zero, scope)
+        scope.require_zero(known.value - x, f"step {cases.zero} does not show {x} >= 0:")
+        grounds |= known.grounds
+        put = sp.solve(x, second, dict=True)
+        simple = len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
+        if not simple or second != sy.L or sy.L in scope.schedule:
+            raise Unproved(f"{second} is not the symbol whose value makes {x} zero")
+        under = (_with(scope, first, x, True), replace(scope, schedule={**scope.schedule, **put[0]}))
+    else:
+        under = (_with(scope, first, x, False), _with(scope, second, -x, False))
+    return grounds | union(
+        _combination(step, one.uses, inner) for one, inner in zip((cases.first, cases.second), under, strict=True)
+    )
+
+
+def _with(scope: Scope, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> Scope:
+    """The scope of a case, whose symbol stands for an expression that is not negative there."""
+    taken = scope.slacks.keys() | scope.abbreviations.keys() | {c.symbol for c in scope.derivation.conditions}
+    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol in taken or expression.has(symbol):
+        raise Unproved(f"{symbol} has a meaning already")
+    if symbol.is_positive and not strict:
+        raise Unproved(f"{symbol} is declared positive, but its case has {expression} = 0 too")
+    return replace(scope, slacks={**scope.slacks, symbol: (expression, Grounds())})
+
+
+def _every(step: Step, rule: Every, scope: Scope) -> Grounds:
+    extreme = scope.abbreviations.get(rule.symbol)
+    if not isinstance(extreme, sp.Min | sp.Max):
+        raise Unproved(f"{rule.symbol} abbreviates no extreme")
+    low = isinstance(extreme, sp.Min)
+    bound, side = (step.lhs, step.rhs) if low else (step.rhs, step.lhs)
+    if side != rule.symbol or step.relation != "<=":
+        raise Unproved(f"the step does not bound {rule.symbol} from the side its extreme allows")
+    lines = [earlier(label, scope) for label in rule.labels]
+    for argument in extreme.args:
+        wanted = argument - bound if low else bound - argument
+        if not any(scope.is_zero(one.value - wanted) for one in lines):
+            raise Unproved(f"no step named compares {bound} with {argument}")
+    return union(one.grounds for one in lines)
+
+
+def _induction(step: Step, rule: Induction, scope: Scope) -> Grounds:
+    base, carried = earlier(rule.base, scope), earlier(rule.step, scope)
+    if carried.grounds.open - {step.label} or base.grounds.open:
+        raise Unproved("the inductive step may rest on its own hypothesis only, and the base on none")
+    scope.require_zero(base.value - at_time(step.label, 0, scope), "between the base and the line at time 0")
+    scope.require_zero(carried.value - at_time(step.label, 2, scope), "between the step and the line at time t + 1")
+    if induction_sign(step.label, scope) == "=" and (base.sign, carried.sign) != ("=", "="):
+        raise Unproved("an identity rests on an inequality")
+    return Grounds(base.grounds.keys | carried.grounds.keys, total=True)
+
+
+def _limit(step: Step, rule: Limit) -> Grounds:
+    if step.relation != "->" or random(step.lhs) or random(step.rhs):
+        raise Unproved("a limit shows that a number tends to another")
+    value = sp.limit(step.lhs, rule.symbol, rule.point, rule.direction)
+    if sp.simplify(value - step.rhs) != 0:
+        raise Unproved(f"the limit is {value}")
+    return Grounds()
+
+
+def _exhibited(step: Step, scope: Scope) -> Grounds:
+    exhibit = scope.derivation.exhibit
+    if exhibit is None or not scope.derivation.refutes:
+        raise Unproved("there is no exhibit")
+    if exhibit.faults():
+        raise Unproved(exhibit.faults())
+    parts = [sp.sympify(part) for part in (*exhibit.minima, *exhibit.p, *exhibit.alpha, exhibit.start)]
+    union(admit(part, scope) for part in parts)
+    if any(s.name in CANONICAL for part in parts for s in part.free_symbols):
+        raise Unproved("the exhibit's numbers depend on the run's")
+    gap = (step.lhs - step.rhs).subs(dict(exhibit.values()) | {sy.gap: exhibit.gap})
+    solved = {key: value for key, value in scope.schedule.items() if key == sy.L}
+    # The schedule has L = mu gamma/4, so gamma = 4 at L = mu = 1.
+    for value in solved.values():
+        gap = gap.subs(sy.gamma, sp.solve(value.subs(sy.mu, 1) - 1, sy.gamma)[0])
+    rest = sp.cancel(gap)
+    unknown = sorted(s.name for s in rest.free_symbols if s.name in CANONICAL)
+    if unknown:
+        raise Unproved(f"the exhibit says nothing of {', '.join(unknown)}")
+    good = {">": rest.is_positive, ">=": rest.is_nonnegative, "!=": rest.is_Rational and rest != 0}
+    if not good.get(step.relation):
+        raise Unproved(f"the two sides differ by {rest} there")
+    return Grounds()
