@@ -24,7 +24,7 @@ KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM")
 
 if TYPE_CHECKING:
     from fedbounds.model.weighting import Weighting, WeightingPlugin
-    from fedbounds.theory.claim import Claim
+    from fedbounds.theory.claim import Claim, Role
 
 
 def modules(package: str, group: str) -> Iterator[ModuleType]:
@@ -135,6 +135,11 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
         for claim in getattr(module, "CLAIMS", ()):
             add(found, "claim", claim, module)
     return found
+
+
+def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:
+    """The claims that declare a role, in order of discovery."""
+    return [claim for claim in claims(extra).values() if role in claim.roles]
 
 
 def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:

@@ -20,17 +20,20 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
+from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.constants import Policy, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.theory.claim import Claim
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 from fedbounds.weightings.fedavg import FedAvg
@@ -93,8 +96,9 @@ def weightings(draw: DrawFn, N: int) -> Weighting:
 
 @st.composite
 def schedules(draw: DrawFn, problem: Problem, theory: bool = False) -> StepSize:
-    """Step sizes: the corollary's 1/(mu (t + 4 L/mu)), or (unless ``theory``) constant ones up to 1/L."""
-    own = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    """Step sizes: the theory's 1/(mu (t + gamma)), or (unless ``theory``) constant ones up to 1/L."""
+    gamma = plugins.with_role(Role.MAIN)[0].definitions[symbols.gamma]
+    own = InverseTime(problem.mu, float(evaluate(gamma, {"L": problem.L, "mu": problem.mu})))
     if theory or draw(st.booleans()):
         return own
     return ConstantStep(draw(st.sampled_from((1.0, 0.5, 0.1, 0.01))) / problem.L)

@@ -2,7 +2,7 @@
 
 from fedbounds.claims.corollary import ETA, GAMMA, SPEED, per_step
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import G_sq, Gamma, L, gap, m, mu, rho_pairs, rho_tilde, sigma_sq, tau
 
 CHO_2020 = Claim(
@@ -27,5 +27,7 @@ CHO_2020 = Claim(
     readings=("literal",),
     remark="Its rho_bar is the smallest skew over all pairs of (selecting point, evaluated point); over R^d it is 0 "
     "for a deterministic selection of one client, so the pairs visited by the run are used.",
+    roles=(Role.PICTURED,),
+    short="Cho et al. 2020",
 )
 CLAIMS = (CHO_2020,)

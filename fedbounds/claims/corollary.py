@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Kind, Repair
+from fedbounds.theory.claim import Claim, Kind, Repair, Role
 from fedbounds.theory.symbols import (
     Delta_0,
     G_sq,
@@ -59,6 +59,8 @@ COROLLARY = Claim(
     definitions=GAMMA,
     eta=ETA,
     repair=REPAIR,
+    roles=(Role.MAIN, Role.BOUND, Role.PICTURED),
+    short="corollary",
 )
 ERROR_FREE = Claim(
     key="error-free",
@@ -85,6 +87,7 @@ RATE = Claim(
     eta=ETA,
     readings=("literal",),
     remark="A floor of the gap refutes it on a run; no finite run proves it.",
+    floor=ERROR,
 )
 SPEED_FLOOR = Claim(
     key="speed-floor",

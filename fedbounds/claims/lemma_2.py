@@ -1,7 +1,7 @@
 """Lemma 2: how far the local models of a round drift from the virtual iterate."""
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.claim import Claim, Repair, Role
 from fedbounds.theory.symbols import G_sq, drift, eta, tau
 
 LEMMA_2 = Claim(
@@ -14,5 +14,6 @@ LEMMA_2 = Claim(
     assumptions=(a.bounded_gradient, a.full_participation),
     readings=("literal", "repaired"),
     repair=Repair("a step may be bounded by a later eta_t only if steps shrink slowly", (a.slow_decay,)),
+    roles=(Role.YARDSTICK,),
 )
 CLAIMS = (LEMMA_2,)

@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import Delta_0, G_sq, Gamma, L, T, gamma, gap, mu, sigma_p_sq, t, tau
 
 SCALE = L / mu / (gamma + T)
@@ -25,5 +25,7 @@ LI_2020 = Claim(
     eta=2 / (mu * (gamma + t)),
     readings=("literal",),
     remark="The paper counts steps from 1; here w_0 is the start and T steps have been taken.",
+    roles=(Role.BOUND, Role.PICTURED),
+    short="Li et al. 2020 (own step size)",
 )
 CLAIMS = (LI_2020,)

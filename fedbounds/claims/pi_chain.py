@@ -5,7 +5,7 @@ import sympy as sp
 from fedbounds.claims.corollary import ERROR, ETA, GAMMA, NOISE, SPEED, per_step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import Gamma, L, N, gap, mu, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
 LAMBDA_1 = NOISE * rho_bar
@@ -48,5 +48,6 @@ FINAL_BOUND = Claim(
     eta=ETA,
     readings=("literal", "repaired"),
     remark="Depends on pi, but on min p and N as well.",
+    roles=(Role.BOUND,),
 )
 CLAIMS = (PI_RATIO, PI_INVERSE, PI_MAX, ERROR_BY_PI, FINAL_BOUND)

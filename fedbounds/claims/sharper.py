@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.claim import Claim, Repair, Role
 from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
@@ -41,6 +41,8 @@ SHARPER_STEP = Claim(
     },
     assumptions=(a.smooth, a.strongly_convex, a.bounded_gradient, a.full_participation),
     readings=("repaired",),
+    roles=(Role.PICTURED, Role.YARDSTICK),
+    short="sharper step",
 )
 
 # rho_bar <= gamma - 1 keeps 1 - (1 + rho_bar)/(t + gamma) non-negative in the summation.
@@ -70,5 +72,7 @@ SHARPER_COROLLARY = Claim(
         (),
         {rho_bar: CAPPED, rho_tilde: sp.Max(rho_tilde, CAPPED)},
     ),
+    roles=(Role.BOUND, Role.PICTURED),
+    short="sharper corollary",
 )
 CLAIMS = (SHARPER_STEP, SHARPER_COROLLARY)

@@ -3,7 +3,7 @@
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim, Repair
+from fedbounds.theory.claim import Claim, Repair, Role
 from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
 
 CONTRACTION = sp.Rational(3, 8)
@@ -29,6 +29,8 @@ THEOREM_1 = Claim(
     terms=TERMS,
     assumptions=(*a.PAPER, a.full_participation),
     repair=REPAIR,
+    roles=(Role.PICTURED,),
+    short="Theorem 1",
 )
 ERROR_FREE_STEP = Claim(
     key="error-free-step",

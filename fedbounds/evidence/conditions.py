@@ -16,7 +16,6 @@ from fedbounds.evidence.constants import Run
 from fedbounds.evidence.evaluate import Array, Value, evaluate, rational
 from fedbounds.theory.assumption import Assumption, Finding, Part
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Failure
 
 # A search in floating point stays this far, relatively, on the right side of a relation.
@@ -27,8 +26,12 @@ def on_run(assumption: Assumption, run: Run) -> Finding | None:
     """The assumption on a run: its own check, or its relation at every step."""
     if assumption.on_run is not None:
         return Finding(*assumption.on_run(run))
+    return in_floats(assumption, run.at_every_step(assumption.symbols()))
+
+
+def in_floats(assumption: Assumption, values: Mapping[str, Value]) -> Finding | None:
+    """The relation of an assumption in floating point, wherever the arrays of values range over."""
     names = sorted(_shown(assumption))
-    values = run.at_every_step(names)
     if not assumption.parts or not values.keys() >= set(names):
         return None
     found = ""
@@ -57,15 +60,21 @@ def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str
     return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
 
 
-def failed_on(claim: Claim, run: Run, ignoring: tuple[str, ...] = ()) -> tuple[Failure, ...]:
+def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
+    failed, unknown = [], []
+    for assumption in claim.assumptions_in(run.reading):
+        found = on_run(assumption, run)
+        if found is None:
+            unknown.append(assumption.key)
+        elif not found.holds:
+            failed.append(Failure(assumption.key, assumption.statement, found.found))
+    return tuple(failed), tuple(unknown)
+
+
+def failed_on(claim: Claim, run: Run) -> tuple[Failure, ...]:
     """The assumptions of a claim that a run does not meet, with what was found instead."""
-    judged = ((a, on_run(a, run)) for a in claim.assumptions_in(run.reading) if a.key not in ignoring)
-    return tuple(Failure(a.key, a.statement, found.found) for a, found in judged if found and not found.holds)
-
-
-def unknown_on(claim: Claim, run: Run) -> tuple[str, ...]:
-    """Keys of the claim's assumptions that cannot be expressed on a run."""
-    return tuple(a.key for a in claim.assumptions_in(run.reading) if on_run(a, run) is None)
+    return judged_on(claim, run)[0]
 
 
 def cannot_express(keys: Iterable[str]) -> str:
@@ -94,14 +103,14 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
     return Finding(True, found)
 
 
-def penalty(claim: Claim, reading: Reading, values: Mapping[str, Value], size: int) -> Array:
-    """How far a population (``size``,) is from the claim's assumptions: 0 where all relations hold.
+def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Value], size: int) -> Array:
+    """How far a population (``size``,) is from meeting assumptions: 0 where all relations hold.
 
     ``values`` maps symbols to (size, 1) or (size, T). What has no relation in these symbols counts nothing: whoever
     confirms an instance exactly has to check it.
     """
     total = np.zeros(size)
-    for assumption in claim.assumptions_in(reading):
+    for assumption in assumptions:
         if not assumption.symbols() <= values.keys():
             continue
         for part in assumption.parts:

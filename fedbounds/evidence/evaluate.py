@@ -76,3 +76,10 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
     known = {s: sp.Rational(values[s.name].numerator, values[s.name].denominator) for s in expression.free_symbols}
     result = expression.xreplace(known)
     return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None
+
+
+def steps_asked(formula: sp.Expr, constants: Mapping[str, Value], total: int) -> Array:
+    """eta_0 ... eta_{T-1} of a step size in constants and t: (T,), or (P, T) where a constant of it is (P, 1)."""
+    times = np.arange(total, dtype=float)
+    found = evaluate(formula, {**constants, "t": times})
+    return np.broadcast_to(found, np.broadcast_shapes(found.shape, times.shape))

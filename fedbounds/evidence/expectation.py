@@ -190,20 +190,20 @@ def _with_skew(claim: Claim, run: Run, value: float) -> tuple[Claim, Run]:
 
 def _difference(claim: Claim, run: Run) -> sp.Expr:
     """lhs - rhs in the run's reading."""
-    left = sp.sympify(claim.lhs).subs(dict(claim.definitions))
-    return left - sp.Add(*claim.terms_in(run.reading).values())
+    left, right, _ = claim.sides(run.reading)
+    return left - right
 
 
 def _over_skews(claim: Claim, run: Run, found: Verdict, rounding: Array, low: float, high: float) -> Verdict:
     """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
-    times, measured = empirical.measured(claim, run)
-    values: dict[str, Value] = {**run.values(claim.symbols), **measured}
+    seen = run.observed(claim.symbols)
+    values: dict[str, Value] = {**seen.constants, **seen.places(claim.scope)}
     ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in values.items()}
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         below, above = bounds(_difference(claim, run), ranges | dict.fromkeys(SMALLEST_SKEWS, cell))
-    below, above = (np.broadcast_to(side, (CELLS, len(times))) for side in (below, above))
+    below, above = (np.broadcast_to(side, (CELLS, len(seen.times(claim.scope)))) for side in (below, above))
     if claim.kind is Kind.IDENTITY:
         wrong, right = (below > rounding) | (above < -rounding), (below >= -rounding) & (above <= rounding)
     else:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import sympy as sp
 
-from fedbounds.claims.corollary import ETA, GAMMA
+from fedbounds.study.bound import main_bound
 from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Delta, Delta_next, T, eta, mu, rho_bar, rho_tilde
+from fedbounds.theory.symbols import Delta, Delta_next, T, eta, rho_bar, rho_tilde, t
 
 # What a part is multiplied by: deleted, sign flipped, divided and multiplied by powers of ten.
 FACTORS: Mapping[str, sp.Rational] = {
@@ -28,8 +29,6 @@ FACTORS: Mapping[str, sp.Rational] = {
     "times 100": sp.Integer(100),
     "times 1000": sp.Integer(1000),
 }
-# eta_{t+1} in terms of eta_t for eta_t = 1/(mu(t + gamma)), the one schedule for which it is a formula.
-NEXT_ETA = eta / (1 + mu * eta)
 
 
 @dataclass(frozen=True)
@@ -103,13 +102,14 @@ def _with_terms(claim: Claim, part: str, change: str, terms: Mapping[str, sp.Exp
 def shifted(claim: Claim) -> Iterator[Mutant]:
     """An index off by one: eta_t for eta_{t+1}, Delta_t for Delta_{t+1} on either side, T for T + 1.
 
-    The shift of eta is a formula only for the corollary's step size, which that mutant then requires.
+    The shift of eta is a formula only for the theory's own step size, which that mutant then requires.
     """
     used = set().union(*(sp.sympify(term).free_symbols for term in claim.terms.values()))
     if eta in used:
-        mutant = _substituted(claim, "eta", "eta_t read as eta_{t+1}", {eta: NEXT_ETA})
-        definitions = {**claim.definitions, **GAMMA}
-        yield replace(mutant, claim=replace(mutant.claim, eta=ETA, definitions=definitions))
+        main = main_bound()
+        mutant = _substituted(claim, "eta", "eta_t read as eta_{t+1}", {eta: next_step(main.steps)})
+        definitions = {**claim.definitions, **main.definitions}
+        yield replace(mutant, claim=replace(mutant.claim, eta=main.eta, definitions=definitions))
     if Delta in used:
         yield _substituted(claim, "Delta_t", "Delta_t read as Delta_{t+1}", {Delta: Delta_next})
     if claim.lhs == Delta_next:
@@ -117,6 +117,13 @@ def shifted(claim: Claim) -> Iterator[Mutant]:
         yield Mutant(claim, "left side", "Delta_{t+1} read as Delta_t", replace(claim, key=key, lhs=Delta))
     if T in used:
         yield _substituted(claim, "T", "T read as T + 1", {T: T + 1})
+
+
+@lru_cache(maxsize=8)
+def next_step(steps: sp.Expr) -> sp.Expr:
+    """eta_{t+1} in terms of eta_t, for a step size that determines t."""
+    (when,) = sp.solve(sp.Eq(eta, steps), t)
+    return sp.factor(steps.subs(t, when + 1))
 
 
 def swapped(claim: Claim) -> Iterator[Mutant]:
@@ -164,10 +171,11 @@ def as_read(claim: Claim, reading: Reading) -> Claim:
 
     The repair's and the step size's assumptions become its own.
     """
+    left, _, terms = claim.sides(reading)
     return replace(
         claim,
-        lhs=sp.sympify(claim.lhs).subs(dict(claim.definitions)),
-        terms=claim.terms_in(reading),
+        lhs=left,
+        terms=terms,
         assumptions=claim.assumptions_in(reading),
         definitions={},
         eta=None,

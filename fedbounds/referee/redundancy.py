@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import sympy as sp
 
-from fedbounds.claims.corollary import ETA
-from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds import plugins
 from fedbounds.referee.mutants import Mutant, Part, scaled
-from fedbounds.theory.assumptions import bounded_variance
-from fedbounds.theory.claim import Claim
+from fedbounds.study.bound import main_bound
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import (
     Delta_0,
@@ -73,7 +73,8 @@ def _step(homogeneous: bool) -> Argument:
         eta: 1 / (mu + SLACK[0] + SLACK[1]),
         tau: 1 + SLACK[2],
     }
-    worst = SHARPER_STEP.rhs.subs(drift, 16 * eta**2 * tau**2 * G_sq)
+    known = {claim.lhs: claim.rhs for claim in plugins.with_role(Role.YARDSTICK)}
+    worst = known[Delta_next].subs(drift, known[drift])
     return Argument(STEP_ARGUMENT, (worst,), conditions | ({Gamma: sp.Integer(0)} if homogeneous else {}))
 
 
@@ -85,24 +86,25 @@ def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Sy
     """
     error = L * Gamma * above / (mu * (1 + 3 * skew / 8))
     either = (gamma * Delta_0, 8 * (1 + 4 * tau**2) * G_sq / (3 * mu**2 * skew))
-    bounds = tuple((L / 2 * value / (T + gamma) + error).subs(gamma, 4 * L / mu) for value in either)
+    bounds = tuple((L / 2 * value / (T + gamma) + error).subs(dict(main_bound().definitions)) for value in either)
     common = {L: mu + SLACK[0], tau: 1 + SLACK[2]}
     return Argument(words, bounds, common | dict(conditions))
 
 
 def argument_for(claim: Claim) -> Argument | None:
     """The proof available for a claim's mutants, by its left-hand side and assumptions."""
-    keys = {assumption.key for assumption in claim.assumptions}
-    repaired = {a.key for a in claim.repair.assumptions} if claim.repair else set()
-    if claim.lhs == Delta_next and {"small-steps", "slow-decay"} <= repaired:
-        return _step("homogeneous" in keys)
+    repaired = claim.repair.assumptions if claim.repair else ()
+    if claim.lhs == Delta_next and a.small_steps in repaired and a.slow_decay in repaired:
+        return _step(a.homogeneous in claim.assumptions)
     if claim.lhs != gap:
         return None
-    if "positive-pi_min" in keys:
+    if a.positive_pi in claim.assumptions:
         above = 1 / p_min - clients * pi_min
         return _summed(pi_min, above, PI_ARGUMENT, {p_min: 1 / (clients * pi_min + SLACK[4])})
-    if claim.eta == ETA and claim.repair and rho_bar in claim.repair.substitutions:
-        conditions = {rho_tilde: rho_bar + SLACK[4]} | ({Gamma: sp.Integer(0)} if "homogeneous" in keys else {})
+    if claim.eta == main_bound().eta and claim.repair and rho_bar in claim.repair.substitutions:
+        conditions = {rho_tilde: rho_bar + SLACK[4]} | (
+            {Gamma: sp.Integer(0)} if a.homogeneous in claim.assumptions else {}
+        )
         return _summed(rho_bar, rho_tilde - rho_bar, SUM_ARGUMENT, conditions)
     return None
 
@@ -118,7 +120,7 @@ def why_still_true(mutant: Mutant, reading: Reading) -> str:
         return ""
     right = mutant.claim.rhs.subs(dict(mutant.claim.definitions))
     if mutant.change == "condition dropped":
-        if mutant.part != bounded_variance.statement:
+        if mutant.part != a.bounded_variance.statement:
             return ""
         right = right.subs(sigma_sq, 0)  # whatever sigma_sq is then, the right-hand side is at least this
     if right.free_symbols & {Delta_next} or right.has(sp.Max, sp.Min):

@@ -6,17 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
-from fedbounds.evidence.constants import Policy, Run, Value, evaluate, examine_run
+from fedbounds.evidence.constants import Policy, Run, Value, examine_run
+from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
-from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
+from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
+from fedbounds.study.build import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.weightings.fedavg import FedAvg
@@ -84,7 +85,7 @@ def experiment(
     Noise is met with batch size 1 and ``REPLICATES`` replicates; a deterministic run has one replicate.
     """
     noisy = bool(np.any(problem.client_variance(problem.w_star[None, :], 1) > 0))
-    own = InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    own = theory_step(problem)
     chosen: dict[str, object] = {
         "replicates": REPLICATES if noisy else 1,
         "batch_size": 1 if noisy else None,
@@ -111,7 +112,7 @@ class Suite:
 
     def run(self, regime: Regime, reading: Reading, claim: Claim) -> Run | None:
         """The regime seen in a reading, with the claim's own step size if it asks for one; None if it diverged."""
-        eta = "" if claim.eta is None else str(sp.sympify(claim.eta).subs(dict(claim.definitions)))
+        eta = str(claim.steps or "")
         key = (regime.name, eta, reading.name)
         if key not in self.runs:
             trajectory = self._trajectory(regime, eta, claim)
@@ -143,9 +144,7 @@ class Table:
 
 def own_steps(planned: Experiment, claim: Claim) -> StepSize:
     """The step size a claim is stated for, on an experiment's problem."""
-    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
     problem = planned.problem
-    times = np.arange(planned.total_steps, dtype=float)
-    values: dict[str, Value] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N, "t": times}
+    values: dict[str, Value] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
-    return Table(tuple(np.broadcast_to(evaluate(formula, values), times.shape).tolist()))
+    return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
+
+from fedbounds.plugins import with_role
+from fedbounds.study.bound import distinct_readings
+from fedbounds.theory.claim import Role
+from fedbounds.theory.symbols import Scope
 
 Style = dict[str, Any]
 # (claim, reading) -> label and style of its line.
@@ -10,22 +16,17 @@ Lines = dict[tuple[str, str], tuple[str, Style]]
 
 # Okabe and Ito's palette: distinct to every kind of colour vision, and in greyscale with the dashes.
 BLACK, BLUE, ORANGE, GREEN, PURPLE, SKY = "#000000", "#0072B2", "#D55E00", "#009E73", "#AA4499", "#56B4E9"
-BOUNDS: Lines = {
-    ("corollary", "repaired"): ("corollary, repaired", {"color": BLUE, "ls": "-", "marker": "s"}),
-    ("corollary", "literal"): ("corollary, literal", {"color": ORANGE, "ls": (0, (5, 2)), "marker": "o"}),
-    ("sharper-corollary", "repaired"): (
-        "sharper corollary",
-        {"color": GREEN, "ls": (0, (6, 2, 1, 2)), "marker": "^"},
-    ),
-    ("li-2020", "literal"): ("Li et al. 2020 (own step size)", {"color": PURPLE, "ls": (0, (1, 1.2)), "marker": "D"}),
-    ("cho-2020", "literal"): ("Cho et al. 2020", {"color": SKY, "ls": (0, (3, 1, 1, 1, 1, 1)), "marker": "v"}),
+# The first claim drawn has a line a reading; every other one has a style of its own, given from the last one on.
+READING_STYLES: dict[str, Style] = {
+    "repaired": {"color": BLUE, "ls": "-", "marker": "s"},
+    "literal": {"color": ORANGE, "ls": (0, (5, 2)), "marker": "o"},
+    "sync": {"color": PURPLE, "ls": (0, (1, 1.2)), "marker": "D"},
 }
-STEPS: Lines = {
-    ("theorem-1", "literal"): ("Theorem 1, literal", BOUNDS["corollary", "literal"][1]),
-    ("theorem-1", "sync"): ("Theorem 1, sync", {"color": PURPLE, "ls": (0, (1, 1.2)), "marker": "D"}),
-    ("theorem-1", "repaired"): ("Theorem 1, repaired", BOUNDS["corollary", "repaired"][1]),
-    ("sharper-step", "repaired"): ("sharper step", BOUNDS["sharper-corollary", "repaired"][1]),
-}
+OTHER_STYLES: tuple[Style, ...] = (
+    {"color": GREEN, "ls": (0, (6, 2, 1, 2)), "marker": "^"},
+    READING_STYLES["sync"],
+    {"color": SKY, "ls": (0, (3, 1, 1, 1, 1, 1)), "marker": "v"},
+)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
 # Six colours and four dashes: twelve clients before a pair repeats.
 CLIENTS = (BLACK, ORANGE, SKY, GREEN, PURPLE, BLUE)
@@ -46,3 +47,15 @@ RC: Any = {
     "mathtext.fontset": "stix",
     "svg.hashsalt": "fedbounds",
 }
+
+
+def lines(scope: Scope) -> Lines:
+    """The claims to draw against a run over a scope, each in every reading that draws another line."""
+    drawn = [claim for claim in with_role(Role.PICTURED) if claim.scope == scope]
+    first = max(drawn, key=lambda claim: len(claim.readings))
+    readings = distinct_readings(first)[::-1] if scope == "horizon" else first.readings
+    found: Lines = {(first.key, name): (f"{first.short}, {name}", READING_STYLES[name]) for name in readings}
+    rest = [claim for claim in drawn if claim is not first][::-1]
+    for claim, style in zip(rest, itertools.cycle(OTHER_STYLES)):
+        found[claim.key, claim.readings[0]] = (claim.short or claim.title, style)
+    return found

@@ -25,8 +25,9 @@ from matplotlib.ticker import MaxNLocator
 from fedbounds.files import write
 from fedbounds.show import palette, series
 from fedbounds.show.ledger import EQUAL
-from fedbounds.show.palette import BLACK, BLUE, BOUNDS, DASHES, GREEN, ORANGE, STEPS, Style
+from fedbounds.show.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.study import store
+from fedbounds.study.bound import gamma_of
 from fedbounds.theory.symbols import NOTATION
 
 Json = Mapping[str, Any]
@@ -82,22 +83,22 @@ def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0
     axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
 
 
-def bounds_figure(result: Json, arrays: Arrays, bounds: palette.Lines = BOUNDS) -> Figure:
+def bounds_figure(result: Json, arrays: Arrays, bounds: palette.Lines | None = None) -> Figure:
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
-    gamma = 4 * result["problem"]["L"]["value"] / result["problem"]["mu"]["value"]
+    gamma = gamma_of(result["problem"]["L"]["value"], result["problem"]["mu"]["value"])
     title = "Measured suboptimality against the bounds on it"
     figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
     for j, axes in enumerate(panels):
         axes.set_xscale("log")
         axes.set_yscale("log", nonpositive="clip")
-        axes.set_xlabel(r"$T+\gamma$, with $\gamma=4L/\mu$")
+        axes.set_xlabel(rf"$T+\gamma$, with $\gamma={gamma:.4g}$")
         axes.set_ylabel(name("gap"))
         gap = series.measured_gap(result, arrays, j)
         positive = np.where(gap.y > 0, gap.y, np.nan)
         axes.plot(gap.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
         axes.fill_between(gap.x + gamma, np.maximum(gap.lower, floor), gap.upper, color=BLACK, alpha=0.2, lw=0)
-        for k, ((claim, reading), (label, style)) in enumerate(bounds.items()):
+        for k, ((claim, reading), (label, style)) in enumerate((bounds or palette.lines("horizon")).items()):
             found = series.bound(arrays, j, claim, reading)
             if found is not None:
                 _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
@@ -133,7 +134,7 @@ def _make_room(panels: list[Axes], foot: bool) -> None:
         panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
 
 
-def ratio_figure(result: Json, arrays: Arrays, steps: palette.Lines = STEPS) -> Figure:
+def ratio_figure(result: Json, arrays: Arrays, steps: palette.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     title = "One-step inequalities: left side / right side with the band of the left side"
     figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
@@ -143,7 +144,7 @@ def ratio_figure(result: Json, arrays: Arrays, steps: palette.Lines = STEPS) -> 
         axes.set_xlabel("$t+1$")
         axes.set_ylabel("left side / right side")
         axes.axhline(1, color=BLACK, lw=1)
-        for k, ((claim, reading), (label, style)) in enumerate(steps.items()):
+        for k, ((claim, reading), (label, style)) in enumerate((steps or palette.lines("step")).items()):
             found = series.side_ratio(arrays, j, claim, reading)
             if found is None:
                 continue
@@ -272,7 +273,7 @@ def participation_figure(result: Json, arrays: Arrays) -> Figure:
 
 FIGURES: dict[str, Callable[[Json, Arrays], Figure]] = {
     "bounds": bounds_figure,
-    "theorem-1": ratio_figure,
+    "one-step": ratio_figure,
     "skew": skew_figure,
     "weights": weights_figure,
     "participation": participation_figure,

@@ -12,6 +12,7 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.show import palette, plots
 from fedbounds.show.palette import CLIENTS, DASHES
+from fedbounds.study.bound import main_tightness
 from fedbounds.study.sweep.lines import Series, series, varying
 from fedbounds.theory.symbols import NOTATION
 
@@ -100,7 +101,7 @@ def draw(
         for quantity in [y] if y else ["tightness", "floor"]:
             chosen = dict(where or {})
             if quantity == "tightness" and "claim" not in chosen:
-                chosen = {"claim": "corollary", "reading": "repaired", "evidence": "empirical"} | chosen
+                chosen = main_tightness() | chosen
             lines = series(folder, name, quantity, group, chosen)
             said = ", ".join(f"{key} {value}" for key, value in chosen.items())
             stem = f"{quantity}-against-{name}".replace("_", "-")

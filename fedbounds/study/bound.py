@@ -10,21 +10,12 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.constants import evaluate
+from fedbounds.evidence.conditions import in_floats
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.theory import symbols
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import READINGS
-
-# (claim, reading) evaluated, in the order shown.
-BOUNDS = (
-    ("corollary", "literal"),
-    ("corollary", "repaired"),
-    ("sharper-corollary", "repaired"),
-    ("final-bound", "literal"),
-    ("li-2020", "literal"),
-)
-# eta may be halved at most twice inside a round for Lemma 2's proof (the claims' assumption slow-decay).
-SLOW_DECAY = 4
+from fedbounds.theory.assumptions import slow_decay
+from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.reading import READINGS, Reading
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,7 @@ def bounds(
     ``pi_min``, ``p_min`` and ``N``; the bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1.
     Raises InputError for constants no problem can have.
     """
-    from fedbounds.plugins import claims
+    from fedbounds.plugins import with_role
 
     constants: dict[str, float] = {
         "L": L,
@@ -112,9 +103,9 @@ def bounds(
     if rho_bar == rho_tilde == 1:
         constants["sigma_p_sq"] = sigma_sq
         notes.append("li-2020 takes sigma^2 for sum_i p_i^2 sigma_i^2, which is at most that")
-    known, T = claims(), rounds * tau
-    wanted = [(known[key], reading) for key, reading in BOUNDS if _determined(known[key], constants)]
-    values = tuple(_value(claim, reading, constants, T, tau, epsilon) for claim, reading in wanted)
+    T = rounds * tau
+    wanted = [claim for claim in with_role(Role.BOUND) if claim.symbols <= {*constants, "gap", "gamma", "T"}]
+    values = tuple(_value(c, r, constants, T, tau, epsilon) for c in wanted for r in distinct_readings(c))
     return Bounds(values, constants, T, epsilon, tuple(notes), tuple(_warnings(constants, p_min)))
 
 
@@ -131,21 +122,45 @@ def _final_constants(pi_min: float | None, p_min: float | None, N: int | None) -
     return {"pi_min": pi_min, "p_min": p_min, "N": N}
 
 
-def _determined(claim: Claim, constants: Mapping[str, float]) -> bool:
-    """Whether the constants determine a claim (Li et al.'s only under FedAvg's skews)."""
-    used = set().union(*(sp.sympify(term).free_symbols for term in claim.terms.values()))
-    return {symbol.name for symbol in used} <= {*constants, "gamma", "T"}
+def distinct_readings(claim: Claim) -> list[str]:
+    """The readings of a claim in which its right-hand side differs from that of those before."""
+    first: dict[sp.Expr, str] = {}
+    for name in claim.readings:
+        first.setdefault(claim.sides(READINGS[name]).rhs, name)
+    return list(first.values())
+
+
+def main_bound() -> Claim:
+    """The bound of the theory under study: its parts are what a study reports, its step size is the theory's."""
+    from fedbounds.plugins import with_role
+
+    return with_role(Role.MAIN)[0]
+
+
+def main_tightness() -> dict[str, str]:
+    """What a sweep draws where no claim is named: the theory's bound in its last reading, against the run."""
+    main = main_bound()
+    return {"claim": main.key, "reading": main.readings[-1], "evidence": "empirical"}
+
+
+def gamma_of(L: float, mu: float) -> float:
+    """gamma of the theory's step size 1/(mu (t + gamma))."""
+    return float(evaluate(main_bound().definitions[symbols.gamma], {"L": L, "mu": mu}))
+
+
+def speed_and_error(claim: Claim, reading: Reading) -> tuple[sp.Expr, sp.Expr]:
+    """(c, e) of a bound c/(T + gamma) + e, in constants."""
+    gamma, terms = claim.definitions[symbols.gamma], claim.sides(reading).terms.values()
+    speed = sp.Add(*(term * (symbols.T + gamma) for term in terms if term.has(symbols.T)))
+    return speed, sp.Add(*(term for term in terms if not term.has(symbols.T)))
 
 
 def _value(
     claim: Claim, reading: str, constants: Mapping[str, float], T: int, tau: int, epsilon: float | None
 ) -> BoundValue:
-    """Split a bound c/(T + gamma) + error into its parts, and invert it in T."""
-    terms = claim.terms_in(READINGS[reading]).values()
+    """The bound's value at T, its parts, and its inverse in T."""
     gamma = float(evaluate(claim.definitions[symbols.gamma], constants))
-    decaying = sp.Add(*(term for term in terms if symbols.T in term.free_symbols))
-    error = float(evaluate(sp.Add(*(term for term in terms if symbols.T not in term.free_symbols)), constants))
-    speed = float(evaluate(decaying, {**constants, "T": 0.0})) * gamma
+    speed, error = (float(evaluate(part, constants)) for part in speed_and_error(claim, READINGS[reading]))
     bound = speed / (T + gamma) + error
     rounds = None if epsilon is None else rounds_to(epsilon, speed, error, gamma, tau)
     return BoundValue(claim.key, reading, gamma, speed, error + 0.0, bound, rounds, f"eta_t = {claim.eta}")
@@ -197,17 +212,16 @@ def _check(constants: Mapping[str, float], rounds: int, Delta_0: float | None, e
 
 def _warnings(c: Mapping[str, float], p_min: float | None) -> list[str]:
     """The conditions of the bounds that these constants do not meet."""
-    B, gamma = 1 + 3 * c["rho_bar"] / 8, 4 * c["L"] / c["mu"]
-    found = []
-    if gamma < B:
-        found.append(
-            f"B = 1 + 3 rho_bar/8 = {B:.4g} exceeds gamma = 4 L/mu = {gamma:.4g}: the literal corollary is unproved"
-        )
-    if c["rho_tilde"] < c["rho_bar"]:
-        found.append("rho_tilde < rho_bar: the literal error term is negative, and so may be the bound")
-    ratio = (c["tau"] - 1 + gamma) / gamma
-    if ratio > SLOW_DECAY:
-        found.append(f"eta shrinks {ratio:.3g}-fold inside a round, over {SLOW_DECAY}: Lemma 2 is unproved there")
+    found, main = [], main_bound()
+    for symbol, allowed in main.repair.substitutions.items() if main.repair else ():
+        given, value = c[symbol.name], float(evaluate(allowed.subs(dict(main.definitions)), c))
+        if value != given:
+            words = f"{symbol} = {given:.4g}, where the repaired {main.short} puts {value:.4g}"
+            found.append(f"{words}: its literal form is unproved")
+    first, last = (float(evaluate(main.steps, {**c, "t": t})) for t in (0.0, c["tau"] - 1))
+    decay = in_floats(slow_decay, {"eta_ratio": first / last})
+    if decay is not None and not decay.holds:
+        found.append(f"{decay.found}, so that no claim that assumes {slow_decay.key} applies")
     if c["sigma_sq"] > c["G_sq"]:
         found.append("sigma^2 > G^2: a variance cannot exceed its second moment")
     if p_min is not None and max(c["rho_bar"], c["rho_tilde"]) > 1 / p_min:

@@ -18,6 +18,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
+from fedbounds.study.bound import gamma_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 
@@ -133,8 +134,8 @@ def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
 
 
 def theory_step(problem: Problem) -> InverseTime:
-    """The corollary's eta_t = 1/(mu (t + gamma)), gamma = 4 L/mu."""
-    return InverseTime(problem.mu, 4 * problem.L / problem.mu)
+    """The eta_t = 1/(mu (t + gamma)) of the theory under study."""
+    return InverseTime(problem.mu, gamma_of(problem.L, problem.mu))
 
 
 # Kind of step size -> how many numbers follow it.

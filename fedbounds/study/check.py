@@ -11,18 +11,20 @@ from types import ModuleType
 from typing import Any
 
 import numpy as np
-import sympy as sp
 
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence import expectation
-from fedbounds.evidence.constants import Policy, Run, evaluate, examine_run
+from fedbounds.evidence.conditions import failed_on
+from fedbounds.evidence.constants import Policy, Run, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.evaluate import evaluate, steps_asked
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.study.bound import main_bound, speed_and_error
 from fedbounds.study.build import (
     build_experiment,
     build_policy,
@@ -191,7 +193,7 @@ def run_weighting(
     ]
     run = examine_run(trajectory, READINGS["all-steps"], policy)
     literal = examine_run(trajectory, READINGS["sync"], policy)
-    speed, error = speed_and_error(run)
+    speed, error = _speed_and_error(run)
     return WeightingRun(
         weighting=weighting.name,
         rho_bar=finite_or_none(run.constants["rho_bar"].value),
@@ -218,18 +220,15 @@ def _own_schedule(claim: Claim, settings: Settings, trajectory: Trajectory, poli
     if claim.eta is None or settings.step != "theory":
         return trajectory
     run = examine_run(trajectory, READINGS[claim.readings[0]], policy)
-    if not empirical.failed_assumptions(claim, run) or empirical.failed_assumptions(claim, run, ("step-size",)):
+    if {failure.key for failure in failed_on(claim, run)} != {"step-size"}:
         return trajectory
-    formula, values = sp.sympify(claim.eta).subs(dict(claim.definitions)), run.values()
-    total = trajectory.experiment.total_steps
-    table = np.broadcast_to(evaluate(formula, values | {"t": np.arange(total, dtype=float)}), (total,))
+    table = steps_asked(claim.steps, run.values(), trajectory.experiment.total_steps)
     return simulate(replace(trajectory.experiment, eta=lambda t: float(table[t])))
 
 
-def speed_and_error(run: Run) -> tuple[float, float]:
-    """The corollary's speed term V and error term on a run."""
-    from fedbounds.claims.corollary import ERROR, GAMMA, SPEED
-
+def _speed_and_error(run: Run) -> tuple[float, float]:
+    """The speed term V and the error term of the theory's bound on a run, as stated."""
+    main = main_bound()
     values = {name: constant.value for name, constant in run.constants.items()}
-    speed = sp.Add(*SPEED.values()).subs(GAMMA)
-    return float(evaluate(speed, values)), float(evaluate(ERROR, values))
+    speed, error = speed_and_error(main, READINGS[main.readings[0]])
+    return float(evaluate(speed, values)), float(evaluate(error, values))

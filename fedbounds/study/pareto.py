@@ -19,8 +19,10 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import weighting_named
+from fedbounds.study.bound import main_bound, speed_and_error
 from fedbounds.study.build import build_problem, build_step
 from fedbounds.study.settings import Settings
+from fedbounds.theory import symbols
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.bound_optimal import best_weights, skews
 
@@ -89,13 +91,12 @@ def place(name: str, trajectory: Trajectory) -> Mark:
 
 
 def price_at(trajectory: Trajectory, horizon: int) -> float:
-    """a/b of the corollary after T = ``horizon`` steps: (32 tau^2 G^2 + sigma^2) / (2 mu Gamma (T + gamma))."""
-    from fedbounds.claims.corollary import ERROR, GAMMA, NOISE
-    from fedbounds.theory.symbols import T, gamma, rho_tilde
-
-    slope = ERROR.expand().coeff(rho_tilde)
-    values = examine_run(trajectory, REPAIRED).values() | {"T": horizon}
-    return float(evaluate((NOISE / (T + gamma) / slope).subs(GAMMA), {**values, "rho_bar": 1.0}))
+    """a/b of the theory's bound after T = ``horizon`` steps: (32 tau^2 G^2 + sigma^2) / (2 mu Gamma (T + gamma))."""
+    main = main_bound()
+    speed, error = speed_and_error(main, READINGS[main.readings[0]])
+    a = speed.expand().coeff(symbols.rho_bar, -1) / (symbols.T + main.definitions[symbols.gamma])
+    b = error.expand().coeff(symbols.rho_bar, -1).coeff(symbols.rho_tilde)
+    return float(evaluate(a / b, examine_run(trajectory, REPAIRED).values() | {"T": horizon}))
 
 
 def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequence[int] = ()) -> Picture:

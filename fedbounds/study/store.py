@@ -2,7 +2,7 @@
 
     result, series = store.read(folder)          # a Result and one RunSeries a run, in the order of result.runs
     series[j].gap                                # (R, K)
-    series[j].sides["corollary", "repaired"].rhs # (m,), by claim and reading; only claims that applied are there
+    series[j].sides["lemma", "repaired"].rhs # (m,), by claim and reading; only claims that applied are there
 
 Arrays are saved as ``J.FIELD``, and the sides of verdict V of run J as ``J.V.FIELD``, so that no name of a claim is
 ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.

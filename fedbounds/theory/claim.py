@@ -8,13 +8,16 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from functools import cached_property
+from typing import NamedTuple
 
 import sympy as sp
 
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Scope
 
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
@@ -28,7 +31,26 @@ class Kind(enum.StrEnum):
     RATE = "rate"
 
 
-Scope = Literal["point", "step", "horizon", "constant"]
+class Role(enum.StrEnum):
+    """What a claim may be asked for, so that no picture or study has to know one by its key.
+
+    MAIN is the bound speed/(T + gamma) + error of the theory under study: a study reports its two parts, and its step
+    size is the theory's. BOUND is one that constants alone determine; PICTURED is drawn against a run; YARDSTICK is
+    proved, and what a mutant of another claim with its left side is compared with.
+    """
+
+    MAIN = "speed-and-error"
+    BOUND = "bound-on-the-gap"
+    PICTURED = "pictured"
+    YARDSTICK = "yardstick"
+
+
+class Formula(NamedTuple):
+    """Both sides of a claim in a reading, its repair and definitions put in; ``rhs`` is the sum of ``terms``."""
+
+    lhs: sp.Expr
+    rhs: sp.Expr
+    terms: Mapping[str, sp.Expr]
 
 
 @dataclass(frozen=True)
@@ -47,7 +69,8 @@ class Claim:
     ``scope`` says what it ranges over: every visited ``point`` and client, every ``step`` t -> t+1,
     every ``horizon`` T, or the run's ``constant`` quantities alone. The right-hand side is the sum of
     the named ``terms``; ``definitions`` are symbols the statement itself defines (gamma = 4 L / mu) and
-    ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things.
+    ``eta`` is the step size it requires, in t. ``readings`` are those in which it says different things, ``roles``
+    what it may be asked for, ``short`` its name in a legend, and ``floor`` what a rate is compared with.
     """
 
     key: str
@@ -63,25 +86,61 @@ class Claim:
     readings: tuple[str, ...] = ("literal", "sync", "repaired")
     repair: Repair | None = None
     remark: str = ""
+    roles: tuple[Role, ...] = ()
+    short: str = ""
+    floor: sp.Expr | None = None
 
     @property
     def rhs(self) -> sp.Expr:
         """The right-hand side, as stated."""
         return sp.Add(*self.terms.values())
 
-    def terms_in(self, reading: Reading) -> dict[str, sp.Expr]:
-        """The terms as evaluated in a reading: the repair's substitutions, then the definitions."""
-        substitutions = self.repair.substitutions if reading.repaired and self.repair else {}
-        return {
-            name: sp.sympify(term).subs(dict(substitutions), simultaneous=True).subs(dict(self.definitions))
-            for name, term in self.terms.items()
-        }
+    @cached_property
+    def _formulas(self) -> dict[bool, Formula]:
+        return {}
+
+    def sides(self, reading: Reading) -> Formula:
+        """(lhs, rhs, terms) as evaluated in a reading: the repair's substitutions, then the definitions."""
+        repaired = reading.repaired and self.repair is not None
+        if repaired not in self._formulas:
+            exchange = dict(self.repair.substitutions) if repaired and self.repair else {}
+            terms = {
+                name: sp.sympify(term).subs(exchange, simultaneous=True).subs(dict(self.definitions))
+                for name, term in self.terms.items()
+            }
+            left = sp.sympify(self.lhs).subs(dict(self.definitions))
+            self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
+        return self._formulas[repaired]
+
+    def terms_in(self, reading: Reading) -> Mapping[str, sp.Expr]:
+        """The terms of the right-hand side as evaluated in a reading."""
+        return self.sides(reading).terms
+
+    @cached_property
+    def steps(self) -> sp.Expr | None:
+        """The step size it is stated for, in constants and t with the definitions put in; None for any."""
+        return None if self.eta is None else sp.sympify(self.eta).subs(dict(self.definitions))
 
     def assumptions_in(self, reading: Reading) -> tuple[Assumption, ...]:
         """The assumptions that must hold on a run for the claim to apply in a reading."""
         extra = self.repair.assumptions if reading.repaired and self.repair else ()
-        schedule = (step_size(self.eta, self.definitions),) if self.eta is not None else ()
-        return (*self.assumptions, *schedule, *extra)
+        return (*self.assumptions, *((self._own_steps,) if self.eta is not None else ()), *extra)
+
+    @cached_property
+    def _own_steps(self) -> Assumption:
+        """The assumption that the run used the step size the claim is stated for."""
+        where = ", ".join(f"{name} = {value}" for name, value in self.definitions.items())
+        return Assumption(
+            "step-size",
+            f"eta_t = {self.eta}" + (f" with {where}" if where else ""),
+            sp.Eq(symbols.eta, self.steps, evaluate=False),
+            found="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",
+            tolerance=SCHEDULE_TOLERANCE,
+        )
+
+    def coverage(self, reading: Reading) -> Coverage:
+        """A set of experiments that holds all that the claim speaks of, from the relations it assumes."""
+        return spoken_of(part for assumption in self.assumptions_in(reading) for part in assumption.parts)
 
     @property
     def symbols(self) -> frozenset[str]:
@@ -102,15 +161,3 @@ def statement(claim: Claim) -> str:
         where.insert(0, f"{symbols.latex(symbols.eta)} = {symbols.latex(claim.eta)}")
     tail = r",\quad " + ",\\ ".join(where) if where else ""
     return f"{symbols.latex(sp.sympify(claim.lhs))} {relation} {right}{tail}"
-
-
-def step_size(eta: sp.Expr, definitions: Mapping[sp.Symbol, sp.Expr]) -> Assumption:
-    """The assumption that the run used the step size a claim is stated for."""
-    where = ", ".join(f"{name} = {value}" for name, value in definitions.items())
-    return Assumption(
-        "step-size",
-        f"eta_t = {eta}" + (f" with {where}" if where else ""),
-        sp.Eq(symbols.eta, sp.sympify(eta).subs(dict(definitions)), evaluate=False),
-        found="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",
-        tolerance=SCHEDULE_TOLERANCE,
-    )

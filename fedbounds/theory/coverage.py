@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
+
+import sympy as sp
+
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Part
 
 Number = int | float | Fraction
 
@@ -90,6 +95,60 @@ class Coverage:
 def only(*values: object) -> frozenset:
     """The region of an axis that has these values only."""
     return frozenset(values)
+
+
+# Symbols that lie on an axis; of weight_ratio one bounds the low end and one the high end.
+ON_AXIS = {"C": "participation", "tau": "tau", "N": "N", "T": "T", "pi_min": "weight_ratio", "pi_max": "weight_ratio"}
+ONE_ENDED = {"pi_min": "low", "pi_max": "high"}
+
+
+def spoken_of(parts: Iterable[Part]) -> Coverage:
+    """A set that holds every experiment in which the relations ``parts`` of a claim hold.
+
+    Read off relations between one symbol and a number, limits on eta L, the step size a claim asks for, and
+    sigma^2 = 0; what cannot be read so restricts nothing.
+    """
+    ends: dict[str, dict[str, Number]] = {}
+    axes: dict[str, Span | frozenset] = {}
+    for part in parts:
+        if part.sign == "=" and {part.left, part.right} == {symbols.sigma_sq, sp.Integer(0)}:
+            axes["gradients"] = only("full")
+        for axis, end, value in _ends(part):
+            known = ends.setdefault(axis, {}).get(end, value)
+            ends[axis][end] = min(known, value) if end == "high" else max(known, value)
+    return Coverage(axes | {axis: Span(**found) for axis, found in ends.items()})
+
+
+def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
+    """(axis, "low" or "high", value) that a relation says of an axis."""
+    for symbol, value, end in ((part.left, part.right, "high"), (part.right, part.left, "low")):
+        axis = ON_AXIS.get(str(symbol))
+        if axis is not None and value.is_positive and value.is_Rational:
+            sides = ("low", "high") if part.sign == "=" else (end,)
+            wanted = ONE_ENDED.get(str(symbol))
+            yield from ((axis, side, _plain(value)) for side in sides if wanted in (None, side))
+    product = sp.Symbol("product", nonnegative=True)
+    if part.left == symbols.eta and part.sign == "=":
+        largest = _largest_step(part.right)
+        yield from () if largest is None else (("eta_L", "high", _plain(largest)),)
+    elif symbols.eta in part.left.free_symbols and part.right.is_Rational:
+        # The rest of a sum of non-negative terms is at least 0, so that leaving it out allows more.
+        left = sp.expand(part.left.subs(symbols.eta, product / symbols.L))
+        slope = left.coeff(product, 1).subs(dict.fromkeys(left.free_symbols - {product, symbols.L}, 0))
+        if slope.is_positive and all(term.is_nonnegative for term in sp.Add.make_args(left)):
+            yield "eta_L", "high", _plain(part.right / slope)
+
+
+def _largest_step(eta: sp.Expr) -> sp.Rational | None:
+    """The largest eta_t L of a step size that does not grow with t, where one of its limits is a number."""
+    products = [sp.simplify(limit.subs(symbols.t, 0) * symbols.L) for limit in sp.Min.make_args(eta)]
+    if sp.diff(eta, symbols.t).is_nonpositive is not True:
+        return None
+    return min((product for product in products if product.is_Rational), default=None)
+
+
+def _plain(value: sp.Rational) -> Number:
+    return int(value) if value.is_Integer else Fraction(int(value.p), int(value.q))
 
 
 def _inside(value: object, region: Span | frozenset) -> bool:

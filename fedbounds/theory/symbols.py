@@ -1,35 +1,51 @@
 """The paper's symbols: the one source of notation for formulas, numbers, LaTeX and plots.
 
-Every right-hand side in the package is a sympy expression in these symbols. ``axis`` tells how a
-symbol is filled on a run: a ``constant`` has one value, a ``time`` symbol one a step, and a
-``random`` symbol one a (replicate, step), standing for an expectation over the run's randomness.
+Every right-hand side in the package is a sympy expression in these symbols, and nowhere else is it said which
+measured field fills a symbol in which scope: adding a symbol touches this file and the engines that measure it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Literal
 
 import sympy as sp
 
 Axis = Literal["constant", "time", "random"]
+# What a claim ranges over: every point and client visited, every step t -> t+1, every horizon T, or constants alone.
+Scope = Literal["point", "step", "horizon", "constant"]
+# Fields of the protocol rather than of the random path.
+KNOWN_FIELDS = ("time", "eta")
 
 
 @dataclass(frozen=True)
 class Notation:
-    """One symbol: its name in code, its LaTeX, what it means in one line, and how a run fills it."""
+    """One symbol: its name in code, its LaTeX, its meaning, and scope -> the measured field that fills it there.
+
+    A symbol that no scope measures is a constant, which has a value in every scope.
+    """
 
     name: str
     latex: str
     meaning: str
-    axis: Axis
+    measured: Mapping[Scope, str] = field(default_factory=dict)
+
+    @property
+    def axis(self) -> Axis:
+        """How a run fills it: one value, one a step, or one a (replicate, step) that stands for an expectation."""
+        if not self.measured:
+            return "constant"
+        return "time" if set(self.measured.values()) <= set(KNOWN_FIELDS) else "random"
 
 
 NOTATION: dict[str, Notation] = {}
 
 
-def _declare(name: str, latex: str, meaning: str, axis: Axis = "constant", **assumptions: bool) -> sp.Symbol:
-    NOTATION[name] = Notation(name, latex, meaning, axis)
+def _declare(
+    name: str, latex: str, meaning: str, measured: Mapping[Scope, str] | None = None, **assumptions: bool
+) -> sp.Symbol:
+    NOTATION[name] = Notation(name, latex, meaning, measured or {})
     return sp.Symbol(name, **(assumptions or {"nonnegative": True}))
 
 
@@ -65,25 +81,41 @@ eta_ratio = _declare(
 )
 eta_0 = _declare("eta_0", r"\eta_0", "step size of the first step", positive=True)
 
-t = _declare("t", "t", "local step", "time")
-T = _declare("T", "T", "number of local steps taken", "time")
-eta = _declare("eta", r"\eta_t", "step size", "time", positive=True)
+t = _declare("t", "t", "local step", {"step": "time"})
+T = _declare("T", "T", "number of local steps taken", {"horizon": "time"})
+eta = _declare("eta", r"\eta_t", "step size", {"step": "eta"}, positive=True)
 
-Delta = _declare("Delta", r"\mathbb{E}\Vert w_t-w^\star\Vert^2", "squared distance to w*", "random")
+Delta = _declare("Delta", r"\mathbb{E}\Vert w_t-w^\star\Vert^2", "squared distance to w*", {"step": "distance_sq"})
 Delta_next = _declare(
-    "Delta_next", r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2", "squared distance to w* one step later", "random"
+    "Delta_next",
+    r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2",
+    "squared distance to w* one step later",
+    {"step": "next_mean"},
 )
 drift = _declare(
     "drift",
     r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2",
     "discrepancy of the local models from the virtual iterate",
-    "random",
+    {"step": "drift"},
 )
-gap = _declare("gap", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", "random")
-Delta_T = _declare("Delta_T", r"\mathbb{E}\Vert w_T-w^\star\Vert^2", "squared distance of w_T to w*", "random")
-gap_t = _declare("gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", "random")
-grad_sq = _declare("grad_sq", r"\Vert\nabla F_i(w)\Vert^2", "squared gradient norm of a client", "random")
-excess = _declare("excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", "random")
+gap = _declare("gap", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", {"horizon": "gap"})
+Delta_T = _declare(
+    "Delta_T", r"\mathbb{E}\Vert w_T-w^\star\Vert^2", "squared distance of w_T to w*", {"horizon": "distance_sq"}
+)
+gap_t = _declare("gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", {"step": "gap"})
+grad_sq = _declare("grad_sq", r"\Vert\nabla F_i(w)\Vert^2", "squared gradient norm of a client", {"point": "grad_sq"})
+excess = _declare("excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", {"point": "local_excess"})
+
+
+def in_scope(scope: Scope) -> dict[str, str]:
+    """The symbols that vary over a scope -> the measured field that fills each."""
+    return {name: notation.measured[scope] for name, notation in NOTATION.items() if scope in notation.measured}
+
+
+def fields(axis: Axis) -> dict[str, str]:
+    """The symbols of an axis -> the field behind each, whatever the scope."""
+    chosen = (notation for notation in NOTATION.values() if notation.axis == axis)
+    return {notation.name: source for notation in chosen for source in notation.measured.values()}
 
 
 def latex(expression: sp.Expr) -> str:

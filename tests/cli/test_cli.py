@@ -378,9 +378,9 @@ def test_bound_adds_what_more_constants_determine():
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"rho_bar": 200.0, "rho_tilde": 300.0}, "B = 1 + 3 rho_bar/8"),
-        ({"rho_tilde": 0.5}, "rho_tilde < rho_bar"),
-        ({"L": 1.0, "tau": 50}, "Lemma 2"),
+        ({"rho_bar": 200.0, "rho_tilde": 300.0}, "rho_bar = 200, where the repaired corollary puts 104"),
+        ({"rho_tilde": 0.5}, "rho_tilde = 0.5, where"),
+        ({"L": 1.0, "tau": 50}, "slow-decay"),
         ({"sigma_sq": 5.0}, "variance"),
     ],
 )

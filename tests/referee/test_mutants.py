@@ -18,9 +18,9 @@ from fedbounds.plugins import claims
 from fedbounds.referee import power as table
 from fedbounds.referee.mutants import (
     FACTORS,
-    NEXT_ETA,
     as_read,
     dropped,
+    next_step,
     parts,
     replaced_at,
     scaled,
@@ -32,6 +32,7 @@ from fedbounds.referee.redundancy import SLACK, argument_for, never_negative, pr
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sensitivity import ERROR_RATE
+from fedbounds.study.bound import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
@@ -142,7 +143,8 @@ def test_scaling_changes_the_claim_and_nothing_else():
 def test_shifts_and_swaps():
     step = InverseTime(2.0, 12.0)
     for t in range(5):
-        assert float(evaluate(NEXT_ETA, {"eta": step(t), "mu": 2.0})) == pytest.approx(step(t + 1), rel=1e-14)
+        following = evaluate(next_step(main_bound().steps), {"eta": step(t), "mu": 2.0})
+        assert float(following) == pytest.approx(step(t + 1), rel=1e-14)
     changes = {mutant.change: mutant.claim for mutant in shifted(KNOWN["theorem-1"])}
     assert changes["Delta_t read as Delta_{t+1}"].terms["contraction"].has(Delta_next)
     assert changes["Delta_{t+1} read as Delta_t"].lhs == Delta

@@ -6,8 +6,8 @@ from hypothesis.extra import numpy as hnp
 from made_study import save, study
 
 from fedbounds.errors import InputError
-from fedbounds.show import plots, series
-from fedbounds.show.palette import BOUNDS, NAMED_CLIENTS, STEPS
+from fedbounds.show import palette, plots, series
+from fedbounds.show.palette import NAMED_CLIENTS
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -34,11 +34,11 @@ def test_bounds_are_log_log_and_in_the_papers_notation():
     for axes in panels(figure):
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         assert r"\mathbb{E}[F(w_T)]-F^\star" in axes.get_ylabel()
-        (line,) = lines(axes, BOUNDS["corollary", "repaired"][0])
+        (line,) = lines(axes, palette.lines("horizon")["corollary", "repaired"][0])
         x, y = line.get_data()
         gamma = 4 * 5.0
         np.testing.assert_allclose(y, 100 / (x - gamma + 20), rtol=1e-12)
-        assert not lines(axes, BOUNDS["li-2020", "literal"][0])
+        assert not lines(axes, palette.lines("horizon")["li-2020", "literal"][0])
 
 
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
@@ -69,7 +69,7 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     figure = plots.ratio_figure(result, arrays)
     first, second = panels(figure)
     assert any("at 3 steps" in text.get_text() for text in first.texts)
-    (line,) = lines(first, STEPS["theorem-1", "literal"][0])
+    (line,) = lines(first, palette.lines("step")["theorem-1", "literal"][0])
     assert np.isnan(line.get_ydata()[3:6]).all()
     assert not lines(first, plots.VIOLATED)
     (crosses,) = lines(second, plots.VIOLATED)
@@ -106,7 +106,8 @@ def test_legends_never_lie_on_data():
 
 
 def test_lines_of_a_picture_differ_without_colour():
-    for table in (BOUNDS, STEPS):
+    for table in map(palette.lines, ("horizon", "step")):
+        assert len(table) > 3
         styles = [(str(style["ls"]), style["marker"]) for _, style in table.values()]
         assert len(set(styles)) == len(styles)
 

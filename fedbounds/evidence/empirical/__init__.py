@@ -8,7 +8,6 @@ from fedbounds.evidence.empirical.comparison import (
     examine_rate,
     failed_assumptions,
     known_columns,
-    measured,
     not_applicable,
 )
 
@@ -20,6 +19,5 @@ __all__ = [
     "examine_rate",
     "failed_assumptions",
     "known_columns",
-    "measured",
     "not_applicable",
 ]

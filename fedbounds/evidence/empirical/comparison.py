@@ -13,14 +13,13 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import cannot_express, unknown_on
+from fedbounds.evidence.conditions import cannot_express, judged_on
 from fedbounds.evidence.conditions import failed_on as failed_assumptions
 from fedbounds.evidence.constants import Run, Value, evaluate
 from fedbounds.evidence.empirical import streamed as linear
 from fedbounds.evidence.empirical.bands import Band, band, band_from_moments
 from fedbounds.evidence.empirical.floor import floor_fit
 from fedbounds.model.problem import Array
-from fedbounds.model.trajectory import VirtualPath
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
 from fedbounds.theory.symbols import gap
@@ -62,13 +61,13 @@ class Comparison:
 
 def compare(claim: Claim, run: Run) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run."""
-    times, random = measured(claim, run)
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
-    values = run.values(claim.symbols) | random
-    shape = np.broadcast_shapes(*(np.shape(value) for value in random.values()), (1, 1))
-    left = sp.sympify(claim.lhs).subs(dict(claim.definitions))
-    right = sp.Add(*claim.terms_in(run.reading).values())
+    seen = run.observed(claim.symbols)
+    times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
+    values = {**seen.constants, **places}
+    shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
+    left, right, _ = claim.sides(run.reading)
     if run.trajectory.streamed and claim.scope in ("step", "horizon"):
         means = linear.both_sides(left, right, claim, run, values)
         rounding = means.rounding * RELATIVE_ROUNDING + _position_rounding(claim, run, len(times))
@@ -105,35 +104,9 @@ def _position_rounding(claim: Claim, run: Run, count: int) -> Array:
     return (delta**2 + 2 * delta * distance) * (run.constants["L"].value if sp.sympify(claim.lhs).has(gap) else 1.0)
 
 
-def measured(claim: Claim, run: Run) -> tuple[np.ndarray, dict[str, Array]]:
-    """The tested times and the random and time symbols of a claim's scope, (R, m) or (m,)."""
-    trajectory = run.trajectory
-    path: VirtualPath = trajectory.paths[run.reading.virtual]
-    times = trajectory.times
-    if claim.scope == "constant":
-        return np.zeros(1, dtype=int), {}
-    if claim.scope == "horizon":
-        return times, {"T": times.astype(float), "gap": path.gap, "Delta_T": path.distance_sq}
-    steps = times[times < len(trajectory.eta)]
-    if claim.scope == "point":
-        R = len(trajectory.grad_sq)
-        flat = {"grad_sq": trajectory.grad_sq[:, : len(steps)], "excess": trajectory.local_excess[:, : len(steps)]}
-        worst = np.repeat(steps, trajectory.experiment.problem.N)
-        return worst, {name: value.reshape(R, -1) for name, value in flat.items()}
-    K = len(steps)
-    return steps, {
-        "t": steps.astype(float),
-        "eta": trajectory.eta[steps],
-        "Delta": path.distance_sq[:, :K],
-        "Delta_next": path.next_mean[:, :K],
-        "drift": path.drift[:, :K],
-        "gap_t": path.gap[:, :K],
-    }
-
-
 def not_applicable(claim: Claim, run: Run) -> Verdict | None:
     """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one cannot be expressed, else None."""
-    failed, unknown = failed_assumptions(claim, run), unknown_on(claim, run)
+    failed, unknown = judged_on(claim, run)
     if failed:
         detail = "assumption fails: " + "; ".join(map(str, failed))
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
@@ -158,31 +131,12 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
 
 
 def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
-    """The tested times (m,) at which both sides are the same in every repetition, not merely in those run.
-
-    All of them without randomness; else t = 0, where the state is w_0 (unless the first weights are
-    random), and synchronisation times for a statement about the drift alone, which is 0 there.
-    """
-    experiment = run.trajectory.experiment
-    if claim.scope in ("point", "constant") or not experiment.stochastic:
+    """The tested times (m,) at which both sides are the same in every repetition, not merely in those run."""
+    if claim.scope in ("point", "constant"):
         return np.ones(len(times), dtype=bool)
-    if run.overrides:
-        return np.zeros(len(times), dtype=bool)  # skews of each path make even the first step vary
-    random_weights = not experiment.everyone_present or experiment.rule.random
-    if run.reading.virtual == "p" and experiment.tau > 1 and experiment.aggregation == "algorithm-1":
-        random_weights = False  # inside the first round the p-weighted iterate does not see the weights
-    known = (times == 0) & (claim.scope == "horizon" or not random_weights)
-    names = {symbol.name for symbol in sp.sympify(claim.lhs - claim.rhs).free_symbols}
-    if names.isdisjoint({"Delta", "Delta_next", "Delta_T", "gap"}):
-        # The drift is 0 by definition where models have just been aggregated, and where one client has all weight.
-        streamed = run.trajectory.streamed
-        top = streamed.top if streamed else run.trajectory.alpha.max(axis=-1)
-        alone = (top == 1).all(axis=0) & (run.reading.virtual == "alpha")
-        rounds = np.searchsorted(run.trajectory.round_times, times, side="right") - 1
-        complete = len(run.trajectory.round_times) > rounds.max(initial=0) and run.trajectory.experiment.stride == 1
-        known |= np.isin(times, run.trajectory.round_times)
-        known |= alone[rounds] if complete else False
-    return known
+    left, right, _ = claim.sides(run.reading)
+    used = (left - right).free_symbols
+    return ~np.any([run.varies(symbol.name, times) for symbol in used] or [np.zeros(len(times), dtype=bool)], axis=0)
 
 
 def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: np.ndarray) -> Verdict:
@@ -267,10 +221,10 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
         deterministic=deterministic,
     )
     status = Status.REFUTED if fit.decision == "floor" else Status.UNDECIDED
-    error = _error_term(run)
+    error = float("nan") if claim.floor is None else float(evaluate(claim.floor, run.values()).max())
     rows = len(trajectory.paths[run.reading.virtual].gap)
     fitted = f"; fitted to the first {rows} replicates" if trajectory.streamed else ""
-    compared = f"; the corollary's error term is {error:.4g}" if np.isfinite(error) else ""
+    compared = f"; the error term is {error:.4g}" if np.isfinite(error) else ""
     return _verdict(
         claim,
         run,
@@ -280,12 +234,6 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
         detail=fit.detail + compared + fitted,
         data={"floor": list(fit.c0), "slope": list(fit.c1), "span": float(fit.span), "error_term": error},
     )
-
-
-def _error_term(run: Run) -> float:
-    from fedbounds.claims.corollary import ERROR
-
-    return float(evaluate(ERROR, run.values()).max())
 
 
 def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdict:

@@ -17,16 +17,8 @@ from fedbounds.evidence.constants import Run, Value, evaluate
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import fields
 
-# Which recorded field stands behind a random symbol.
-FIELD = {
-    "gap": "gap",
-    "gap_t": "gap",
-    "Delta": "distance_sq",
-    "Delta_T": "distance_sq",
-    "Delta_next": "next_mean",
-    "drift": "drift",
-}
 # A covariance entry is off by so much of the product of its standard deviations; what is left of the variance of
 # a difference after cancellation must not be read as smaller than that.
 COVARIANCE_ROUNDING = 64 * float(np.finfo(float).eps)
@@ -51,9 +43,10 @@ def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Ma
     """The means of both sides over all replicates of a streamed run. Errors: InputError if not linear."""
     assert run.trajectory.streamed is not None
     path = run.trajectory.streamed.paths[run.reading.virtual]
-    names = [name for name in FIELD if name in values]
+    behind = fields("random")
+    names = [name for name in behind if name in values]
     m = np.shape(values[names[0]])[-1]
-    at = [PATH_FIELDS.index(FIELD[name]) for name in names]
+    at = [PATH_FIELDS.index(behind[name]) for name in names]
     mean, high = path.mean[:m, at].T, path.high[:m, at].T
     covariance = path.covariance[:m][:, at][:, :, at]
     others = {name: value for name, value in values.items() if name not in names}

@@ -13,8 +13,10 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from fedbounds.errors import reject
+from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector
 from fedbounds.evidence.exact.run import ExactRun, run
+from fedbounds.plugins import claim_named
 
 Relation = Literal["<=", "="]
 Outcome = tuple[Fraction, Fraction, Relation]
@@ -80,15 +82,13 @@ def _losses(instance: Instance, w: Vector) -> Vector:
     return tuple(e + low for e, low in zip(instance.excess(w), instance.floor, strict=True))
 
 
-def pi_alone(data: Data) -> Outcome:
-    """The final bound's error depends exclusively on pi: it agrees on two problems with equal L, mu, Gamma, pi."""
-    from fedbounds.claims.pi_chain import FINAL_BOUND
-    from fedbounds.evidence.evaluate import rational
-
+def depends_alone(data: Data) -> Outcome:
+    """A claim's term depends on these symbols alone: it agrees on two instances where ``same`` are equal."""
+    term = claim_named(data["claim"]).terms[data["term"]]
     first, second = (run(from_json(data[name])).values for name in ("first", "second"))
-    same = ("L", "mu", "Gamma", "pi_min")
+    same = data["same"]
     _require(all(first[name] == second[name] for name in same), f"equal {', '.join(same)}")
-    sides = [rational(FINAL_BOUND.terms["error"], values) for values in (first, second)]
+    sides = [rational(term, values) for values in (first, second)]
     _require(None not in sides, "a finite bound")
     return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "="
 
@@ -181,7 +181,7 @@ CHECKS: Mapping[str, Callable[[Data], Outcome]] = {
     "fedmax-gap": fedmax_gap,
     "error-free-iid": error_free_iid,
     "fedmax-k-poc": power_of_choice,
-    "pi-alone": pi_alone,
+    "pi-alone": depends_alone,
     "softmax-limits": softmax_path,
     "softmax-rate": softmax_rate,
     "alpha-limit": alpha_limit,

@@ -1,8 +1,8 @@
 """Counterexample files: small JSON documents, each verified exactly with no search and no floating point.
 
 A document names a ``claim`` and a ``reading``, an ``instance`` and the time ``t`` where the claim fails, or a
-``check`` with its ``data``; and the two sides as fractions. ``substitution`` names half of a repair, to
-show that the other half alone does not suffice; ``also`` lists readings in which the claim fails too.
+``check`` with its ``data``; and the two sides as fractions. ``substitution`` names the one symbol that a half of the
+repair replaces, to show that this half alone does not suffice; ``also`` lists readings in which the claim fails too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.claims.corollary import CAPPED
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.checks import CHECKS
 from fedbounds.evidence.exact.decide import Sides, compare, examine, judge_assumptions
@@ -25,7 +24,6 @@ from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import rho_bar, rho_tilde
 from fedbounds.theory.verdict import Status
 
 # Readings that isolate one difference between the paper and its repair.
@@ -34,11 +32,6 @@ ISOLATED = {
         "p-virtual", "all-steps", "p", True, "as repaired, but with the p-weighted iterate inside a round"
     ),
     "sync-skew": Reading("sync-skew", "sync", "alpha", True, "as repaired, but with rho_bar at t = 0 mod tau only"),
-}
-# Each half of the corollary's repair.
-SUBSTITUTIONS = {
-    "B <= gamma": {rho_bar: CAPPED},
-    "rho_tilde >= rho_bar": {rho_tilde: sp.Max(rho_tilde, rho_bar)},
 }
 
 
@@ -58,7 +51,7 @@ class Counterexample:
     def reading(self) -> str:
         """The reading, with any half repair."""
         half = self.document.get("substitution")
-        return f"{self.document.get('reading', '-')}" + (f", with {half}" if half else "")
+        return f"{self.document.get('reading', '-')}" + (f", with {half} repaired only" if half else "")
 
     def verify(self) -> Sides:
         """Recompute both sides exactly; InputError unless the statement fails and the recorded sides agree."""
@@ -116,11 +109,15 @@ class Counterexample:
         half = self.document.get("substitution")
         if half is None:
             return claim
-        if half not in SUBSTITUTIONS:
-            raise reject(
-                f"the substitution of {self.name} must be known", half, f"use one of {sorted(SUBSTITUTIONS)}"
-            )
-        terms = {k: sp.sympify(v).subs(SUBSTITUTIONS[half], simultaneous=True) for k, v in claim.terms.items()}
+        repair = (
+            {} if claim.repair is None else {s.name: (s, value) for s, value in claim.repair.substitutions.items()}
+        )
+        if half not in repair:
+            raise reject(f"the substitution of {self.name} must be known", half, f"use one of {sorted(repair)}")
+        symbol, value = repair.pop(half)
+        # What the other half puts in place of a symbol is that symbol again.
+        undone = value.subs({put: other for other, put in repair.values()})
+        terms = {k: sp.sympify(v).subs({symbol: undone}, simultaneous=True) for k, v in claim.terms.items()}
         return replace(claim, terms=terms)
 
 

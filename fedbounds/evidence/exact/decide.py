@@ -10,8 +10,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import sympy as sp
-
 from fedbounds.evidence.conditions import cannot_express, in_fractions, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
@@ -44,46 +42,28 @@ class Sides:
         return (self.rhs - self.lhs) / scale if scale else Fraction(0)
 
 
-def places(claim: Claim, record: ExactRun, reading: Reading) -> Iterator[tuple[int | None, int | None, Values]]:
-    """(t, client, symbol values) of every place the claim ranges over on a run."""
-    constants = record.constants(reading.skew)
-    path = record.paths[reading.virtual]
-    instance = record.instance
-    if claim.scope == "constant":
-        yield None, None, constants
-    elif claim.scope == "horizon":
-        for t in range(instance.total + 1):
-            yield t, None, constants | {"T": Fraction(t), "gap": path["gap"][t], "Delta_T": path["distance_sq"][t]}
-    elif claim.scope == "point":
-        for t, i, grad_sq, excess in record.points:
-            yield t, i, constants | {"grad_sq": grad_sq, "excess": excess}
-    else:
-        distance = path["distance_sq"]
-        for t in range(instance.total):
-            here = {"t": Fraction(t), "eta": instance.eta[t], "drift": path["drift"][t], "gap_t": path["gap"][t]}
-            yield t, None, constants | here | {"Delta": distance[t], "Delta_next": distance[t + 1]}
-
-
-def _sides(claim: Claim, reading: Reading) -> tuple[sp.Expr, sp.Expr]:
-    return sp.sympify(claim.lhs).subs(dict(claim.definitions)), sp.Add(*claim.terms_in(reading).values())
-
-
-def _unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
+def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value."""
-    _, _, values = next(places(claim, record, reading))
-    left, right = _sides(claim, reading)
-    return tuple(sorted({symbol.name for symbol in left.free_symbols | right.free_symbols} - set(values)))
+    seen = record.observed(reading)
+    left, right, _ = claim.sides(reading)
+    used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
+    return tuple(sorted(used - {*seen.constants, *seen.places(claim.scope)}))
 
 
-def compare(claim: Claim, record: ExactRun, reading: Reading, only: int | None = None) -> Iterator[Sides]:
-    """Both sides, exactly, at every place (or ``only`` at one time) where the right-hand side is defined."""
-    left, right = _sides(claim, reading)
-    for t, client, values in places(claim, record, reading):
-        if only is not None and t != only:
-            continue
+def compare(
+    claim: Claim, record: ExactRun, reading: Reading, only: int | None = None, latest: bool = False
+) -> Iterator[Sides]:
+    """Both sides, exactly, at every place (or ``only`` at one time) where both are defined; ``latest`` first."""
+    left, right, _ = claim.sides(reading)
+    seen = record.observed(reading)
+    times, places = seen.times(claim.scope), seen.places(claim.scope)
+    order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
+    for k in reversed(order) if latest else order:
+        values = {**seen.constants, **{name: column[k] for name, column in places.items()}}
         lhs, rhs = rational(left, values), rational(right, values)
         if lhs is not None and rhs is not None:
-            yield Sides(lhs, rhs, t, client)
+            t, client = times[k], record.points[k][1] if claim.scope == "point" else None
+            yield Sides(lhs, rhs, None if claim.scope == "constant" else t, client)
 
 
 def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
@@ -95,7 +75,7 @@ def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
         return replace(_verdict(claim, reading, Status.NOT_APPLICABLE, detail), failed=failed)
     if claim.kind is Kind.RATE:
         return _examine_rate(claim, record, reading, unknown)
-    if lacking := _unmeasured(claim, record, reading):
+    if lacking := unmeasured(claim, record, reading):
         return _verdict(claim, reading, Status.UNDECIDED, f"this evidence {cannot_express(lacking)}")
     sides = list(compare(claim, record, reading))
     if not sides:

@@ -6,12 +6,16 @@ Every outcome of the two-point noise is enumerated, so expectations are exact to
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.theory.observed import Observed
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Scope
 
 # Outcomes of the noise enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
@@ -41,6 +45,28 @@ class ExactRun:
     def constants(self, skew: str) -> dict[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         return {**self.values, "rho_bar": self.rho_sync if skew == "sync" else self.rho_all}
+
+    def observed(self, reading: Reading) -> Observed[Any]:
+        """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
+        paths, steps = self.paths[reading.virtual], range(self.instance.total)
+        fields: dict[str, Sequence[Any]] = {
+            **paths,
+            "next_mean": paths["distance_sq"][1:],
+            "eta": self.instance.eta,
+            "grad_sq": [point[2] for point in self.points],
+            "local_excess": [point[3] for point in self.points],
+        }
+        times: dict[Scope, Sequence[int]] = {
+            "constant": (0,),
+            "point": [point[0] for point in self.points],
+            "step": steps,
+            "horizon": range(self.instance.total + 1),
+        }
+        return Observed(
+            self.constants(reading.skew),
+            times.__getitem__,
+            lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],
+        )
 
 
 @dataclass(frozen=True)

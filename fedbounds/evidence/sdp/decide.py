@@ -17,7 +17,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.sdp.certificate import Certificate, verify
 from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.known import known_multipliers
+from fedbounds.evidence.sdp.known import candidates
 from fedbounds.evidence.sdp.model import BOUNDS, Model, build
 from fedbounds.evidence.sdp.rounding import prove, size
 from fedbounds.evidence.sdp.scope import conditions, coverage, in_words, one_client, pointwise
@@ -148,9 +148,10 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     if found is not None or not setting.knows_skew:
         return found
     wider = replace(setting, local="any")
-    known = known_multipliers(claim.key, wider) if not scale else None
-    if known is not None and verify(build(wider, exact), lhs, rhs, known)[0]:
-        return _certificate(lhs, rhs, wider, known, claim.key, scale)
+    model = build(wider, exact)
+    for known in candidates(wider):
+        if verify(model, lhs, rhs, known)[0]:
+            return _certificate(lhs, rhs, wider, known, claim.key, scale)
     return certify_form(lhs, rhs, wider, claim.key, scale) if setting.local == "steps" else None
 
 

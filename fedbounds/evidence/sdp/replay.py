@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import failed_on, unknown_on
+from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.constants import Policy, evaluate, examine_run
 from fedbounds.evidence.sdp.interpolation import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.model import Model
@@ -100,8 +100,8 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(setting.how).values())
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
-    failed = failed_on(claim, run, ignoring=("step-size",))
-    unknown = unknown_on(claim, run)
+    failed, unknown = judged_on(claim, run)
+    failed = tuple(failure for failure in failed if failure.key != "step-size")
     return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
 
 

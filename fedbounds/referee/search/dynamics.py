@@ -6,9 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Batch
+from fedbounds.theory.observed import Observed
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Scope
 
 # A share of the weight this far from 1/m is another share: these are sums of a few doubles.
 SHARE_ROUNDING = 1e-9
@@ -24,6 +28,29 @@ class Record:
     paths: Mapping[str, Mapping[str, Array]]
     grad_sq: Array
     excess: Array
+
+    def observed(self, batch: Batch, reading: Reading) -> Observed[Array]:
+        """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
+        family, path = batch.family, self.paths[reading.virtual]
+        steps, horizons = np.arange(family.total), np.arange(family.total + 1)
+        times = {"constant": np.zeros(1, dtype=int), "point": np.repeat(steps, family.N), "step": steps}
+        rho_bar = self.rho_sync if reading.skew == "sync" else self.rho_all
+        fields = {
+            "eta": batch.eta,
+            "next_mean": path["distance_sq"][:, 1:],
+            "grad_sq": self.grad_sq.reshape(len(batch.p), -1),
+            "local_excess": self.excess.reshape(len(batch.p), -1),
+        }
+
+        def field(scope: Scope, name: str) -> Array:
+            if name == "time":
+                return found(scope)[None, :].astype(float)
+            return fields[name] if name in fields else path[name][:, : len(found(scope))]
+
+        def found(scope: Scope) -> NDArray:
+            return times.get(scope, horizons)
+
+        return Observed({**self.constants, "rho_bar": rho_bar[:, None]}, found, field)
 
 
 def simulate_batch(batch: Batch) -> Record:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from fedbounds.claims.corollary import ETA, GAMMA
-from fedbounds.evidence.constants import evaluate
+from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.model.problem import Array
+from fedbounds.study.bound import main_bound
 from fedbounds.theory.claim import Claim
 
 # Ranges of the families. Scales are fixed by mu = 1 and the first minimiser at 0, without loss of generality.
@@ -22,6 +21,10 @@ MIN_STEP = 1e-3
 MAX_ROWS = 3
 # Weights that are all 0 have no direction to normalise; this share keeps them on the simplex.
 LEAST_WEIGHT = 1e-12
+
+
+# What a step size that is searched may be a formula in.
+STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ class Family:
             "minima": 0 if self.homogeneous else (self.N - 1) * self.d,
             "p": self.N,
             "w0": self.d,
-            "eta": self.total if self.schedule == "free" else 0,
+            "eta": {"free": self.total, "start": 1}.get(self.schedule, 0),
             "weights": self.N * self.rows if self.weighting == "fixed" else 0,
         }
 
@@ -113,22 +116,19 @@ def decode(family: Family, cube: Array, claim: Claim) -> Batch:
     if family.schedule == "free":
         eta = MIN_STEP ** parts["eta"] / L[:, None]
     else:
-        eta = steps_asked(schedule(claim, family), family, L, c.min(axis=(1, 2)))
+        constants = {"L": L[:, None], "mu": c.min(axis=(1, 2))[:, None], "tau": float(family.tau), "N": float(N)}
+        if family.schedule == "start":
+            constants["eta_0"] = MIN_STEP ** parts["eta"] / L[:, None]
+        eta = np.broadcast_to(steps_asked(schedule(claim, family), constants, family.total), (P, family.total))
     p = share / share.sum(-1, keepdims=True)
     return Batch(family, c, m, p, w0, eta, weights / weights.sum(-1, keepdims=True))
 
 
 def schedule(claim: Claim, family: Family) -> sp.Expr | None:
-    """The step size in t that a family uses: the claim's own, the paper's corollary's, or None (searched)."""
+    """The step size in t that a family uses: the claim's own (from a searched ``start`` eta_0 where it leaves that
+    open), that of the theory under study (``paper``), or None where every step is searched (``free``)."""
     if family.schedule == "free":
         return None
     if family.schedule == "paper":
-        return sp.sympify(ETA).subs(GAMMA)
-    return sp.sympify(claim.eta).subs(dict(claim.definitions))
-
-
-def steps_asked(formula: sp.Expr, family: Family, L: Array, mu: Array) -> Array:
-    """The step sizes (P, T) of a formula in L, mu, tau and t."""
-    values: dict[str, Any] = {"L": L[:, None], "mu": mu[:, None], "tau": float(family.tau)}
-    steps = evaluate(formula, values | {"t": np.arange(family.total)[None, :]})
-    return np.broadcast_to(steps, (len(L), family.total))
+        return main_bound().steps
+    return claim.steps

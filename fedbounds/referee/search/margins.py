@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
 
 import numpy as np
-import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.evidence.conditions import penalty
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.dynamics import Record, simulate_batch
+from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Batch
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -37,20 +34,10 @@ class Margins:
 
 @dataclass(frozen=True)
 class Target:
-    """A claim in a reading, its sympy terms substituted once for the whole search."""
+    """A claim in a reading."""
 
     claim: Claim
     reading: Reading
-
-    @cached_property
-    def terms(self) -> tuple[sp.Expr, ...]:
-        """The right-hand side's terms."""
-        return tuple(self.claim.terms_in(self.reading).values())
-
-    @cached_property
-    def left(self) -> sp.Expr:
-        """The left-hand side."""
-        return sp.sympify(self.claim.lhs).subs(dict(self.claim.definitions))
 
 
 def margins(target: Target, batch: Batch) -> Margins:
@@ -62,9 +49,11 @@ def margins(target: Target, batch: Batch) -> Margins:
     claim, reading = target.claim, target.reading
     with np.errstate(all="ignore"):
         record = simulate_batch(batch)
-        values, times = _values(claim, reading, batch, record)
-        terms = [evaluate(term, values) for term in target.terms]
-        lhs = evaluate(target.left, values)
+        seen = record.observed(batch, reading)
+        values, times = {**seen.constants, **seen.places(claim.scope)}, np.asarray(seen.times(claim.scope))
+        left, _, stated = claim.sides(reading)
+        terms = [evaluate(term, values) for term in stated.values()]
+        lhs = evaluate(left, values)
         P = len(batch.p)
         shape = np.broadcast_shapes(np.shape(lhs), *(np.shape(term) for term in terms), (P, 1))
         lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
@@ -83,27 +72,6 @@ def margins(target: Target, batch: Batch) -> Margins:
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]
-    outside = penalty(claim, reading, {**values, "eta": batch.eta}, P)
+    outside = penalty(claim.assumptions_in(reading), {**values, **seen.places("step")}, P)
     objective = np.where(outside > 0, OUTSIDE + outside, margin[rows, where])
     return Margins(objective, times[np.minimum(where, len(times) - 1)], ratio)
-
-
-def _values(claim: Claim, reading: Reading, batch: Batch, record: Record) -> tuple[dict[str, Any], NDArray]:
-    """Every symbol a claim may use on a population, and the times tested."""
-    family, path = batch.family, record.paths[reading.virtual]
-    rho_bar = record.rho_sync if reading.skew == "sync" else record.rho_all
-    values: dict[str, Any] = {**record.constants, "rho_bar": rho_bar[:, None]}
-    steps = np.arange(family.total)
-    if claim.scope == "constant":
-        return values, np.zeros(1, dtype=int)
-    if claim.scope == "horizon":
-        times = np.arange(family.total + 1)
-        return values | {"T": times[None, :].astype(float), "gap": path["gap"]}, times
-    if claim.scope == "point":
-        P = len(batch.p)
-        return values | {"grad_sq": record.grad_sq.reshape(P, -1), "excess": record.excess.reshape(P, -1)}, np.repeat(
-            steps, family.N
-        )
-    distance = path["distance_sq"]
-    here = {"t": steps[None, :].astype(float), "eta": batch.eta, "drift": path["drift"][:, :-1]}
-    return values | here | {"Delta": distance[:, :-1], "Delta_next": distance[:, 1:]}, steps

@@ -8,8 +8,8 @@ closest approach and the number of evaluations spent are reported, which proves 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -18,14 +18,17 @@ import numpy as np
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import cannot_express
-from fedbounds.evidence.exact.decide import examine, judge_assumptions
+from fedbounds.evidence.conditions import cannot_express, penalty
+from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.family import Batch, Family, decode, schedule
+from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, Target, margins
 from fedbounds.referee.search.shrink import Judge, judge, rationalise, shrink
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -62,6 +65,9 @@ BUDGETS = {
         Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0),
     )
 }
+# Members of a family looked at to see whether it can meet a claim's assumptions at all, steps apart.
+TRIED = 64
+OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
 # (tau, rounds) tried for claims about one step, about every horizon, and about constants.
 LENGTHS = {
     "point": ((1, 1), (2, 1)),
@@ -83,24 +89,35 @@ class Outcome:
 
 def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
     """The families worth searching, simplest first: those that can meet the claim's assumptions."""
-    keys = {assumption.key for assumption in claim.assumptions_in(reading)}
-    schedules = ("claim",) if claim.eta is not None else ("paper", "free")
+    schedules = (
+        ("paper", "free") if claim.steps is None else ("start" if claim.steps.has(symbols.eta_0) else "claim",)
+    )
     found = []
     for N, d in itertools.product(budget.clients, budget.dimensions):
         for tau, rounds in LENGTHS[claim.scope]:
-            for weighting, steps in itertools.product(_weightings(keys, N), schedules):
-                found.append(Family(N, d, tau, rounds, weighting, steps, "homogeneous" in keys))
+            kinds = _kinds(claim, reading, Family(N, d, tau, rounds, "fedavg", schedules[0]))
+            found += [replace(kind, schedule=steps) for kind, steps in itertools.product(kinds, schedules)]
     return sorted(found, key=lambda f: (f.schedule == "free", f.N * f.d, f.total))
 
 
-def _weightings(keys: set[str], N: int) -> list[str]:
-    if "unbiased" in keys:
-        return ["fedavg"]
-    if "equal-selection" in keys:
-        return ["fedmax", *(f"fedmax:{k}" for k in range(2, N))]
-    if "positive-pi_min" in keys:
-        return ["fixed"]
-    return ["fedmax", "fixed"]
+def _kinds(claim: Claim, reading: Reading, shape: Family) -> list[Family]:
+    """The weightings under which some instance meets the assumptions, minimisers apart where they may be."""
+    assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
+    several = any("m" in a.symbols() for a in assumed)
+    greedy = ["fedmax", *(f"fedmax:{k}" for k in range(2, shape.N) if several)]
+    for same, weightings in itertools.product((False, True), ([*greedy, "fixed"], ["fedavg"])):
+        kinds = [replace(shape, weighting=weighting, homogeneous=same) for weighting in weightings]
+        possible = [kind for kind in kinds if _possible(claim, reading, assumed, kind)]
+        if possible:
+            return possible
+    return [shape]
+
+
+def _possible(claim: Claim, reading: Reading, assumed: Sequence[Assumption], family: Family) -> bool:
+    """Whether some of a few instances of a family meets what is assumed of losses and weights."""
+    batch = decode(family, np.random.default_rng(0).random((TRIED, family.dimension)), claim)
+    values = simulate_batch(batch).observed(batch, reading).constants
+    return bool((penalty(assumed, values, TRIED) == 0).any())
 
 
 def search(target: Target, family: Family, budget: Budget, rng: np.random.Generator) -> Outcome:
@@ -150,7 +167,10 @@ def refute(
     total)`` is called before every family. REFUTED carries the instance and both sides as fractions in
     ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
     """
-    unknown = judge_assumptions(claim, run(PROBE), reading)[1]
+    probe = run(PROBE)
+    unknown = (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
+    if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
+        unknown = (*unknown, "step-size")
     if unknown:
         detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)

@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.exact.decide import Sides, judge_assumptions, places
+from fedbounds.evidence.exact.decide import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.run import run
 from fedbounds.referee.search.family import Batch, schedule
@@ -32,18 +32,12 @@ Change = dict[str, Any]
 
 def judge(claim: Claim, reading: Reading) -> Judge:
     """instance -> a violated place (the latest), exactly, or None if there is none or an assumption fails."""
-    right = sp.Add(*claim.terms_in(reading).values())
-    left = sp.sympify(claim.lhs).subs(dict(claim.definitions))
 
     def violation(instance: Instance) -> Sides | None:
         record = run(instance)
         if any(judge_assumptions(claim, record, reading)):
             return None
-        for t, client, values in reversed(list(places(claim, record, reading))):
-            lhs, rhs = rational(left, values), rational(right, values)
-            if lhs is not None and rhs is not None and (sides := Sides(lhs, rhs, t, client)).violated(claim.kind):
-                return sides
-        return None
+        return next((s for s in compare(claim, record, reading, latest=True) if s.violated(claim.kind)), None)
 
     return violation
 
@@ -75,12 +69,13 @@ def round_to(batch: Batch, claim: Claim, denominator: int) -> Instance:
         return tuple(tuple(near(x) for x in row) for row in rows)  # type: ignore[attr-defined]
 
     family, formula = batch.family, schedule(claim, batch.family)
+    searched = family.schedule in ("free", "start")
     instance = Instance(
         curvatures=table(batch.curvatures[0]),
         minima=table(batch.minima[0]),
         p=simplex(batch.p[0]),
         w0=tuple(near(x) for x in batch.w0[0]),
-        eta=tuple(near(x) for x in batch.eta[0]) if formula is None else (Fraction(1),) * family.total,
+        eta=tuple(near(x) for x in batch.eta[0]) if searched else (Fraction(1),) * family.total,
         tau=family.tau,
         weighting=family.weighting,
         weights=tuple(simplex(row) for row in batch.weights[0]) if family.weighting == "fixed" else (),
@@ -89,10 +84,11 @@ def round_to(batch: Batch, claim: Claim, denominator: int) -> Instance:
 
 
 def with_steps(instance: Instance, formula: sp.Expr | None) -> Instance:
-    """The instance with the step sizes of a formula in L, mu, tau and t, if there is one."""
+    """The instance with the step sizes of a formula in L, mu, tau, N, eta_0 and t, if there is one."""
     if formula is None:
         return instance
-    values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau)}
+    values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), "N": Fraction(instance.N)}
+    values["eta_0"] = instance.eta[0]
     eta = tuple(rational(formula, {**values, "t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
     return instance.with_(eta=eta)
 

@@ -8,16 +8,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.show.palette import BOUNDS, STEPS, Lines
+from fedbounds.show.palette import READING_STYLES, Lines
 from fedbounds.show.report.svg import inline
 from fedbounds.theory.claim import Claim
 
 Json = Mapping[str, Any]
 Arrays = Mapping[str, Any]
 
-# Lines of claims that have no style of their own look, reading by reading, as those of these claims do.
-LIKE = {"horizon": ("corollary", BOUNDS), "step": ("theorem-1", STEPS)}
-OTHER = ("theorem-1", "sync")
+# The scopes over which both sides of a claim are drawn.
+DRAWN = ("horizon", "step")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def claim_picture(name: str, claim: Claim, result: Json, arrays: Arrays) -> Pict
     from fedbounds.show import plots
 
     found = sorted({key.split("/")[2] for key in arrays if f"/claim/{claim.key}@" in key})
-    if not found or claim.scope not in LIKE:
+    if not found or claim.scope not in DRAWN:
         return None
     lines = styles(claim, [side.partition("@")[2] for side in found])
     if claim.scope == "horizon":
@@ -54,13 +53,8 @@ def claim_picture(name: str, claim: Claim, result: Json, arrays: Arrays) -> Pict
 
 def styles(claim: Claim, readings: list[str]) -> Lines:
     """A label and a style for each reading of a claim."""
-    key, lines = LIKE[claim.scope]
     order = [reading for reading in claim.readings if reading in readings]
-    chosen: Lines = {}
-    for reading in order:
-        style = lines.get((key, reading), STEPS.get((LIKE["step"][0], reading), STEPS[OTHER]))[1]
-        chosen[claim.key, reading] = (reading, style)
-    return chosen
+    return {(claim.key, name): (name, READING_STYLES.get(name, READING_STYLES["sync"])) for name in order}
 
 
 def run_pictures(result: Json, arrays: Arrays) -> list[Picture]:

@@ -21,6 +21,7 @@ from fedbounds.show.report.page import render
 from fedbounds.show.report.run import setting
 from fedbounds.show.report.svg import inline
 from fedbounds.show.report.sweep_study import axes_of, place, study_file
+from fedbounds.study.bound import main_tightness
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import reading, verdicts
 
@@ -30,7 +31,6 @@ Json = Mapping[str, Any]
 LISTED = 200
 # Settings that a picture sums up or draws as lines instead of having them as its axis.
 SUMMED = ("seed", "weightings")
-COROLLARY = {"claim": "corollary", "reading": "repaired", "evidence": "empirical"}
 TIGHTEST = """
 SELECT claim, reading, evidence, tightness, weighting, cell FROM (
     SELECT *, row_number() OVER (PARTITION BY claim, reading, evidence ORDER BY tightness, cell, number) AS place
@@ -139,7 +139,10 @@ def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | 
     name = next((name for name, values in axes.items() if name not in SUMMED and _numeric(values)), None)
     if name is None:
         return None
-    panels = {"tightness": _lines(folder, name, "tightness", COROLLARY), "floor": _lines(folder, name, "floor", {})}
+    panels = {
+        "tightness": _lines(folder, name, "tightness", main_tightness()),
+        "floor": _lines(folder, name, "floor", {}),
+    }
     drawn = {quantity: lines for quantity, lines in panels.items() if lines}
     if not drawn:
         return None

@@ -1,0 +1,215 @@
+"""A run as claims and assumptions see it: one trajectory in one reading, with the constants taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.errors import reject
+from fedbounds.evidence.evaluate import Value
+from fedbounds.evidence.skews import rho_pairs
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.theory.observed import Observed
+from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.reading import Across, Moments, Reading, Source
+from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How sigma_sq, G_sq, rho_bar and rho_tilde are taken from a run.
+
+    ``source``: ``run`` (smallest constants for which Assumptions 3 and 4 hold at the points visited),
+    ``ball`` (certified over ||w - w*|| <= radius) or ``given``. ``moments``: worst ``conditional``
+    expectation at a visited point, or the ``total`` expectation (an average over replicates). ``across``:
+    skews as the ``worst`` over replicates (one deterministic bound) or per ``path``.
+    """
+
+    source: Source = "run"
+    moments: Moments = "conditional"
+    across: Across = "worst"
+    radius: float | None = None
+    sigma_sq: float | None = None
+    G_sq: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.source == "given" and (self.sigma_sq is None or self.G_sq is None):
+            raise reject(
+                "given constants need both sigma_sq and G_sq",
+                f"sigma_sq = {self.sigma_sq}, G_sq = {self.G_sq}",
+                "give both, or take them from the run",
+            )
+        for name in ("sigma_sq", "G_sq"):
+            value = getattr(self, name)
+            if value is not None and not (np.isfinite(value) and value >= 0):
+                raise reject(f"{name} must be finite and non-negative", value, "give another bound")
+        if self.source == "ball" and not (self.radius and 0 < self.radius < np.inf):
+            raise reject("a ball needs a positive radius", self.radius, "give the radius around w*")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A trajectory seen in one reading: what claims and assumptions are evaluated on.
+
+    ``constants`` are scalars with provenance; ``overrides`` replaces values per path, shape (R, 1).
+    """
+
+    trajectory: Trajectory
+    reading: Reading
+    policy: Policy
+    constants: Mapping[str, Constant]
+    overrides: Mapping[str, Array] = field(default_factory=dict)
+
+    def values(self, used: Collection[str] = ()) -> dict[str, Value]:
+        """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
+        costly = {name: found(self) for name, found in COSTLY.items() if name in used}
+        known = {**{name: constants[name] for name, constants in costly.items()}, **self.constants}
+        protocol = {"C": self._share, "eta_ratio": self.trajectory.extremes.eta_ratio}
+        return {**protocol, **{name: constant.value for name, constant in known.items()}, **self.overrides}
+
+    def at_every_step(self, used: Collection[str] = ()) -> dict[str, Value]:
+        """The constants with t and eta_t of every step (T,), recorded or not."""
+        eta = self.trajectory.eta
+        return {**self.values(used), "eta": eta, "t": np.arange(len(eta), dtype=float)}
+
+    def observed(self, used: Collection[str] = ()) -> Observed[Value]:
+        """The run as claims see it: fields are (R, m), or (m,) where they do not vary between repetitions."""
+        return Observed(self.values(used), self._times, self._field)
+
+    def _times(self, scope: Scope) -> NDArray[np.int64]:
+        times = self.trajectory.times
+        if scope == "constant":
+            return np.zeros(1, dtype=int)
+        if scope == "horizon":
+            return times
+        steps = times[times < len(self.trajectory.eta)]
+        return np.repeat(steps, self.problem.N) if scope == "point" else steps
+
+    def _field(self, scope: Scope, name: str) -> Value:
+        trajectory, times = self.trajectory, self._times(scope)
+        if name in KNOWN_FIELDS:
+            return times.astype(float) if name == "time" else trajectory.eta[times]
+        if scope == "point":
+            recorded: Array = getattr(trajectory, name)
+            return recorded[:, : len(times) // self.problem.N].reshape(len(recorded), -1)
+        return getattr(trajectory.paths[self.reading.virtual], name)[:, : len(times)]
+
+    def varies(self, symbol: str, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The times (m,) at which a symbol may differ between repetitions, not merely in those run.
+
+        Never without randomness, nor where it is a constant or a step size. The state is w_0 at t = 0, and so is
+        all that follows from it unless the first weights are random; the drift is 0 where models have just been
+        aggregated, and where one client has all weight. Whatever is not known to be fixed is random.
+        """
+        experiment = self.trajectory.experiment
+        never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
+        if self.overrides:
+            return always if experiment.stochastic else never  # skews of each path make even the first step vary
+        field = fields("random").get(symbol)
+        if not experiment.stochastic or (field is None and (symbol in self.constants or symbol in NOTATION)):
+            return never
+        if field in ("distance_sq", "gap") or (field == "next_mean" and not self._first_weights_vary()):
+            return times != 0
+        return ~self._together(times) if field == "drift" else always
+
+    def _first_weights_vary(self) -> bool:
+        """Whether E||w_1 - w*||^2 given w_0 depends on the random weights of the first round."""
+        experiment = self.trajectory.experiment
+        if self.reading.virtual == "p" and experiment.tau > 1 and experiment.aggregation == "algorithm-1":
+            return False  # inside the first round the p-weighted iterate does not see the weights
+        return not experiment.everyone_present or experiment.rule.random
+
+    def _together(self, times: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """The times at which the drift is 0 by definition."""
+        trajectory = self.trajectory
+        known = np.isin(times, trajectory.round_times)
+        rounds = np.searchsorted(trajectory.round_times, times, side="right") - 1
+        if len(trajectory.round_times) <= rounds.max(initial=0) or trajectory.experiment.stride != 1:
+            return known
+        top = trajectory.streamed.top if trajectory.streamed else trajectory.alpha.max(axis=-1)
+        alone = (top == 1).all(axis=0) & (self.reading.virtual == "alpha")
+        return known | alone[rounds]
+
+    @property
+    def _share(self) -> float:
+        experiment = self.trajectory.experiment
+        return 1.0 if experiment.everyone_present else experiment.participation
+
+    # What `fedbounds.theory.assumption.RunLike` asks of a run.
+    def known(self, name: str) -> Constant:
+        """A constant symbol with its provenance."""
+        return self.constants[name] if name in self.constants else COSTLY[name](self)[name]
+
+    @property
+    def problem(self) -> Problem:
+        """The losses."""
+        return self.trajectory.experiment.problem
+
+    @property
+    def start(self) -> Array:
+        """w_0 (d,)."""
+        return self.trajectory.experiment.start
+
+    @property
+    def start_excess(self) -> float:
+        """max_i e_i(w_0)."""
+        return float(self.trajectory.excess[:, 0].max())
+
+    @property
+    def ball(self) -> float | None:
+        """The radius around w* on which the moments are certified, if they are."""
+        return float(self.policy.radius or 0) if self.policy.source == "ball" else None
+
+    @property
+    def moments_given(self) -> bool:
+        """Whether sigma_sq and G_sq were given rather than taken from the run."""
+        return self.policy.source == "given"
+
+    @property
+    def every_round_recorded(self) -> bool:
+        """Whether the weights of each round are known."""
+        return every_round_recorded(self.trajectory)
+
+    def reached(self, name: str) -> float:
+        """The largest sigma_sq, G_sq or radius at the points visited."""
+        extremes = self.trajectory.extremes
+        return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
+
+
+def with_pairs(run: Run) -> dict[str, Constant]:
+    """The run's constants plus rho_pairs, which costs a product over all visited pairs."""
+    value, complete = rho_pairs(run.trajectory)
+    provenance = Provenance.EXACT if complete else Provenance.BOUND
+    note = "smallest over all pairs of visited weights and points" if complete else "bounded below by pi"
+    return {**run.constants, "rho_pairs": Constant(value, provenance, note)}
+
+
+def with_growth(run: Run) -> dict[str, Constant]:
+    """The run's constants plus sigma_0^2 and c of E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2 on R^d.
+
+    The standard deviation is Lipschitz in x with constant ell_i/sqrt(b) and ||x - w_i*|| <= ||grad F_i(x)||/mu, so
+    sigma_0^2 = 2 max_i variance_i(w_i*) and c = 2 max_i ell_i^2/(b mu^2) will do.
+    """
+    experiment = run.trajectory.experiment
+    problem, b = experiment.problem, experiment.batch_size
+    at_minimum = problem.client_variance(problem.w_i_star, b, experiment.replacement)
+    steepest = 0.0 if b is None else float(problem.noise_lipschitz.max())
+    note = "certified on R^d: variance <= sigma_0^2 + c ||grad F_i||^2"
+    return {
+        "sigma_0_sq": Constant(2 * float(at_minimum.max()), Provenance.BOUND, note),
+        "growth": Constant(2 * steepest**2 / ((b or 1) * problem.mu**2), Provenance.BOUND, note),
+        **run.constants,
+    }
+
+
+def every_round_recorded(trajectory: Trajectory) -> bool:
+    """Whether the weights of each round are known: streamed over all, or recorded with a stride within a round."""
+    return trajectory.streamed is not None or trajectory.experiment.stride <= trajectory.experiment.tau
+
+
+# Constant symbols that cost something, computed where a claim or an assumption uses them.
+COSTLY = {"rho_pairs": with_pairs, "sigma_0_sq": with_growth, "growth": with_growth}

@@ -1,0 +1,44 @@
+"""The house rules that no linter knows: the theory has no favourites, and no machinery."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import fedbounds
+from fedbounds.plugins import claims
+from fedbounds.theory.claim import Kind
+
+ROOT = Path(fedbounds.__file__).parent
+CLAIMS = claims().keys() - set(Kind)
+MODULES = sorted(path for path in ROOT.rglob("*.py") if ROOT / "claims" not in path.parents)
+
+
+def test_there_are_modules_and_claims_to_look_at():
+    assert len(MODULES) > 100 and len(CLAIMS) > 20
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_module_names_a_particular_claim(path):
+    text = path.read_text()
+    assert not re.search(r"fedbounds\.claims\.\w|from fedbounds\.claims import|from \.+claims", text)
+    named = [key for key in CLAIMS if re.search(rf"""["']{re.escape(key)}["']""", text)]
+    assert not named
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_no_module_asks_who_wrote_an_assumption_or_a_claim(path):
+    assert not re.search(r"""__module__\s*\.\s*startswith|startswith\(["']fedbounds""", path.read_text())
+
+
+def test_theory_imports_no_machinery():
+    code = """
+import sys
+from fedbounds.theory import assumption, assumptions, claim, coverage, observed, quantity, reading, symbols, verdict
+own = (name for name in sys.modules if name.startswith("fedbounds."))
+raise SystemExit(", ".join(name for name in own if not name.startswith("fedbounds.theory")))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stderr.strip() == ""

@@ -1,0 +1,124 @@
+"""Assumptions: a relation is written once, and every kind of evidence reads it."""
+
+from dataclasses import replace
+from fractions import Fraction as F
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.conditions import in_floats, in_fractions, penalty
+from fedbounds.plugins import claim_named
+from fedbounds.referee.search.family import Family, decode
+from fedbounds.referee.search.margins import OUTSIDE, Target, margins
+from fedbounds.referee.search.refute import BUDGETS, families, refute
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Span
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta_0, Delta_T, L, eta, eta_0, gap_t, m, mu, sigma_sq, tau
+from fedbounds.theory.verdict import Status
+
+LITERAL = READINGS["literal"]
+TINY = replace(BUDGETS["small"], generations=2, population=4, polish=5, shrink_seconds=0.1)
+
+
+@pytest.mark.parametrize("bad", [m > 0, eta >= 0, sp.true])
+def test_a_relation_that_declared_signs_decide_is_refused(bad):
+    with pytest.raises(ValueError, match="evaluate=False"):
+        Assumption("positive", "m > 0", bad)
+
+
+def test_what_is_no_relation_is_refused():
+    with pytest.raises(TypeError, match="on_run"):
+        Assumption("odd", "odd", lambda run: (True, ""))
+    with pytest.raises(TypeError, match="made of"):
+        Assumption("odd", "odd", sp.Ne(eta, L)).parts  # noqa: B018
+
+
+@pytest.mark.parametrize(("step", "holds"), [(F(1, 4), True), (F(1, 2), True), (F(51, 100), False)])
+def test_one_relation_says_the_same_in_floats_fractions_and_as_a_penalty(step, holds):
+    half = Assumption("half", "eta <= 1/(2L)", sp.Le(2 * eta * L, 1), found="2 eta L = {left:.4g}")
+    exactly = {"eta": step, "L": F(1), "t": F(0)}
+    floats = {name: np.array([[float(value)]]) for name, value in exactly.items()}
+    assert in_fractions(half, [exactly]).holds is in_floats(half, floats).holds is holds
+    assert (penalty([half], floats, 1)[0] == 0) is np.True_ or not holds
+    assert in_fractions(half, [exactly]).found == f"2 eta L = {float(2 * step):.4g}"
+    assert in_fractions(half, [{"eta": step}]) is None and in_floats(half, {"eta": 1.0}) is None
+
+
+def test_facts_are_what_a_relation_says_is_not_negative():
+    (fact,) = a.steps_below_inverse_L.facts()
+    assert (fact.left, fact.sign, fact.right) == (0, "<", 1 - eta * L)
+    assert {fact.sign for fact in a.unbiased.facts()} == {"="}
+
+
+def test_an_assumption_of_a_users_own_bounds_the_search():
+    claim = replace(
+        claim_named("lemma-2"), assumptions=(Assumption("mine", "eta <= 1/(10 L)", sp.Le(10 * eta * L, 1)),)
+    )
+    family = Family(2, 1, 2, 1, "fedmax", "free")
+    batch = decode(family, np.random.default_rng(0).random((200, family.dimension)), claim)
+    outside = batch.eta.max(axis=1) * batch.L > 0.1
+    assert 0 < outside.sum() < 200
+    assert ((margins(Target(claim, LITERAL), batch).objective >= OUTSIDE) == outside).all()
+
+
+@pytest.mark.parametrize(
+    ("assumption", "weightings", "homogeneous"),
+    [
+        (a.unbiased, {"fedavg"}, {False}),
+        (a.equal_selection, {"fedmax"}, {False}),
+        (a.positive_pi, {"fixed"}, {False}),
+        (a.homogeneous, {"fedmax", "fixed"}, {True}),
+        (a.small_steps, {"fedmax", "fixed"}, {False}),
+    ],
+)
+def test_families_are_those_that_can_meet_the_assumptions(assumption, weightings, homogeneous):
+    claim = replace(claim_named("lemma-2"), assumptions=(assumption,))
+    found = families(claim, LITERAL, TINY)
+    assert {family.weighting for family in found} == weightings
+    assert {family.homogeneous for family in found} == homogeneous
+
+
+@pytest.mark.parametrize(("scope", "left"), [("step", gap_t), ("horizon", Delta_T)])
+def test_every_symbol_of_a_scope_is_searched(scope, left):
+    false = Claim("false", "", "", scope, left, {"none": sp.Integer(0) * Delta_0}, readings=("literal",))
+    assert refute(false, LITERAL, TINY).status is Status.REFUTED
+
+
+def test_a_step_size_with_a_free_start_is_searched():
+    claim = Claim(
+        "constant-step", "", "", "horizon", Delta_T, {"start": Delta_0 / 1000}, eta=sp.Min(eta_0, 1 / (4 * L)),
+        readings=("literal",),
+    )  # fmt: skip
+    verdict = refute(claim, LITERAL, TINY)
+    assert verdict.status is Status.REFUTED
+    assert {family.schedule for family in families(claim, LITERAL, TINY)} == {"start"}
+
+
+def test_a_step_size_in_what_only_a_run_knows_is_undecided():
+    claim = replace(claim_named("lemma-1"), eta=1 / (L * sigma_sq))
+    verdict = refute(claim, LITERAL, TINY)
+    assert verdict.status is Status.UNDECIDED and "cannot express step-size" in verdict.detail
+
+
+@pytest.mark.parametrize(
+    ("relation", "axis", "region"),
+    [
+        (sp.Le(tau, 3), "tau", Span(high=3)),
+        (sp.Eq(tau, 1), "tau", Span(1, 1)),
+        (sp.Le(eta * (L + mu), 2), "eta_L", Span(high=2)),
+        (sp.Le(3 * eta * L, 1), "eta_L", Span(high=F(1, 3))),
+        (sp.Eq(sigma_sq, 0), "gradients", frozenset({"full"})),
+    ],
+)
+def test_a_claim_speaks_of_what_its_relations_allow(relation, axis, region):
+    claim = replace(claim_named("lemma-1"), assumptions=(Assumption("mine", "", relation),))
+    assert claim.coverage(LITERAL).axes == {axis: region}
+
+
+def test_the_corollary_speaks_of_its_own_steps_and_everyone():
+    axes = claim_named("corollary").coverage(LITERAL).axes
+    assert axes == {"eta_L": Span(high=F(1, 4)), "participation": Span(1, 1)}
