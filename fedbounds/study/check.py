@@ -96,7 +96,7 @@ def _require_objects(problem: object, weightings: object, claims: object) -> Non
             raise reject(f"{name} must be a list", repr(given), f'use for example {name}=["..."]')
     for item in _listed(claims):
         if not isinstance(item, str | Claim):
-            raise reject("a claim must be a name or a Claim", repr(item), 'use for example "theorem-1"')
+            raise reject("a claim must be a name or a Claim", repr(item), "use a key that `fedbounds claims` lists")
 
 
 def _listed(given: Any) -> list[Any]:
