@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from typing import Any
 
 import sympy as sp
@@ -130,6 +131,7 @@ def distinct_readings(claim: Claim) -> list[str]:
     return list(first.values())
 
 
+@cache
 def main_bound() -> Claim:
     """The bound of the theory under study: its parts are what a study reports, its step size is the theory's."""
     from fedbounds.plugins import with_role
