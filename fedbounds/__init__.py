@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
-    from fedbounds.show.ledger import to_html
+    from fedbounds.show.summary import to_html
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
@@ -43,7 +43,7 @@ _HOME = {
     "save": "study.store",
     "Result": "study.result",
     "check": "study.check",
-    "to_html": "show.ledger",
+    "to_html": "show.summary",
     "Evidence": "theory.verdict",
     "Status": "theory.verdict",
     "Verdict": "theory.verdict",
@@ -99,7 +99,7 @@ _MOVED = {
     "evidence.symbolic": "evidence.symbolic.library",
     "explain": "show.explain",
     "floor": "evidence.empirical.floor",
-    "ledger": "show.ledger",
+    "ledger": "show.summary show.numbers",
     "mutants": "referee.mutants",
     "pareto": "study.pareto",
     "plots": "show.plots",
@@ -121,7 +121,7 @@ _MOVED = {
     "skew": "evidence.skews",
     "store": "study.store",
     "study": "study.result study.check",
-    "survey": "study.survey",
+    "survey": "study.ledger",
     "sweep": "study.sweep.run study.sweep.grid study.sweep.table",
     "symbols": "theory.symbols",
     "verdict": "theory.verdict",

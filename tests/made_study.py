@@ -45,7 +45,8 @@ VERDICTS = [
     ),
     verdict("theorem-1", "HOLDS", "repaired", tightness=21234.5, detail="lhs 1 <= rhs 2"),
     verdict("corollary", "UNDECIDED", tightness=-3.0, detail="lhs 1 against rhs 1"),
-    verdict("li-2020", "NOT_APPLICABLE", detail="assumption fails: alpha_t^i = p_i (FedAvg): alpha_i/p_i in [0, 2]"),
+    verdict("li-2020", "NOT_APPLICABLE", detail="assumption fails")
+    | {"failed": [{"key": "unbiased", "statement": "alpha_t^i = p_i (FedAvg)", "found": "alpha_i/p_i in [0, 2]"}]},
 ]
 
 
@@ -109,13 +110,11 @@ def objects(result, arrays):
 
     found = Result.from_json(result)
     drawn = []
-    for j, run in enumerate(found.runs):
+    for j in range(len(found.runs)):
         sides = {}
-        for verdict in run.verdicts:
-            key = f"{j}/claim/{verdict.claim}@{verdict.reading}/"
-            if f"{key}t" in arrays:
-                values = [np.asarray(arrays[key + name], dtype=float) for name in store.SIDES]
-                sides[verdict.claim, verdict.reading] = store.Sides(*values)
+        for key in [key.removesuffix("t") for key in arrays if key.startswith(f"{j}/claim/") and key.endswith("/t")]:
+            claim, _, reading = key.split("/")[2].partition("@")
+            sides[claim, reading] = store.Sides(*(np.asarray(arrays[key + n], dtype=float) for n in store.SIDES))
         plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in store.PLAIN}
         drawn.append(store.RunSeries(**plain, sides=sides))
     return found, tuple(drawn)

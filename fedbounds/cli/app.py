@@ -1,6 +1,7 @@
 """The command line: parse, call, print. Results go to standard output, everything else to standard error.
 
-Exit codes: 0 done; 1 a verdict that ``--fail-on`` names; 2 bad input or a diverged run; 130 interrupted.
+Exit codes: 0 done; 1 a verdict that ``--fail-on`` names; 2 bad input or a diverged run; 3 two kinds of evidence
+contradict each other; 130 interrupted.
 """
 
 from __future__ import annotations
@@ -97,8 +98,9 @@ FORMAT = click.option("--format", "form", type=click.Choice(("table", "json")), 
 @FORMAT
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for result.json, trajectories and pictures.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
+@click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
-def check(form: str, out: Path | None, fail_on: str | None, quiet: bool, **flags: Any) -> int:
+def check(form: str, out: Path | None, fail_on: str | None, verbose: bool, quiet: bool, **flags: Any) -> int:
     """Run every weighting on a problem and say which claims hold there. Without flags: the default study."""
     if out is not None:
         from fedbounds.files import require_writable
@@ -106,7 +108,7 @@ def check(form: str, out: Path | None, fail_on: str | None, quiet: bool, **flags
         require_writable(out)
     chosen = given(flags)
     weightings, claims = chosen.pop("weightings", None), chosen.pop("claims", None)
-    return _run_check(weightings, claims, chosen, form, out, fail_on, quiet)
+    return _run_check(weightings, claims, chosen, form, out, fail_on, verbose, quiet)
 
 
 def _run_check(
@@ -116,32 +118,35 @@ def _run_check(
     form: str,
     out: Path | None,
     fail_on: str | None,
+    verbose: bool,
     quiet: bool,
 ) -> int:
     """Check, save, draw and print; the exit code."""
     import fedbounds
-    from fedbounds.show import ledger
+    from fedbounds.cli.alarm import sounded
+    from fedbounds.show import summary
     from fedbounds.show import terminal as console
+    from fedbounds.study.ledger import ledger
 
     with console.progress(not quiet and sys.stderr.isatty()) as bar:
         result = fedbounds.check(weightings=weightings, claims=claims, progress=bar, **chosen)
-    value = result.to_json()
+    lines = ledger(result.claims, result.verdicts)
     if form == "json":
-        _print_json(value)
+        _print_json(result.to_json())
     else:
-        click.echo(ledger.to_text(value, WIDTH, _colour()), nl=False)
+        click.echo(summary.to_text(summary.summary(result, lines, verbose), colour=_colour()), nl=False)
     if out is not None:
         from fedbounds.show import plots
         from fedbounds.study import store
 
         store.save(result, out)
-        pictures = plots.draw(out)
+        pictures = plots.draw(out, result.claims)
         if not quiet:
             _say(f"Saved {store.RESULT}, {store.TRAJECTORIES} and {len(pictures)} pictures in {out}:")
             _say("  " + ", ".join(path.name for path in pictures if path.suffix == ".png") + " (and .svg)")
     elif not quiet and form == "table":
         _say("Nothing was saved: add --out DIR for the pictures and the numbers.")
-    return 1 if fail_on == "refuted" and result.refuted else 0
+    return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
 @main.command()
@@ -166,7 +171,7 @@ def claims(key: str | None, plugin: tuple[str, ...], form: str) -> None:
     from fedbounds.show.terminal import plain_table
 
     body = [[claim.key, claim.title, claim.source] for claim in known]
-    click.echo(plain_table(["claim", "says", "source"], body, WIDTH, _colour()), nl=False)
+    click.echo(plain_table(["claim", "says", "source"], body, colour=_colour()), nl=False)
     _say("fedbounds claims CLAIM shows one in full.")
 
 
@@ -228,7 +233,7 @@ def bound(form: str, **constants: Any) -> None:
 
 
 def _print_bounds(found: Any) -> None:
-    from fedbounds.show.ledger import number
+    from fedbounds.show.numbers import number
     from fedbounds.show.terminal import plain_table
 
     head = ["bound", "reading", "speed", "gamma", "error", f"at T = {found.T}"]
@@ -241,7 +246,7 @@ def _print_bounds(found: Any) -> None:
             row.append(never if value.rounds_to_epsilon is None else str(value.rounds_to_epsilon))
         body.append(row)
     click.echo("E[F(w_T)] - F* <= speed/(T + gamma) + error")
-    click.echo(plain_table(head, body, WIDTH, _colour()), nl=False)
+    click.echo(plain_table(head, body, colour=_colour()), nl=False)
     for note in found.notes:
         click.echo(f"Note: {note}.")
 

@@ -27,6 +27,14 @@ OTHER_STYLES: tuple[Style, ...] = (
     READING_STYLES["sync"],
     {"color": SKY, "ls": (0, (3, 1, 1, 1, 1, 1)), "marker": "v"},
 )
+# Lines of the reader's own claims, in this order.
+OWN: tuple[Style, ...] = (
+    {"color": "#CC0033", "ls": (0, (2, 1)), "marker": "P"},
+    {"color": "#666666", "ls": (0, (4, 1, 1, 1)), "marker": "X"},
+    {"color": "#8C6D00", "ls": (0, (1, 3)), "marker": "*"},
+    {"color": "#004D40", "ls": (0, (8, 3)), "marker": "<"},
+    {"color": "#5E35B1", "ls": (0, (3, 3)), "marker": ">"},
+)
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
 # Six colours and four dashes: twelve clients before a pair repeats.
 CLIENTS = (BLACK, ORANGE, SKY, GREEN, PURPLE, BLUE)

@@ -1,13 +1,13 @@
 """Theory against measurement, in pictures (the only importer of matplotlib).
 
-Every ``*_figure`` takes the JSON object and the arrays of a saved study and returns a Figure; nothing
-touches pyplot, so no global state changes. Lines differ in dash and marker as well as in colour.
+Every ``*_figure`` takes a `Result` and one `RunSeries` a run and returns a Figure; nothing touches pyplot, so no
+global state changes. Lines differ in dash and marker as well as in colour.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,18 +22,20 @@ from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from fedbounds import plugins
 from fedbounds.files import write
-from fedbounds.show import palette, series
-from fedbounds.show.ledger import EQUAL
+from fedbounds.show import curves, palette
+from fedbounds.show.numbers import EQUAL
 from fedbounds.show.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.study import store
 from fedbounds.study.bound import gamma_of
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.study.ledger import claims_of
+from fedbounds.study.result import Result
+from fedbounds.study.store import RunSeries
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import NOTATION, Scope, gap
 
-Json = Mapping[str, Any]
-Arrays = Mapping[str, Any]
-
-
+Drawn = Sequence[RunSeries]
 # The label of the crosses where a claim fails, last in a legend.
 VIOLATED = "violated: band above 1"
 
@@ -44,10 +46,10 @@ def name(symbol: str) -> str:
 
 
 def _figure(
-    result: Json, columns: int, panel: tuple[float, float], title: str, **share: Any
+    result: Result, columns: int, panel: tuple[float, float], title: str, **share: Any
 ) -> tuple[Figure, list[Axes]]:
     """A figure with one titled panel a weighting; unused cells of the grid are blank."""
-    names = [run["weighting"] for run in result["runs"]]
+    names = [run.weighting for run in result.runs]
     columns = min(columns, len(names))
     lines = -(-len(names) // columns)
     width = max(columns * panel[0], 6.4)
@@ -83,24 +85,24 @@ def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0
     axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
 
 
-def bounds_figure(result: Json, arrays: Arrays, bounds: palette.Lines | None = None) -> Figure:
+def bounds_figure(result: Result, drawn: Drawn, bounds: palette.Lines | None = None) -> Figure:
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
-    gamma = gamma_of(result["problem"]["L"]["value"], result["problem"]["mu"]["value"])
+    gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     title = "Measured suboptimality against the bounds on it"
     figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
-    for j, axes in enumerate(panels):
+    for axes, run in zip(panels, drawn, strict=True):
         axes.set_xscale("log")
         axes.set_yscale("log", nonpositive="clip")
         axes.set_xlabel(rf"$T+\gamma$, with $\gamma={gamma:.4g}$")
         axes.set_ylabel(name("gap"))
-        gap = series.measured_gap(result, arrays, j)
-        positive = np.where(gap.y > 0, gap.y, np.nan)
-        axes.plot(gap.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
+        seen = curves.measured_gap(result.settings, run)
+        positive = np.where(seen.y > 0, seen.y, np.nan)
+        axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
-        axes.fill_between(gap.x + gamma, np.maximum(gap.lower, floor), gap.upper, color=BLACK, alpha=0.2, lw=0)
-        for k, ((claim, reading), (label, style)) in enumerate((bounds or palette.lines("horizon")).items()):
-            found = series.bound(arrays, j, claim, reading)
-            if found is not None:
+        axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
+        for k, (key, (label, style)) in enumerate((bounds or palette.lines("horizon")).items()):
+            if key in run.sides:
+                found = curves.bound(run.sides[key])
                 _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
                 _mark_negative(axes, found, gamma, label, style["color"])
     _make_room(panels, foot=True)
@@ -108,7 +110,7 @@ def bounds_figure(result: Json, arrays: Arrays, bounds: palette.Lines | None = N
     return figure
 
 
-def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
+def _mark_negative(axes: Axes, found: curves.Bound, shift: float, label: str, colour: str) -> None:
     """Where a bound is not positive a logarithmic axis cannot show it: a bar at the foot and words say so."""
     rows = getattr(axes, "_negative_rows", 0)
     low, high = axes.get_xaxis_transform(), 0.03 + 0.09 * rows
@@ -134,21 +136,20 @@ def _make_room(panels: list[Axes], foot: bool) -> None:
         panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
 
 
-def ratio_figure(result: Json, arrays: Arrays, steps: palette.Lines | None = None) -> Figure:
+def ratio_figure(result: Result, drawn: Drawn, steps: palette.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     title = "One-step inequalities: left side / right side with the band of the left side"
     figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
-    for j, axes in enumerate(panels):
+    for axes, run in zip(panels, drawn, strict=True):
         axes.set_xscale("log")
         axes.set_yscale("log")
         axes.set_xlabel("$t+1$")
         axes.set_ylabel("left side / right side")
         axes.axhline(1, color=BLACK, lw=1)
-        for k, ((claim, reading), (label, style)) in enumerate((steps or palette.lines("step")).items()):
-            found = series.side_ratio(arrays, j, claim, reading)
-            if found is None:
+        for k, (key, (label, style)) in enumerate((steps or palette.lines("step")).items()):
+            if key not in run.sides:
                 continue
-            curve, negative = found
+            curve, negative = curves.side_ratio(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -173,34 +174,34 @@ def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> Non
     axes._negative_rows = rows + 1  # type: ignore[attr-defined]
 
 
-def skew_figure(result: Json, arrays: Arrays) -> Figure:
+def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     figure, panels = _figure(
         result, 3, palette.PANEL, "Weighting skew: median and range over replicates", sharex=True
     )
-    for j, (axes, run) in enumerate(zip(panels, result["runs"], strict=True)):
+    for axes, run, found in zip(panels, drawn, result.runs, strict=True):
         axes.set_xscale("log")
         axes.set_xlabel("$t+1$")
         axes.set_ylabel("skew")
-        drawn = (
-            ("rho", r"$\rho(t,w_t)$", BLUE, "-", 0.25),
-            ("rho_star", r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
+        paths = (
+            (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
+            (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
         )
-        for key, label, colour, dash, alpha in drawn:
-            curve = series.replicate_range(arrays[f"{j}/times"], arrays[f"{j}/{key}"])
+        for values, label, colour, dash, alpha in paths:
+            curve = curves.replicate_range(run.times, values)
             if curve is None:
                 axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
                 continue
             axes.fill_between(curve.x + 1, curve.lower, curve.upper, color=colour, alpha=alpha, lw=0)
             axes.plot(curve.x + 1, curve.y, color=colour, ls=dash, lw=1.2, label=label)
         levels = (
-            ("rho_tilde", name("rho_tilde"), ORANGE, DASHES[3]),
-            ("rho_bar_sync", name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
-            ("rho_bar", name("rho_bar") + ", every step", BLACK, DASHES[3]),
+            (found.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
+            (found.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
+            (found.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
         )
-        for key, label, colour, dash in levels:
-            if run[key] is not None:
-                axes.axhline(run[key], color=colour, ls=dash, lw=1.3, label=label)
+        for level, label, colour, dash in levels:
+            if level is not None:
+                axes.axhline(level, color=colour, ls=dash, lw=1.3, label=label)
         _pad(axes)
     _legend(figure, panels, 3)
     return figure
@@ -214,18 +215,18 @@ def _pad(axes: Axes, least: float = 0.1) -> None:
         axes.set_ylim(centre - least / 2, centre + least / 2)
 
 
-def weights_figure(result: Json, arrays: Arrays) -> Figure:
+def weights_figure(result: Result, drawn: Drawn) -> Figure:
     """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
     title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
     figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True)
-    tau, p = result["settings"]["tau"], arrays["p"]
+    tau, p = result.settings.tau, np.array(result.facts.p)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
-    for j, axes in enumerate(panels):
+    for axes, run in zip(panels, drawn, strict=True):
         axes.set_xscale("log")
         axes.set_xlabel("round + 1")
         axes.set_ylabel(r"$\alpha_t^i-p_i$")
         axes.axhline(0, color=BLACK, lw=0.8)
-        rounds, weights = series.binned(arrays[f"{j}/round_times"] / tau + 1, series.mean_weights(arrays, j))
+        rounds, weights = curves.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
         for i in range(len(p)):
             colour = (
                 palette.CLIENTS[i % len(palette.CLIENTS)] if len(p) <= palette.NAMED_CLIENTS else cividis(norm(i))
@@ -240,23 +241,21 @@ def weights_figure(result: Json, arrays: Arrays) -> Figure:
     return figure
 
 
-def participation_figure(result: Json, arrays: Arrays) -> Figure:
+def participation_figure(result: Result, drawn: Drawn) -> Figure:
     """Mean weight of each client in each round, the ten largest of a round marked."""
-    N, tau = len(arrays["p"]), result["settings"]["tau"]
-    count = min(series.MARKED, N)
+    N, tau = result.facts.N, result.settings.tau
+    count = min(curves.MARKED, N)
     title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = _figure(result, 1, (8.0, height), title, sharex=True)
-    grouped = [
-        series.grouped(arrays[f"{j}/round_times"] / tau, series.mean_weights(arrays, j)) for j in range(len(panels))
-    ]
+    grouped = [curves.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
     # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
     norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
     for axes, (rounds, table) in zip(panels, grouped, strict=True):
         step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
         extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
         axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
-        r, i = np.nonzero(series.largest(table))
+        r, i = np.nonzero(curves.largest(table))
         size = float(np.clip(150 / len(rounds), 1.2, 5.0))
         light = norm(table[r, i]) < 0.5
         for mask, colour in ((light, "white"), (~light, "black")):
@@ -264,14 +263,35 @@ def participation_figure(result: Json, arrays: Arrays) -> Figure:
         axes.set_ylabel("client $i$")
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(False)
-    group = -(-len(arrays["0/round_times"]) // series.MAX_COLUMNS)
+    group = -(-len(drawn[0].round_times) // curves.MAX_COLUMNS)
     panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
     place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
     figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
     return figure
 
 
-FIGURES: dict[str, Callable[[Json, Arrays], Figure]] = {
+def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> palette.Lines:
+    """The lines of a picture of claims over ``scope``: the usual ones that were examined and the reader's own.
+
+    Where none of the usual ones was examined, every claim that was.
+    """
+    usual = palette.lines(scope)
+    found = dict.fromkeys(key for run in drawn for key in run.sides)
+    known = {key: line for key, line in usual.items() if key in found}
+    shipped = plugins.claims()
+    others = [
+        (key, reading)
+        for key, reading in found
+        if (key, reading) not in usual
+        and key in claims
+        and claims[key].scope == scope
+        and (scope == "step" or claims[key].lhs.has(gap))
+        and (not known or shipped.get(key) is not claims[key])
+    ]
+    return known | {key: (", ".join(key), style) for key, style in zip(others, palette.OWN, strict=False)}
+
+
+FIGURES: dict[str, Callable[..., Figure]] = {
     "bounds": bounds_figure,
     "one-step": ratio_figure,
     "skew": skew_figure,
@@ -280,11 +300,20 @@ FIGURES: dict[str, Callable[[Json, Arrays], Figure]] = {
 }
 
 
-def draw(out: str | Path) -> list[Path]:
+def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
     """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
     out = Path(out)
-    result, arrays = store.load(out)
-    return [path for stem, build in FIGURES.items() for path in save(partial(build, result, arrays), out, stem)]
+    result, drawn = store.read(out)
+    known = claims_of(result) if claims is None else claims
+    own = {
+        "bounds": {"bounds": lines_of(known, drawn, "horizon")},
+        "one-step": {"steps": lines_of(known, drawn, "step")},
+    }
+    return [
+        path
+        for stem, build in FIGURES.items()
+        for path in save(partial(build, result, drawn, **own.get(stem, {})), out, stem)
+    ]
 
 
 def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:

@@ -19,6 +19,8 @@ from fedbounds.theory.symbols import NOTATION
 MARKERS = "osD^v<>P"
 # Beyond this ratio of largest to smallest, all positive, an axis is logarithmic.
 WIDE = 30.0
+# Values of a setting that are written at their ticks one by one.
+TICKS = 8
 MEANING = {
     "tightness": "bound / measured (smallest over t)",
     "floor": "mean gap at the end; bars: interval of the floor",
@@ -60,12 +62,29 @@ def _panel(axes: plots.Axes, lines: Sequence[Series], x: str, y: str) -> None:
     xs, ys = (np.concatenate([getattr(line, name) for line in lines]) for name in ("x", "y"))
     if lines[0].labels:
         axes.set_xticks(range(len(lines[0].labels)), lines[0].labels, rotation=30, ha="right", parse_math=False)
-    elif _wide(xs):
-        axes.set_xscale("log")
+    else:
+        _ticks(axes, np.unique(xs))
     if _wide(ys):
         axes.set_yscale("log", nonpositive="clip")
     axes.set_xlabel(label(x) + (f" {lines[0].prefix}:" if lines[0].prefix else ""))
     axes.set_ylabel(label(y))
+
+
+def _ticks(axes: plots.Axes, values: np.ndarray) -> None:
+    """A logarithmic axis where the grid is one (1, 2, 4, 8), with a tick a value of the setting."""
+    if _wide(values) or _geometric(values):
+        axes.set_xscale("log")
+    if len(values) <= TICKS:
+        axes.set_xticks(values, [f"{value:.4g}" for value in values])
+        axes.set_xticks([], minor=True)
+
+
+def _geometric(values: np.ndarray) -> bool:
+    """Whether positive values are spaced more evenly in their logarithms than as they are."""
+    if len(values) < 3 or values[0] <= 0:
+        return False
+    uneven, plain = (np.ptp(gaps) / gaps.mean() for gaps in (np.diff(np.log(values)), np.diff(values)))
+    return bool(uneven < plain)
 
 
 def _wide(values: np.ndarray) -> bool:

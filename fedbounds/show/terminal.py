@@ -5,116 +5,95 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import shutil
 import sys
+import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
 
-from rich.console import Console
-from rich.padding import Padding
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table as Grid
 from rich.text import Text
 
-from fedbounds.show import ledger
-from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.show.numbers import MISSING
+from fedbounds.show.table import Block, Cell, Listed, Table
+from fedbounds.theory.verdict import Status
 
 STYLES = {
     Status.HOLDS: "green",
     Status.REFUTED: "bold red",
     Status.UNDECIDED: "yellow",
     Status.NOT_APPLICABLE: "dim",
+    Status.VACUOUS: "dim",
 }
-# Columns of the claim and of the reading, each with the space that follows it.
-CLAIM, READING = 17, 9
-FIRST = CLAIM + READING + 2
+# Columns of text where no terminal says how many it has.
+WIDTH = 100
 # Columns of the bar of a run, which leaves room for its name and note, and the seconds its speed is averaged over: a
 # step of it may take a minute.
 BAR, PERIOD = 16, 1800.0
 
 
-def render_ledger(result: Mapping[str, Any], width: int, colour: bool) -> str:
-    """The whole ledger as text of at most ``width`` columns."""
-    return render(_pieces(result, width), width, colour)
+def render_blocks(blocks: Iterable[Block], width: int, colour: bool) -> str:
+    """Paragraphs, lists and tables as text of at most ``width`` columns."""
+    return _render((piece for block in blocks for piece in _pieces(block, width)), width, colour)
 
 
-def _pieces(result: Mapping[str, Any], width: int) -> Iterator[Any]:
-    for line in ledger.heading(result):
-        yield Text(line, style="bold" if line == ledger.heading(result)[0] else "")
-    runs = len(result["runs"])
-    block = max(1, (width - FIRST) // (ledger.CELL + 1))
-    for start in range(0, runs, block):
-        yield Text("")
-        yield _verdict_table(result, range(start, min(start + block, runs)))
+def _pieces(block: Block, width: int) -> Iterator[RenderableType]:
+    if isinstance(block, Table):
+        yield Text(_wrapped(block.caption, width), style="bold")
+        yield _drawn(block, width)
+    elif isinstance(block, Listed):
+        yield Text(f"{block.title}:", style="bold")
+        for item in block.items:
+            yield Text(_wrapped(f"  - {item}", width, "    "))
+    else:
+        for line in block.split("\n"):
+            yield Text(_wrapped(line, width))
     yield Text("")
-    yield Text(ledger.LEGEND.format(rate=result["settings"]["error_rate"]), style="dim")
-    yield from _listed("Refuted on this run", ledger.findings(result))
-    yield from _listed("Undecided", ledger.findings(result, Status.UNDECIDED))
-    yield from _listed("Not applicable", ledger.inapplicable(result))
-    others = ledger.other_evidence(result)
-    if others:
-        yield Text("")
-        kinds = [str(kind) for kind in Evidence]
-        yield _table(["claim", "reading", *kinds], [[row[k] for k in ("claim", "reading", *kinds)] for row in others])
 
 
-def _listed(title: str, lines: Sequence[str]) -> Iterator[Any]:
-    if lines:
-        yield Text(f"\n{title}:", style="bold")
-        for line in lines:
-            yield Padding(_hanging(line), (0, 0, 0, 2))
+def _wrapped(text: str, width: int, indent: str = "  ") -> str:
+    return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _hanging(line: str) -> Table:
-    """A bullet whose continuation lines are indented."""
-    grid = Table.grid(padding=(0, 1, 0, 0))
-    grid.add_row(Text("-"), Text(line))
-    return grid
+def _drawn(table: Table, width: int) -> Grid:
+    """A table for the terminal, statuses in colour."""
+    texts = [[name, *(str(row[j]) for row in table.rows)] for j, name in enumerate(table.head)]
+    natural = sum(max(map(len, column)) for column in texts)
+    gap = 2 if natural + 2 * (len(texts) - 1) <= width else 1
+    made = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    for name, wide in zip(table.head, fitted(texts, width - gap * (len(texts) - 1)), strict=True):
+        made.add_column(Text(name), overflow="fold", width=wide)
+    for row in table.rows:
+        made.add_row(*map(_cell, row))
+    return made
 
 
-def _verdict_table(result: Mapping[str, Any], columns: range) -> Table:
-    table = Table(box=None, padding=(0, 1, 0, 0), pad_edge=False, header_style="bold")
-    table.add_column("", width=CLAIM, overflow="fold", vertical="bottom")
-    table.add_column("", width=READING, overflow="fold")
-    for j in columns:
-        name = result["runs"][j]["weighting"]
-        table.add_column(Text(broken(name, ledger.CELL)), width=ledger.CELL, overflow="fold", vertical="top")
-    for name, note, values in ledger.constant_rows(result):
-        table.add_row(name, Text(note, style="dim"), *(Text(values[j]) for j in columns))
-    table.add_row("")
-    previous = None
-    for row in ledger.shown_rows(result):
-        claim = row["claim"] if row["claim"] != previous else ""
-        previous = row["claim"]
-        table.add_row(Text(claim), Text(row["reading"]), *(_styled(row["cells"][j]) for j in columns))
-    return table
+def fitted(columns: list[list[str]], room: int) -> list[int]:
+    """The widths of ``columns`` of texts in ``room``: the fewest lines, no word broken while there is a choice."""
+    widths = [max(map(len, texts)) for texts in columns]
+    least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in columns]
+
+    @cache
+    def lines(j: int, width: int) -> int:
+        return sum(len(textwrap.wrap(text, width, break_on_hyphens=False)) for text in columns[j])
+
+    while sum(widths) > room:
+        free = [j for j, width in enumerate(widths) if width > least[j]] or [widths.index(max(widths))]
+        j = min(free, key=lambda j: (lines(j, widths[j] - 1) - lines(j, widths[j]), -widths[j]))
+        widths[j] -= 1
+    return widths
 
 
-def _styled(verdict: Mapping[str, Any] | None) -> Text:
-    style = STYLES[Status(verdict["status"])] if verdict else "dim"
-    return Text(ledger.cell(verdict), style=style)
+def _cell(cell: Cell) -> Text:
+    if not cell.said:
+        return Text(MISSING, style="dim")
+    return Text(", ").join(Text(str(item), style=STYLES[item.status] if item.status else "") for item in cell.said)
 
 
-def broken(name: str, width: int) -> str:
-    """``name`` on lines of at most ``width``, broken after a hyphen, colon or comma where there is one."""
-    lines = []
-    while len(name) > width:
-        cut = max(name.rfind(mark, 0, width) for mark in "-:,") + 1 or width
-        lines.append(name[:cut])
-        name = name[cut:]
-    return "\n".join([*lines, name])
-
-
-def _table(head: Sequence[str], body: Sequence[Sequence[str]]) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
-    for name in head:
-        table.add_column(Text(name), overflow="fold")
-    for row in body:
-        table.add_row(*(Text(str(item)) for item in row))
-    return table
-
-
-def render(pieces: Iterator[Any] | Sequence[Any], width: int, colour: bool) -> str:
+def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:
     """Rich renderables as text, with ANSI colours or without; no trailing blanks."""
     file = io.StringIO()
     console = Console(
@@ -133,9 +112,17 @@ def render(pieces: Iterator[Any] | Sequence[Any], width: int, colour: bool) -> s
     return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
 
 
-def plain_table(head: Sequence[str], body: Sequence[Sequence[str]], width: int = 100, colour: bool = False) -> str:
-    """A small table as text."""
-    return render([_table(head, body)], width, colour)
+def plain_table(
+    head: Sequence[str], body: Iterable[Iterable[object]], width: int | None = None, colour: bool = False
+) -> str:
+    """A small table as text, of the terminal's width unless another is given."""
+    width = width or columns()
+    return _render([_drawn(Table.of(head, body), width)], width, colour)
+
+
+def columns() -> int:
+    """The width to print at: the terminal's, or 100 columns where there is none."""
+    return shutil.get_terminal_size((WIDTH, 24)).columns
 
 
 @contextlib.contextmanager
@@ -147,7 +134,7 @@ def progress(enabled: bool = True) -> Iterator[Callable[[str, int, int], None] |
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
-        tasks: dict[str, Any] = {}
+        tasks: dict[str, TaskID] = {}
 
         def callback(name: str, done: int, total: int) -> None:
             if name not in tasks:

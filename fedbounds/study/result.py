@@ -199,7 +199,7 @@ class Result:
         # Only the package as a whole knows how things are shown.
         from fedbounds import to_html
 
-        return to_html(self.to_json())
+        return to_html(self)
 
 
 def facts_of(problem: Problem) -> ProblemFacts:

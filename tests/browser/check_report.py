@@ -25,6 +25,7 @@ import made_study
 
 from fedbounds import files
 from fedbounds.show.report.page import page
+from fedbounds.study.ledger import claims_of, ledger
 
 LAPTOP, PHONE = (1280, 900), (375, 812)
 # WCAG 2.1 AA: contrast of ordinary text, and of large or bold text.
@@ -194,7 +195,9 @@ def check_sort(driver: webdriver.Chrome) -> None:
     require(seen[1][1] == sorted(original, reverse=True), seen[1][1])
     require(seen[2][1] == original, "the third press must restore the order of the study")
     driver.find_element("css selector", "#table thead [data-key=exact]").click()
-    ranks = driver.execute_script(SHOWN + ".map((r) => Number(r.cells[6].dataset.sort))")
+    ranks = driver.execute_script(
+        SHOWN + ".map((r) => Number(r.querySelector('[data-evidence=exact]').dataset.sort))"
+    )
     require(ranks == sorted(ranks) and len(set(ranks)) > 1, ranks)
 
 
@@ -296,7 +299,9 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else Path(folder, "report.html")
         if len(sys.argv) == 1:
-            files.write_text(path, page(*made_study.study(), "fedbounds report --out report.html"))
+            result, drawn = made_study.objects(*made_study.study())
+            lines = ledger(claims_of(result), result.verdicts)
+            files.write_text(path, page(result, lines, drawn, "fedbounds report --out report.html"))
         for name, check in views(path.as_uri()):
             try:
                 check()

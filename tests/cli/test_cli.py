@@ -80,7 +80,7 @@ def test_every_setting_has_exactly_one_flag():
 
 def test_no_flags_means_the_default_study():
     with main.commands["check"].make_context("check", []) as context:
-        values = {k: v for k, v in context.params.items() if k not in ("form", "out", "fail_on", "quiet")}
+        values = {k: v for k, v in context.params.items() if k not in ("form", "out", "fail_on", "verbose", "quiet")}
         assert cli_options.given(values) == {}
 
 
@@ -121,10 +121,11 @@ def test_json_is_pure_and_complete():
         assert value["problem"][name]["provenance"]
 
 
-def test_table_fits_and_says_what_was_not_saved():
+def test_table_fits_and_says_what_was_not_saved(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
     result = call(*QUICK, "--claim", "lemma-1")
     assert result.exit_code == 0, result.output
-    assert max(map(len, result.stdout.splitlines())) <= cli.WIDTH
+    assert max(map(len, result.stdout.splitlines())) <= 80
     assert "\x1b" not in result.stdout
     assert "lemma-1" in result.stdout
     assert "--out" in result.stderr

@@ -18,12 +18,12 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.cli.commands.report import command
 from fedbounds.errors import InputError
-from fedbounds.show.report import cells, claims, exact, figures, mathml, proofs, svg
-from fedbounds.show.report.run import run_part
+from fedbounds.show.report import figures, instances, mathml, proofs, sections, svg
+from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
-from fedbounds.study.survey import Line
-from fedbounds.theory import symbols, verdict
+from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind
+from fedbounds.theory.verdict import Evidence
 
 VOID = {"meta", "link", "input", "br", "img", "hr"}
 HOSTILE = "<script>alert(1)</script>"
@@ -129,21 +129,22 @@ def test_tables_have_captions_and_scopes(document):
     assert all({"role", "aria-label"} <= set(attributes) for _, attributes in document.all("svg"))
 
 
-def test_the_ledger_has_a_row_a_reading_and_five_columns(html, study):
-    rows = re.findall(r'<tr role="row" data-text=.*?</tr>', html, re.DOTALL)
-    keys = {re.search(r'data-sort="([^"]*)"', row)[1] for row in rows}
-    assert keys == set(plugins.claims())
-    assert all(row.count("data-evidence=") == 5 for row in rows)
-    (sync,) = [row for row in rows if 'data-text="theorem-1 sync ' in row]
-    by_kind = dict(re.findall(r'data-evidence="(\w+)" data-status="([^"]*)"', sync))
-    assert by_kind["exact"] == "REFUTED" and by_kind["symbolic"] == by_kind["empirical"] == "none"
-    (literal,) = [row for row in rows if 'data-text="theorem-1 literal ' in row]
-    by_kind = dict(re.findall(r'data-evidence="(\w+)" data-status="([^"]*)"', literal))
-    assert by_kind["empirical"] == "REFUTED" and by_kind["expectation"] == "HOLDS"
+def test_the_ledger_has_a_row_a_reading_and_a_column_a_kind(html, study):
+    rows = {}
+    for row in re.findall(r'<tr role="row" data-text=.*?</tr>', html, re.DOTALL):
+        claim, reading = re.findall(r'data-sort="([^"]*)"', row)[:2]
+        rows[claim, reading] = dict(re.findall(r'data-evidence="(\w+)" data-status="([^"]*)"', row))
+    assert all(set(by_kind) == set(map(str, Evidence)) for by_kind in rows.values())
+    # The claims of the study, also in readings that only a counterexample is about.
+    assert {claim for claim, _ in rows} == {"theorem-1", "corollary", "li-2020", "lemma-2"}
+    sync, literal = rows["theorem-1", "sync"], rows["theorem-1", "literal"]
+    assert sync["exact"] == "REFUTED" and sync["symbolic"] == sync["empirical"] == "none"
+    assert literal["empirical"] == "REFUTED" and literal["expectation"] == "HOLDS"
 
 
 def test_every_claim_has_its_section_with_its_own_terms(html):
-    for key, claim in plugins.claims().items():
+    for key in ("theorem-1", "corollary", "li-2020", "lemma-2"):
+        claim = plugins.claim_named(key)
         start = html.index(f'id="claim-{key}"')
         section = html[start : html.index("</section>", start)]
         names = re.findall(r"<small>([^<]*)</small></span>", section[: section.index("</div>")])
@@ -173,9 +174,8 @@ def test_the_run_is_repeatable_from_the_page(html, written):
 
 
 def test_a_study_made_in_python_has_no_command(study):
-    result = study[0]
-    made = {**result, "problem": {**result["problem"], "kind": "my-own"}}
-    assert run_part(made, command(made)).command == ""
+    value = study[0]
+    assert command(Result.from_json(value)) and command(Result.from_json({**value, "objects": ["problem"]})) == ""
 
 
 # ---- pieces ----
@@ -227,12 +227,6 @@ def test_fractions_stay_exact():
     assert "\\frac{1}{3}" in mathml.rounded(Fraction(1, 3))
 
 
-def test_readable_numbers():
-    assert cells.readable("2.1e+04 and 3e-32") == "2.1·10⁴ and 3·10⁻³²"
-    assert cells.readable("T^-0.16, x - 1, -3") == "T^−0.16, x - 1, −3"
-    assert cells.times(0.98) == "0.98×" and cells.times(None) == "" and cells.times(-3.0) == "bound < 0"
-
-
 def test_pictures_share_no_id_and_follow_the_theme():
     drawn = (
         '<?xml version="1.0"?><svg xmlns:xlink="x" viewBox="0 0 10 20"><metadata>d</metadata><style>*{}</style>'
@@ -248,49 +242,32 @@ def test_pictures_share_no_id_and_follow_the_theme():
     assert ET.fromstring(one).get("aria-label") == 'a "b" <c>'
 
 
+def marks(claim, verdicts):
+    """Assumption -> what the table of assumptions says of it under one weighting."""
+    value = made_study.study(("w",))[0] | {"runs": [made_study.run("w", verdicts)]}
+    table = sections.assumption_table(claim, Result.from_json(value).runs)
+    return {str(row[0]): str(row[1]) for row in table.rows}
+
+
 def test_assumptions_that_fail_are_told_from_those_that_hold():
     claim = plugins.claims()["li-2020"]
-    first, second = claim.assumptions[0].statement, claim.assumptions[-1].statement
-    detail = f"assumption fails: {first}: no; such; {second}: found 3"
-    found = made_study.verdict("li-2020", "NOT_APPLICABLE", detail=detail)
-    assert claims.failures(found, [second, first]) == {first: "no; such", second: "found 3"}
-    rows = claims.assumption_rows(claim, {"runs": [made_study.run("w", [found])]})
-    states = {row.key: row.met[0].state for row in rows if not row.repaired}
-    assert [key for key, state in states.items() if state == "no"] == [
-        claim.assumptions[0].key,
-        claim.assumptions[-1].key,
-    ]
-    held = claims.assumption_rows(claim, {"runs": [made_study.run("w", [found | {"status": "HOLDS", "detail": ""}])]})
-    assert {row.met[0].state for row in held if not row.repaired} == {"yes"}
-    unseen = claims.assumption_rows(claim, {"runs": [made_study.run("w", [])]})
-    assert {row.met[0].state for row in unseen} == {"unknown"}
-
-
-def test_a_cell_counts_statuses_and_never_merges_them():
-    line = Line(
-        "theorem-1", "literal", "t", {str(kind): "-" for kind in verdict.Evidence} | {"exact": "REFUTED 1 against 0"}
-    )
-    one = made_study.verdict("theorem-1", "HOLDS", tightness=2.0) | {"margin": 0.99999}
-    two = made_study.verdict("theorem-1", "REFUTED", tightness=0.5) | {"margin": -0.5}
-    result = {"runs": [made_study.run("a", [one]), made_study.run("b", [two])]}
-    (row,) = cells.ledger_rows([line], result)
-    empirical, *_, last = row.cells
-    assert [(chip.word, chip.note) for chip in empirical.chips] == [
-        ("refuted 1/2", "margin −0.5, 0.5×"),
-        ("holds 1/2", "margin >0.999, 2×"),
-    ]
-    assert (last.statuses, last.chips[0].note, last.rank) == ("REFUTED", "1 against 0", 0)
-    assert row.cells[1].statuses == "none" and row.cells[1].rank > empirical.rank
-    assert cells.tally([row])[0][2] == [1, 0, 1, 0]
+    chosen = (claim.assumptions[0], claim.assumptions[-1])
+    failed = [{"key": item.key, "statement": item.statement, "found": "found 3; such"} for item in chosen]
+    found = made_study.verdict("li-2020", "NOT_APPLICABLE") | {"failed": failed}
+    states = marks(claim, [found])
+    assert sorted(states.values()).count("✗ fails found 3; such") == 2
+    assert {state for state in states.values() if "fails" not in state} == {"✓ met"}
+    assert set(marks(claim, [found | {"status": "HOLDS", "failed": []}]).values()) == {"✓ met"}
+    assert set(marks(claim, []).values()) == {"not examined"}
 
 
 def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
-    found = {proof.key: proof for proof in proofs.proofs()}
-    assert found["theorem-1"].checked == len(found["theorem-1"].steps) > 0
-    assert any(step.correction for proof in found.values() for step in proof.steps)
-    example = next(item for item in exact.examples() if item.name == "lemma-2")
-    assert (example.relation, example.left_number, example.right_number) == (">", "0.0625", "0.0064")
-    assert 'alttext="\\frac{561}{10000}"' in example.gap
+    found = {proof.derivation.key: proof for proof in proofs.proofs()}
+    assert found["theorem-1"].good == len(found["theorem-1"].derivation.steps) > 0
+    assert any(step.paper for proof in found.values() for step in proof.derivation.steps)
+    example = next(item for item in instances.examples() if item.file.name == "lemma-2")
+    sides = example.sides
+    assert (example.relation, *map(instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
 
 
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
@@ -301,18 +278,19 @@ def test_a_note_that_lies_about_its_certificate_is_not_believed():
 
     (path,) = shipped("certificates/tight.jsonl")
     honest = next(one for one in read(path) if one.name == "tight-lemma-2-drift-k10-tau2")
-    shown = exact.tight_constant(honest)
-    assert (shown.stated, shown.certified, shown.loose) == ("16", "0.26265725", "60.9×")
+    shown = instances.tight_constant(honest)
+    (row,) = instances.tight_table("lemma-2", [shown]).rows
+    assert [str(cell) for cell in row[3:]] == ["16", "0.26265725 ✓ verified", "60.9×"]
     louder = replace(honest, note={**honest.note, "solver": 1e-9})
-    assert exact.tight_constant(louder) == shown
+    assert instances.tight_constant(louder) == shown
     for lie in ({"certified": "1/5"}, {"certified": "many"}, {"claim": "nothing"}, {"term": "gap"}):
-        assert exact.tight_constant(replace(honest, note={**honest.note, **lie})) is None
+        assert instances.tight_constant(replace(honest, note={**honest.note, **lie})) is None
 
 
 def test_a_claim_without_saved_sides_has_no_picture(study):
     known = plugins.claims()
-    assert figures.claim_picture("p", known["speed-floor"], *study) is None
-    assert figures.claim_picture("p", known["star-step"], *study) is None
+    assert figures.claim_picture("p", known["speed-floor"], *made_study.objects(*study)) is None
+    assert figures.claim_picture("p", known["star-step"], *made_study.objects(*study)) is None
     assert list(figures.styles(known["theorem-1"], ["repaired", "literal"])) == [
         ("theorem-1", "literal"),
         ("theorem-1", "repaired"),
@@ -335,7 +313,8 @@ def parse(words):
     from fedbounds.cli.options import given
 
     with report.make_context("report", words) as context:
-        return Settings(**given({k: v for k, v in context.params.items() if k not in ("results", "out", "quiet")}))
+        own = ("results", "out", "quiet", "trust_plugins")
+        return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
 
 
 @pytest.mark.parametrize(
@@ -348,7 +327,9 @@ def parse(words):
     ],
 )
 def test_the_command_repeats_the_settings(settings):
-    shown = command({"settings": settings.to_json(), "problem": {"kind": settings.problem}})
+    value = made_study.study()[0]
+    problem = value["problem"] | {"kind": settings.problem}
+    shown = command(Result.from_json(value | {"settings": settings.to_json(), "problem": problem}))
     assert parse(words_of(shown)) == settings
 
 

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.show.report.sweep import sweep_page
-from fedbounds.show.report.sweep_study import axes_of, study_file
+from fedbounds.show.report.grid import sweep_page
+from fedbounds.show.report.study_file import axes_of, study_file
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.table import TABLE
@@ -75,14 +75,26 @@ def stored(folder, query):
         connection.close()
 
 
+ORDER = ("REFUTED", "UNDECIDED", "HOLDS", "NOT_APPLICABLE")
+WORDS = {"REFUTED": "REFUTED", "undecided": "UNDECIDED", "decided": "HOLDS", "not refuted": "HOLDS"}
+
+
 def ledger(html):
-    """(claim, reading, evidence) -> what the row shows: its counts, and the text of its last column."""
+    """(claim, reading, evidence) -> what the cell shows: its counts, and the text of what is tightest."""
     found = {}
     for row in re.findall(r'<tr role="row" data-text=.*?</tr>', html, re.DOTALL):
-        claim, reading, kind, *counts, _ = re.findall(r'data-sort="([^"]*)"', row)
-        shown = [int(re.findall(r"(\d+)</span>", cell)[0]) for cell in row.split("<td")[3:7]]
-        assert shown == list(map(int, counts))
-        found[claim, reading, kind] = shown, " ".join(re.sub("<[^>]*>", " ", row.split("<td")[7]).split()[1:])
+        claim, reading = re.findall(r'data-sort="([^"]*)"', row)[:2]
+        for cell in re.findall(r"<td [^>]*data-evidence=.*?</td>", row, re.DOTALL):
+            kind, statuses = re.search(r'data-evidence="(\w+)" data-status="([^"]*)"', cell).groups()
+            said = [" ".join(re.sub("<[^>]*>", " ", part).split()) for part in cell.split('<div class="said">')[1:]]
+            counts = dict.fromkeys(ORDER, 0)
+            for part in said:
+                known = re.fullmatch(r"\S (.*) (\d+)", part)
+                if known and "×" not in part:
+                    counts[WORDS.get(known[1], "NOT_APPLICABLE")] = int(known[2])
+            assert [name for name in ORDER if counts[name]] == statuses.split() or statuses == "none"
+            if said:
+                found[claim, reading, kind] = list(counts.values()), said[-1] if "×" in said[-1] else ""
     return found
 
 
@@ -132,8 +144,8 @@ def test_the_tightest_cell_is_named(html):
     shown = ledger(html)
     text = shown["corollary", "repaired", "empirical"][1]
     # The two values of data tie; the smaller key of a cell decides.
-    assert re.search(r"> 0\.2× fedavg; ", text) and "condition 2; " in text and text.endswith("seed 0")
-    assert shown["my-own", "repaired", "empirical"][1].endswith("–")
+    assert text.startswith("0.2× fedavg; ") and "condition 2; " in text and text.endswith("seed 0")
+    assert shown["my-own", "repaired", "empirical"][1] == ""
 
 
 def test_heading_picture_and_failures(html):

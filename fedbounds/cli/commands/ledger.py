@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
 
 @click.command()
-@click.argument("out", required=False, metavar="[OUT]")
+@click.argument("out", required=False, metavar="[OUT]", type=click.Path(path_type=Path))
 @click.option(
     "--format",
     "form",
@@ -15,28 +17,34 @@ import click
     show_default=True,
     help="How to print.",
 )
-def ledger(out: str | None, form: str) -> None:
+@click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
+def ledger(out: Path | None, form: str, verbose: bool) -> int:
     """Every claim by every kind of evidence; OUT is a folder saved by check --out, for the empirical columns.
 
-    Proofs, counterexamples and certificates are verified again, with no solver and no search.
+    Proofs, counterexamples and certificates are verified again, with no solver and no search. Exits with code 3 if
+    two kinds of evidence contradict each other.
     """
     import json
 
-    from fedbounds.files import read_json
-    from fedbounds.study import survey
-    from fedbounds.study.result import Result
+    from fedbounds import plugins
+    from fedbounds.cli.alarm import sounded
+    from fedbounds.show import summary
+    from fedbounds.show.cells import ledger_table
+    from fedbounds.study import ledger as study
+    from fedbounds.study import store
 
-    result = None if out is None else Result.from_json(read_json(f"{out}/result.json")).to_json()
-    lines = survey.survey(result)
+    result = None if out is None else store.read(out)[0]
+    lines = study.ledger(plugins.claims(), result.verdicts if result else ())
+    table = ledger_table(lines)
+    blocks = [*summary.alarm_blocks(lines), table]
+    blocks += summary.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     if form == "json":
         click.echo(json.dumps([line.to_json() for line in lines], indent=1))
     elif form == "markdown":
-        click.echo(survey.to_markdown(lines), nl=False)
+        click.echo(summary.to_markdown(blocks), nl=False)
     else:
-        from fedbounds.show.terminal import plain_table
-
-        head, *body = survey.table(lines)
-        click.echo(plain_table(head, body, width=140))
+        click.echo(summary.to_text(blocks), nl=False)
+    return sounded(lines)
 
 
 COMMANDS = [ledger]

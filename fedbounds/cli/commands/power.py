@@ -43,10 +43,11 @@ SHORTEST_REGIMES = 2
 @click.command()
 @click.option("--claim", "keys", multiple=True, metavar="KEY", help="A claim to mutate (default: every one).")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="How to print.")
-def power(keys: tuple[str, ...], form: str) -> None:
+@click.option("--verbose", "-v", is_flag=True, help="Every part of every claim, as --claim shows those of one.")
+def power(keys: tuple[str, ...], form: str, verbose: bool) -> None:
     """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
 
-    Takes about a minute for all claims.
+    Takes about a minute for all claims, which share one table: how many mutants were noticed, and which were not.
     """
     from fedbounds import plugins
     from fedbounds.referee import power as table
@@ -58,8 +59,29 @@ def power(keys: tuple[str, ...], form: str) -> None:
     if form == "json":
         value = {"rows": [row.to_json() for row in rows], "tally": table.tally(rows)}
         click.echo(json.dumps(value, indent=1))
-    else:
+    elif keys or verbose:
         click.echo("\n".join(lines(rows)))
+    else:
+        click.echo(console.plain_table(PAGE, [_line(key, rows) for key in dict.fromkeys(row.claim for row in rows)]))
+        click.echo("Mutants: " + ", ".join(f"{n} {outcome}" for outcome, n in table.tally(rows).items()) + ".")
+
+
+PAGE = ("claim", "refuted", "still true", "survive", "what no regime notices")
+# Parts named for a claim in the table of all of them.
+NAMED = 3
+
+
+def _line(claim: str, rows: Sequence[Row]) -> tuple[object, ...]:
+    """One claim in the table of all: counts of its mutants, and the parts whose change nothing notices."""
+    mutants = [row for row in rows if row.claim == claim and row.change]
+    counts = [sum(row.outcome == outcome for row in mutants) for outcome in ("refuted", "still true", "survives")]
+    missed: dict[str, list[str]] = {}
+    for row in mutants:
+        if row.outcome == "survives":
+            missed.setdefault(row.part, []).append(CHANGES.get(row.change, row.change))
+    named = [f"{part} ({', '.join(changes)})" for part, changes in list(missed.items())[:NAMED]]
+    more = [f"{len(missed) - NAMED} parts more"] if len(missed) > NAMED else []
+    return claim, *counts, "; ".join(named + more)
 
 
 def lines(rows: Sequence[Row]) -> Iterator[str]:

@@ -31,7 +31,7 @@ TRUST = "--trust-plugins"
 )
 @click.option(TRUST, is_flag=True, help="Run the plug-ins saved in RESULTS, to show their claims in full.")
 @click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
-def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **flags: Any) -> None:
+def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **flags: Any) -> int:
     """Write one self-contained page: the ledger, every claim with its evidence, and the run.
 
     RESULTS is a folder saved by check --out, or by sweep --out, of which the page counts the verdicts and shows
@@ -43,14 +43,14 @@ def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **
     if results is not None and chosen:
         raise reject("a saved study has its own settings", f"{results} and flags", "give the folder or the flags")
     files.require_writable(out.parent)
-    html = (
-        _sweep_html(results, out)
-        if results is not None and _is_sweep(results)
-        else _html(results, chosen, out, trust_plugins, quiet)
-    )
+    if results is not None and _is_sweep(results):
+        html, code = _sweep_html(results, out), 0
+    else:
+        html, code = _html(results, chosen, out, trust_plugins, quiet)
     files.write_text(out, html)
     if not quiet:
         click.echo(f"Wrote {out} ({len(html.encode()) / 1e6:.1f} MB).", err=True)
+    return code
 
 
 def _is_sweep(folder: Path) -> bool:
@@ -65,23 +65,27 @@ def _is_sweep(folder: Path) -> bool:
 
 
 def _sweep_html(folder: Path, out: Path) -> str:
-    from fedbounds.show.report.sweep import sweep_page
+    from fedbounds.show.report.grid import sweep_page
 
     return sweep_page(folder, out)
 
 
-def _html(saved: Path | None, chosen: dict[str, Any], out: Path, trust: bool, quiet: bool) -> str:
+def _html(saved: Path | None, chosen: dict[str, Any], out: Path, trust: bool, quiet: bool) -> tuple[str, int]:
+    """The page of a study and the exit code of its alarms."""
+    from fedbounds.cli.alarm import sounded
     from fedbounds.plugins import load_plugin
     from fedbounds.show.report.page import page
     from fedbounds.study import store
+    from fedbounds.study.ledger import claims_of, ledger
 
     fresh = saved is None
-    result, series = store.read(saved) if saved is not None else _run(chosen, quiet)
+    result, drawn = store.read(saved) if saved is not None else _run(chosen, quiet)
     if not (fresh or trust or quiet):
         for file in result.plugin_files:
             click.echo(f"Not run: the plug-in {file.path} (SHA-256 {file.sha256}); {TRUST} runs it.", err=True)
     extra = [load_plugin(file) for file in result.plugin_files] if fresh or trust else []
-    return page(result.to_json(), store.arrays_of(result, series), command(result, out), extra)
+    lines = ledger(claims_of(result, extra), result.verdicts)
+    return page(result, lines, drawn, command(result, out)), sounded(lines)
 
 
 def _run(chosen: dict[str, Any], quiet: bool) -> tuple[Result, tuple[RunSeries, ...]]:

@@ -7,8 +7,6 @@ from typing import Any
 
 import click
 
-WIDTH = 100
-
 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path))
@@ -38,7 +36,7 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
         raise
     keys = [cell.key for cell in described.cells]
     path = engine.export(out, out / "sweep.csv", keys)
-    click.echo(console.plain_table(HEAD, _counts(engine.verdicts(out, keys)), WIDTH), nl=False)
+    click.echo(console.plain_table(HEAD, _counts(engine.verdicts(out, keys))), nl=False)
     click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {path}")
     if done.failed and not quiet:
         click.echo("Failed, the commonest reason first (--retry-failed computes them again):", err=True)
@@ -48,14 +46,21 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
 
 # Reasons of failure that are printed; the table holds every one.
 SHOWN = 5
-STATUSES = ("HOLDS", "REFUTED", "UNDECIDED", "NOT_APPLICABLE")
-HEAD = ("claim", "reading", "evidence", "holds", "refuted", "undecided", "not applicable")
+HEAD = ("claim", "reading", "evidence", "cells x weightings")
 
 
 def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     """One row a claim, reading and evidence: how many verdicts of each status."""
-    kinds = sorted({key[:-1] for key in found})
-    return [[*kind, *(found.get((*kind, status), 0) for status in STATUSES)] for kind in kinds]
+    from fedbounds.show.table import ORDER, Cell, Said
+    from fedbounds.theory.verdict import Evidence
+    from fedbounds.theory.words import shown
+
+    rows: list[list[Any]] = []
+    for *claim, kind in sorted({key[:-1] for key in found}):
+        counts = [(status, found.get((*claim, kind, str(status)), 0)) for status in ORDER]
+        said = (Said(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
+        rows.append([*claim, kind, Cell(tuple(said))])
+    return rows
 
 
 COMMANDS = [sweep]

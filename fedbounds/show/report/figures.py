@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ from markupsafe import Markup
 
 from fedbounds.show.palette import READING_STYLES, Lines
 from fedbounds.show.report.svg import inline
+from fedbounds.study.result import Result
+from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim
 
-Json = Mapping[str, Any]
-Arrays = Mapping[str, Any]
+Drawn = Sequence[RunSeries]
 
 # The scopes over which both sides of a claim are drawn.
 DRAWN = ("horizon", "step")
@@ -27,47 +28,47 @@ class Picture:
     caption: str
 
 
-def claim_picture(name: str, claim: Claim, result: Json, arrays: Arrays) -> Picture | None:
+def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Picture | None:
     """Both sides of a claim over time, one panel a weighting; None where no run has them.
 
     ``name`` begins every id in the picture, so a short one keeps the page small.
     """
     from fedbounds.show import plots
 
-    found = sorted({key.split("/")[2] for key in arrays if f"/claim/{claim.key}@" in key})
+    found = {reading for run in drawn for key, reading in run.sides if key == claim.key}
     if not found or claim.scope not in DRAWN:
         return None
-    lines = styles(claim, [side.partition("@")[2] for side in found])
+    lines = styles(claim, found)
     if claim.scope == "horizon":
         caption = (
             f"{claim.title}: what was measured (black, with its simultaneous band) and the right side of "
             "the claim. The distance between them is how loose it is on this run."
         )
-        return _picture(name, caption, lambda: plots.bounds_figure(result, arrays, lines))
+        return _picture(name, caption, lambda: plots.bounds_figure(result, drawn, lines))
     caption = (
         f"{claim.title}: left side over right side at each step, with the band of the left side. "
         "Above 1 the claim is violated; far below 1 it is loose."
     )
-    return _picture(name, caption, lambda: plots.ratio_figure(result, arrays, lines))
+    return _picture(name, caption, lambda: plots.ratio_figure(result, drawn, lines))
 
 
-def styles(claim: Claim, readings: list[str]) -> Lines:
+def styles(claim: Claim, readings: Collection[str]) -> Lines:
     """A label and a style for each reading of a claim."""
     order = [reading for reading in claim.readings if reading in readings]
     return {(claim.key, name): (name, READING_STYLES.get(name, READING_STYLES["sync"])) for name in order}
 
 
-def run_pictures(result: Json, arrays: Arrays) -> list[Picture]:
+def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
     """The pictures that are about the run rather than about a claim."""
     from fedbounds.show import plots
 
-    wanted: dict[str, tuple[str, Callable[[Json, Arrays], Any]]] = {
+    wanted: dict[str, tuple[str, Callable[[Result, Drawn], Any]]] = {
         "skew": ("The weighting skew along the run, between the extremes that the bounds use.", plots.skew_figure),
         "weights": ("How far each client's weight was from its share p.", plots.weights_figure),
         "participation": ("Who took part: the mean weight of each client in each round.", plots.participation_figure),
     }
     return [
-        _picture(f"run-{name[0]}", caption, lambda build=build: build(result, arrays))  # type: ignore[misc]
+        _picture(f"run-{name[0]}", caption, lambda build=build: build(result, drawn))  # type: ignore[misc]
         for name, (caption, build) in wanted.items()
     ]
 

@@ -2,101 +2,180 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from importlib.resources import files
-from types import ModuleType
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbounds import plugins
-from fedbounds.show import ledger
-from fedbounds.show.report import cells, exact, proofs
-from fedbounds.show.report.claims import Section, section
-from fedbounds.show.report.figures import claim_picture, run_pictures
-from fedbounds.show.report.mathml import prose
-from fedbounds.show.report.run import run_part
-from fedbounds.study.survey import survey
+from fedbounds.show.cells import evidence_cell
+from fedbounds.show.numbers import MISSING, number, readable
+from fedbounds.show.report import instances
+from fedbounds.show.report.figures import Drawn, claim_picture, run_pictures
+from fedbounds.show.report.mathml import formula, fraction, prose
+from fedbounds.show.report.proofs import proofs
+from fedbounds.show.report.sections import Section, section
+from fedbounds.show.summary import findings, heading
+from fedbounds.show.table import MARKS, ORDER, Cell, Said, Table, chip
+from fedbounds.study.alarm import alarms
+from fedbounds.study.ledger import Line
+from fedbounds.study.result import Result
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.verdict import Status
-
-Json = Mapping[str, Any]
-Arrays = Mapping[str, Any]
+from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.verdict import Evidence
+from fedbounds.theory.words import ABOUT, LABELS
 
 PACKAGE = "fedbounds.show.report"
+# How a status is called where it stands for several kinds of evidence.
+STATUSES = {status: str(status).lower().replace("_", " ") for status in ORDER}
+# Quantities of a run that are not constants of a claim: how they are written and what they are.
+OTHERS = {
+    "rho_bar_sync": (r"\overline{\rho}_{\mathrm{sync}}", "smallest weighting skew at synchronisation times only"),
+    "speed": (r"\mathcal{V}", "speed term of the corollary"),
+    "error": (r"\mathcal{E}", "error term of the corollary"),
+}
+LEDGER = (
+    "Claims by kind of evidence. The numbers beside a status: how many of the {} weightings; the smallest margin "
+    "(right side − left side) / the larger of the two, band included; and bound / measured, below 1 if violated. "
+    "Run evidence is at family-wise error rate {} a claim. A dash: this kind says nothing."
+)
+# Clients listed one by one; a longer list says little.
+LISTED = 40
 
 
-def page(result: Json, arrays: Arrays, command: str = "", extra: Iterable[ModuleType] = ()) -> str:
+def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "") -> str:
     """The report of a study as HTML: no file and no network beyond it is needed to read it.
 
-    ``result`` and ``arrays`` are those of a saved study (`fedbounds.study.store`), ``command`` what repeats it, and
-    ``extra`` modules with claims of the reader's own. Proofs, counterexamples and certificates are checked
-    again while the page is made, with no solver and no search.
+    ``lines`` are its ledger, ``drawn`` its arrays (`fedbounds.study.store`), ``command`` what repeats
+    it. Proofs, counterexamples and certificates are checked again while the page is made.
     """
-    extra = list(extra)
-    known = chosen(plugins.claims(extra), result)
-    rows = cells.ledger_rows([line for line in survey(result, extra) if line.claim in known], result)
-    checked, counterexamples = proofs.proofs(), exact.examples()
-    parts = sections(known, result, arrays, checked, counterexamples)
-    lines = ledger.heading(result)
+    checked, examples = proofs(), instances.examples()
+    known = {line.claim.key: line.claim for line in lines}
+    facts = result.facts
+    listed = [(str(i), *row) for i, row in enumerate(zip(facts.p, facts.sizes, facts.F_i_star, strict=True), 1)]
+    clients = [[i, value(p), str(size or MISSING), value(least)] for i, p, size, least in listed]
     return render(
         "page.html.jinja",
-        title=lines[0],
-        heading=[prose(cells.readable(line)) for line in lines],
-        names=[run["weighting"] for run in result["runs"]],
-        rows=rows,
-        tally=cells.tally(rows),
-        order=[(str(status), cells.WORDS[status], cells.MARKS[status]) for status in cells.ORDER],
-        kinds={str(kind): label for kind, label in cells.LABELS.items()},
-        refuted=[prose(cells.readable(line)) for line in ledger.findings(result)],
-        undecided=[prose(cells.readable(line)) for line in ledger.findings(result, Status.UNDECIDED)],
-        error_rate=result["settings"]["error_rate"],
-        sections=parts,
-        other_proofs=[proof for proof in checked if not proof.claim],
-        other_examples=[example for example in counterexamples if not example.subject],
-        pictures=run_pictures(result, arrays),
-        run=run_part(result, command),
+        title=heading(result)[0],
+        heading=[prose(readable(line)) for line in heading(result)],
+        alarms=[str(alarm) for alarm in alarms(lines)],
+        findings=[prose(readable(line)) for line in findings(lines, len(result.runs))],
+        ledger=ledger_table(lines, len(result.runs), result.settings.error_rate),
+        tally=tally(lines),
+        sections=sections(known.values(), lines, result, drawn, checked, examples),
+        other_proofs=[proof for proof in checked if not proof.derivation.claim],
+        other_examples=[example for example in examples if not example.subject],
+        pictures=run_pictures(result, drawn),
+        command=command,
+        constants=constants(result),
+        clients=Table.of(
+            ("Client", "Share", "Samples", "Minimum"),
+            clients if len(clients) <= LISTED else [],
+            f"Shares, sample sizes and minima (within {value(facts.minima_excess_bound)})",
+        ),
+        settings={
+            **{name.replace("_", " "): setting(found) for name, found in result.settings.to_json().items()},
+            "engine used": ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING,
+            **result.versions,
+        },
     )
 
 
-def chosen(known: Mapping[str, Claim], result: Json) -> dict[str, Claim]:
-    """The claims that the study examined: those it was asked for, or every known one."""
-    wanted = result["settings"].get("claims") or known
-    return {key: claim for key, claim in known.items() if key in wanted}
-
-
 def sections(
-    known: Mapping[str, Claim],
-    result: Json,
-    arrays: Arrays,
-    checked: list[proofs.Proof],
-    counterexamples: list[exact.Example],
+    known: Iterable[Claim], lines: Sequence[Line], result: Result, drawn: Drawn, checked: Any, examples: Any
 ) -> list[Section]:
     """One section a claim, in the order of the ledger."""
-    tight = exact.tight_constants()
-    pictures = {claim.key: claim_picture(f"p{k}", claim, result, arrays) for k, claim in enumerate(known.values())}
+    tight = instances.tight_constants()
     return [
-        section(claim, result, checked, counterexamples, tight.get(key, ()), pictures[key])
-        for key, claim in known.items()
+        section(claim, lines, result, checked, examples, tight.get(claim.key, ()), picture)
+        for k, claim in enumerate(known)
+        for picture in [claim_picture(f"p{k}", claim, result, drawn)]
     ]
+
+
+def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
+    """Claims in their readings by kinds of evidence, each claim with a link to its section."""
+    body = []
+    for line in lines:
+        name = Markup('<a href="#claim-{0}">{0}</a> <span class="quiet">{1}</span>')
+        first = Cell((Said(name.format(line.claim.key, prose(line.claim.title))),), place=line.claim.key)
+        cells = (evidence_cell(line.verdicts(kind), kind) for kind in Evidence)
+        body.append([first, Cell((Said(line.reading),), place=line.reading), *cells])
+    return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in Evidence)), body, LEDGER.format(runs, rate))
+
+
+def tally(lines: Sequence[Line]) -> Table:
+    """In how many lines each kind of evidence gives each status."""
+    body = []
+    for kind in Evidence:
+        seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
+        name = Markup('{} <span class="quiet">{}</span>').format(LABELS[kind], ABOUT[kind])
+        body.append([name, *(sum(status in found for found in seen) for status in ORDER)])
+    head = ["Evidence", *(chip(Said(STATUSES[status], status)) for status in ORDER)]
+    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so")
+
+
+def constants(result: Result) -> Table:
+    """Every constant of the runs, then the other quantities, each with its provenance."""
+    runs = result.runs
+    found = dict.fromkeys(name for run in runs for name in run.constants)
+    body: list[list[object]] = []
+    for name in sorted(found, key=lambda name: list(NOTATION).index(name) if name in NOTATION else len(NOTATION)):
+        own = [run.constants.get(name) for run in runs]
+        symbol = NOTATION[name].latex if name in NOTATION else rf"\mathrm{{{name}}}"
+        meaning = NOTATION[name].meaning if name in NOTATION else ""
+        provenance = "/".join(sorted({str(item.provenance) for item in own if item}))
+        notes = prose("; ".join(dict.fromkeys(item.note for item in own if item and item.note)))
+        values = (None if item is None else value(item.value) for item in own)
+        body.append([_named(symbol, prose(meaning)), *values, Said(provenance, None, notes)])
+    for name, (symbol, meaning) in OTHERS.items():
+        body.append([_named(symbol, meaning), *(value(getattr(run, name)) for run in runs), "computed"])
+    caption = "What the bounds are made of, with where each number comes from"
+    return Table.of(("Constant", *(run.weighting for run in runs), "Provenance"), body, caption)
+
+
+def _named(symbol: str, meaning: str) -> Markup:
+    return Markup('{} <span class="quiet">{}</span>').format(formula(symbol), meaning)
+
+
+def value(found: float | None) -> str:
+    """A number to four digits, or a dash."""
+    return readable(number(found))
+
+
+def setting(found: Any) -> str:
+    """The value of a setting in words."""
+    if found is None:
+        return MISSING
+    if isinstance(found, bool):
+        return "yes" if found else "no"
+    if isinstance(found, list | tuple):
+        return ", ".join(map(str, found)) or MISSING
+    return str(found)
 
 
 def render(template: str, **parts: Any) -> str:
     """A template of this package with its parts, the style sheet and the script."""
-    return (
-        _environment().get_template(template).render(style=_asset("style.css"), script=_asset("script.js"), **parts)
-    )
+    shared = {
+        "style": _asset("style.css"),
+        "script": _asset("script.js"),
+        "kinds": {str(kind): label for kind, label in LABELS.items()},
+        "order": [(str(status), STATUSES[status], MARKS[status]) for status in ORDER],
+    }
+    return _environment().get_template(template).render(**shared, **parts)
 
 
 def _environment() -> Environment:
-    return Environment(
+    environment = Environment(
         loader=PackageLoader(PACKAGE, ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters |= {"prose": prose, "fraction": fraction, "decimal": instances.decimal, "chip": chip}
+    return environment
 
 
 def _asset(name: str) -> Markup:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.show.ledger import number
-from fedbounds.show.report.cells import readable
+from fedbounds.evidence.exact.counterexamples import Counterexample
+from fedbounds.evidence.exact.decide import Sides
+from fedbounds.show.numbers import number, readable
 from fedbounds.show.report.mathml import formula, fraction, prose, rounded
+from fedbounds.show.table import Table
+from fedbounds.study.ledger import certificates, counterexample
 
 # What the fields of an instance are, in the paper's notation, in the order in which a reader wants them.
 FIELDS = {
@@ -28,87 +31,56 @@ FIELDS = {
     "lhs_above": ("", "the left side is above"),
     "rhs_below": ("", "the right side is below"),
 }
-
-
 # A term without which the claim still holds at a setting.
 UNNEEDED = "not needed"
+PROVED = Markup('{} <span class="tick yes">✓ <span class="word">verified</span></span>')
 
 
 @dataclass(frozen=True)
 class Example:
-    """A counterexample: what it refutes, its two exact sides and the instance that shows it."""
+    """A counterexample and its two sides, computed again in exact arithmetic."""
 
-    name: str
-    subject: str
-    title: Markup
-    why: Markup
-    reading: Markup
-    where: str
-    left: Markup
-    right: Markup
-    relation: str
-    left_number: str
-    right_number: str
-    gap: Markup
-    fields: list[tuple[Markup, str, Markup]]
-
-
-@dataclass(frozen=True)
-class Tight:
-    """The tight constant of one term at one setting of the class, proved by a shipped certificate."""
-
-    term: str
-    stated: str
-    certified: Markup
-    ratio: float | None
-    setting: Markup
-    reading: str
+    file: Counterexample
+    sides: Sides
 
     @property
-    def loose(self) -> str:
-        """By which factor the stated constant could be better."""
-        return UNNEEDED if self.ratio is None else factor(self.ratio)
+    def subject(self) -> str:
+        """The claim that it refutes, or nothing where it is about a remark."""
+        return str(self.file.document.get("claim", ""))
 
+    def text(self, key: str) -> str:
+        """A field of the file in words."""
+        return str(self.file.document.get(key) or "")
 
-def factor(ratio: float) -> str:
-    """A factor to three digits."""
-    return f"{readable(number(ratio, 3))}×"
+    @property
+    def reading(self) -> str:
+        """The readings that it refutes."""
+        also = ", ".join(self.file.document.get("also", ()))
+        return (
+            f"{self.file.reading}; also {also}" if also and self.subject else self.file.reading * bool(self.subject)
+        )
+
+    @property
+    def relation(self) -> str:
+        """How the sides stand to each other."""
+        return ">" if self.sides.lhs > self.sides.rhs else "≠"
+
+    @property
+    def fields(self) -> list[tuple[Markup, str, Markup]]:
+        """(symbol, meaning, value) of what the instance is made of."""
+        return fields(self.file.document.get("instance") or self.file.document.get("data", {}))
 
 
 def examples() -> list[Example]:
     """Every shipped counterexample, its two sides computed again in exact arithmetic."""
-    from fedbounds.evidence.exact.counterexamples import all_files, read
+    from fedbounds.evidence.exact.counterexamples import all_files
 
-    found = []
-    for path in all_files():
-        example = read(path)
-        sides, document = example.verify(), example.document
-        data = document.get("instance") or document.get("data", {})
-        also = ", ".join(document.get("also", ()))
-        reading = example.reading if "claim" in document else ""
-        found.append(
-            Example(
-                example.name,
-                str(document.get("claim", "")),
-                prose(str(document.get("title", example.name))),
-                prose(str(document.get("why", ""))),
-                prose(f"{reading}; also {also}" if also else reading),
-                "" if document.get("t") is None else str(document["t"]),
-                fraction(sides.lhs),
-                fraction(sides.rhs),
-                ">" if sides.lhs > sides.rhs else "≠",
-                decimal(sides.lhs),
-                decimal(sides.rhs),
-                fraction(sides.lhs - sides.rhs),
-                fields(data),
-            )
-        )
-    return found
+    return [Example(*counterexample(path)) for path in all_files()]
 
 
-def decimal(value: object) -> str:
+def decimal(value: Fraction) -> str:
     """A rational number to four digits."""
-    return readable(number(float(Fraction(str(value)))))
+    return readable(number(float(value)))
 
 
 def fields(data: Mapping[str, Any], prefix: str = "") -> list[tuple[Markup, str, Markup]]:
@@ -120,20 +92,44 @@ def fields(data: Mapping[str, Any], prefix: str = "") -> list[tuple[Markup, str,
             rows += fields(value, prefix if key == "instance" else f"{prefix}{key}: ")
             continue
         symbol, meaning = FIELDS.get(key, ("", key.replace("_", " ")))
-        rows.append((formula(symbol) if symbol else Markup(""), prefix + meaning, shown(value)))
+        rows.append((formula(symbol) if symbol else Markup(""), prefix + meaning, _value(value)))
     return rows
 
 
-def shown(value: Any) -> Markup:
+def _value(value: Any) -> Markup:
     """A number, a word, a row of numbers or a table of them."""
     if isinstance(value, Mapping):
-        return Markup(", ").join(Markup("{} = {}").format(prose(k), shown(v)) for k, v in value.items())
+        return Markup(", ").join(Markup("{} = {}").format(prose(k), _value(v)) for k, v in value.items())
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return Markup("({})").format(Markup(", ").join(shown(item) for item in value))
+        return Markup("({})").format(Markup(", ").join(map(_value, value)))
     try:
         return fraction(value)
     except ValueError:
         return Markup("{}").format(value)
+
+
+@dataclass(frozen=True)
+class Tight:
+    """The tight constant of one term at one setting of the class, proved by a shipped certificate.
+
+    ``ratio`` is by which factor the stated constant could be better, None where the term is not needed.
+    """
+
+    term: str
+    stated: Fraction
+    certified: Fraction
+    ratio: float | None
+    setting: Any
+
+    @property
+    def loose(self) -> str:
+        """The ratio in words."""
+        return UNNEEDED if self.ratio is None else factor(self.ratio)
+
+
+def factor(ratio: float) -> str:
+    """A factor to three digits."""
+    return f"{readable(number(ratio, 3))}×"
 
 
 def tight_constants() -> dict[str, list[Tight]]:
@@ -141,17 +137,12 @@ def tight_constants() -> dict[str, list[Tight]]:
 
     A certificate counts only if what it proves is the claim with this one constant changed, all else as stated.
     """
-    from fedbounds.evidence.sdp.family import verified
-    from fedbounds.plugins import shipped
-
     found: dict[str, list[Tight]] = {}
-    for certificate, wrong in verified(shipped("certificates/*.json*")):
+    for certificate in certificates():
         if {"claim", "term", "certified"} <= set(certificate.note):
-            row = None if wrong else tight_constant(certificate)
+            row = tight_constant(certificate)
             found.setdefault(str(certificate.note["claim"]), []).extend([row] if row else [])
-    return {
-        claim: sorted(rows, key=lambda row: (row.term, row.reading, row.setting)) for claim, rows in found.items()
-    }
+    return found
 
 
 def tight_constant(certificate: Any) -> Tight | None:
@@ -173,14 +164,7 @@ def tight_constant(certificate: Any) -> Tight | None:
         return None
     # A contraction is better the larger, any other term the smaller; a term that is not needed has no ratio.
     better = (certified / stated if note["term"] == "contraction" else stated / certified) if certified else 0
-    return Tight(
-        str(note["term"]),
-        readable(number(float(stated))),
-        rounded(certified),
-        float(better) if better > 0 else None,
-        _setting(setting),
-        setting.reading,
-    )
+    return Tight(str(note["term"]), stated, certified, float(better) if better > 0 else None, setting)
 
 
 def _is_about(certificate: Any, parts: Any, constant: Fraction) -> bool:
@@ -194,7 +178,35 @@ def _is_about(certificate: Any, parts: Any, constant: Fraction) -> bool:
     return given == wanted
 
 
-def _setting(setting: Any) -> Markup:
-    alpha, p = (", ".join(str(value) for value in row) for row in (setting.alpha, setting.p))
+def tight_table(claim: str, tight: Iterable[Tight]) -> Table:
+    """The tight constants of a claim."""
+    body = [
+        [
+            row.term,
+            _setting(row.setting),
+            row.setting.reading,
+            readable(number(float(row.stated))),
+            PROVED.format(rounded(row.certified)),
+            row.loose,
+        ]
+        for row in tight
+    ]
+    head = ("Term", "Setting", "Reading", "Stated", "Certified", "Loose by")
+    return Table.of(head, sorted(body), f"Tight constants of {claim}, verified again without a solver")
+
+
+def tight_words(tight: Sequence[Tight]) -> str:
+    """For each term the claim's constant and the range of the tight ones."""
+    lines = []
+    for term in sorted({row.term for row in tight}):
+        own = [row for row in tight if row.term == term]
+        ratios = [row.ratio for row in own if row.ratio is not None]
+        loose = f"loose by {factor(min(ratios))} to {factor(max(ratios))}" if ratios else UNNEEDED
+        lines.append(f"{term}: {readable(number(float(own[0].stated)))} stated, {loose} at {len(own)} settings")
+    return "; ".join(lines)
+
+
+def _setting(setting: Any) -> str:
+    alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
     kappa = setting.L / setting.mu if setting.mu else "∞"
-    return Markup("L/μ = {}, τ = {}, α = ({}), p = ({})").format(kappa, setting.tau, alpha, p)
+    return f"L/μ = {kappa}, τ = {setting.tau}, α = ({alpha}), p = ({p})"

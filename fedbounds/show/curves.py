@@ -1,18 +1,15 @@
-"""Numbers behind the pictures: bands, ranges and bounds of a saved study, with nothing drawn."""
+"""Numbers behind the pictures: bands, ranges and bounds of a study, with nothing drawn."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
-
-Json = Mapping[str, Any]
-Arrays = Mapping[str, Array]
+from fedbounds.study.settings import Settings
+from fedbounds.study.store import RunSeries, Sides
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250
@@ -52,30 +49,25 @@ def thin(count: int, limit: int = MAX_POINTS) -> np.ndarray:
     return np.unique(np.concatenate(spaced).round().astype(int))
 
 
-def measured_gap(result: Json, arrays: Arrays, j: int) -> Curve:
+def measured_gap(settings: Settings, run: RunSeries) -> Curve:
     """E[F(w_T)] - F* at synchronisation times, with the simultaneous band at the study's error rate."""
-    times, gap = arrays[f"{j}/times"], arrays[f"{j}/gap"]
-    tau = result["settings"]["tau"]
-    at = np.flatnonzero(times % tau == 0)
-    at = at if len(at) > 1 else np.arange(len(times))
+    at = np.flatnonzero(run.times % settings.tau == 0)
+    at = at if len(at) > 1 else np.arange(len(run.times))
     at = at[thin(len(at))]
-    interval = band(gap[:, at], result["settings"]["error_rate"])
-    constant = np.ptp(gap[:, at], axis=0) == 0
+    gap = run.gap[:, at]
+    interval = band(gap, settings.error_rate)
+    constant = np.ptp(gap, axis=0) == 0
     lower = np.where(constant, interval.mean, interval.lower)
     upper = np.where(constant, interval.mean, interval.upper)
-    return Curve(times[at].astype(float), interval.mean, lower, upper)
+    return Curve(run.times[at], interval.mean, lower, upper)
 
 
-def bound(arrays: Arrays, j: int, claim: str, reading: str) -> Bound | None:
-    """The right side of a claim over horizons; None where it did not apply."""
-    key = f"{j}/claim/{claim}@{reading}/"
-    if f"{key}rhs" not in arrays:
-        return None
-    x, y = arrays[f"{key}t"].astype(float), arrays[f"{key}rhs"]
+def bound(sides: Sides) -> Bound:
+    """The right side of a claim over horizons."""
+    x, y = sides.t, sides.rhs
     intervals = runs_of(~(y > 0))
-    keep = thin(len(x))
     edges = [k for a, b in intervals for k in (a - 1, a, b, b + 1) if 0 <= k < len(x)]
-    keep = np.unique([*keep, *edges]).astype(int)
+    keep = np.unique([*thin(len(x)), *edges]).astype(int)
     return Bound(x[keep], np.where(y > 0, y, np.nan)[keep], tuple((x[a], x[b]) for a, b in intervals))
 
 
@@ -86,22 +78,16 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(change == 1), np.flatnonzero(change == -1) - 1, strict=True))
 
 
-def side_ratio(arrays: Arrays, j: int, claim: str, reading: str) -> tuple[Curve, Array] | None:
+def side_ratio(sides: Sides) -> tuple[Curve, Array]:
     """Left over right side of a one-step claim with the left side's band, and the t at which the right side is <= 0.
 
     The ratio is nan at those t, and where the band is unbounded its limits are nan.
     """
-    key = f"{j}/claim/{claim}@{reading}/"
-    if f"{key}rhs" not in arrays:
-        return None
-    t, rhs = arrays[f"{key}t"].astype(float), arrays[f"{key}rhs"]
-    divisor = np.where(rhs > 0, rhs, np.nan)
-    sides = [
-        np.where(np.isfinite(arrays[key + name]), arrays[key + name], np.nan) for name in ("lhs", "lower", "upper")
-    ]
-    keep = thin(len(t))
-    lhs, lower, upper = (side[keep] / divisor[keep] for side in sides)
-    return Curve(t[keep], lhs, lower, upper), t[~(rhs > 0)]
+    divisor = np.where(sides.rhs > 0, sides.rhs, np.nan)
+    keep = thin(len(sides.t))
+    known = (np.where(np.isfinite(side), side, np.nan) for side in (sides.lhs, sides.lower, sides.upper))
+    lhs, lower, upper = (side[keep] / divisor[keep] for side in known)
+    return Curve(sides.t[keep], lhs, lower, upper), sides.t[~(sides.rhs > 0)]
 
 
 def replicate_range(times: Array, values: Array) -> Curve | None:
@@ -111,12 +97,7 @@ def replicate_range(times: Array, values: Array) -> Curve | None:
         return None
     keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
     part = values[:, keep]
-    return Curve(times[keep].astype(float), np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
-
-
-def mean_weights(arrays: Arrays, j: int) -> Array:
-    """Mean over replicates of alpha_t^i, (rounds', N)."""
-    return arrays[f"{j}/alpha"].mean(axis=0)
+    return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
 
 
 def largest(weights: Array, count: int = MARKED) -> np.ndarray:

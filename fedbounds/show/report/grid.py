@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +13,19 @@ from markupsafe import Markup
 
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
-from fedbounds.show.report.cells import LABELS, MARKS, ORDER, WORDS, times
+from fedbounds.show.cells import ranked
+from fedbounds.show.numbers import times
 from fedbounds.show.report.figures import Picture
 from fedbounds.show.report.mathml import prose
-from fedbounds.show.report.page import render
-from fedbounds.show.report.run import setting
+from fedbounds.show.report.page import render, setting
+from fedbounds.show.report.study_file import axes_of, place, study_file
 from fedbounds.show.report.svg import inline
-from fedbounds.show.report.sweep_study import axes_of, place, study_file
+from fedbounds.show.table import ORDER, Cell, Said, Table
 from fedbounds.study.bound import main_tightness
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import reading, verdicts
+from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.words import LABELS, shown
 
 Json = Mapping[str, Any]
 
@@ -31,30 +33,15 @@ Json = Mapping[str, Any]
 LISTED = 200
 # Settings that a picture sums up or draws as lines instead of having them as its axis.
 SUMMED = ("seed", "weightings")
+CAPTION = (
+    "How many cells × weightings have each status; then the smallest bound / measured, below 1 if violated, and the "
+    "weighting and cell where it occurs. A dash: this kind says nothing."
+)
 TIGHTEST = """
 SELECT claim, reading, evidence, tightness, weighting, cell FROM (
     SELECT *, row_number() OVER (PARTITION BY claim, reading, evidence ORDER BY tightness, cell, number) AS place
     FROM verdicts WHERE tightness IS NOT NULL)
 WHERE place = 1"""
-
-
-@dataclass(frozen=True)
-class CountedRow:
-    """One claim in one reading by one kind of evidence: a count a status of ORDER, and where it is tightest."""
-
-    claim: str
-    reading: str
-    evidence: str
-    title: Markup
-    counts: list[int]
-    tightness: str
-    rank: int
-    where: str
-
-    @property
-    def statuses(self) -> str:
-        """The statuses that occur, for the filter."""
-        return " ".join(str(status) for status, count in zip(ORDER, self.counts, strict=True) if count)
 
 
 def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
@@ -79,11 +66,9 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
         title=f"sweep of {len(found)} cells",
         total=len(found),
         axes=[(label, [setting_word(label, value) for value in values]) for label, values in axes.items()],
-        rows=counted_rows(folder, smallest, settings, axes),
-        kinds={str(kind): label for kind, label in LABELS.items()},
-        order=[(str(status), WORDS[status], MARKS[status]) for status in ORDER],
+        ledger=counted(folder, smallest, settings, axes),
         picture=sweep_picture(folder, axes),
-        failed=failed[:LISTED],
+        failed=Table.of(("Cell", "Error"), failed[:LISTED], failed_words(len(failed), len(found))),
         failures=len(failed),
         study=study,
         command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
@@ -91,26 +76,35 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
     )
 
 
-def counted_rows(
+def failed_words(failed: int, total: int) -> str:
+    """How many cells failed, and whether each is listed."""
+    more = f"; the first {LISTED} are listed, and the table holds every one" if failed > LISTED else ""
+    return f"{failed} of {total} cells failed{more}"
+
+
+def counted(
     folder: Path, smallest: Sequence[tuple[Any, ...]], settings: Mapping[str, Json], axes: Mapping[str, Any]
-) -> list[CountedRow]:
-    """The ledger, claims in the order of the registry; ``smallest``: what TIGHTEST finds."""
-    counts = verdicts(folder)
+) -> Table:
+    """The ledger in the order of the registry: how often each status, and what TIGHTEST finds (``smallest``)."""
+    counts = {(*key[:3], Status(key[3])): count for key, count in verdicts(folder).items()}
+    least = {row[:3]: row[3:] for row in smallest}
     known = plugins.claims()
     order = {name: j for j, name in enumerate(known)}
-    kinds = [str(kind) for kind in LABELS]
-    least = {row[:3]: row[3:] for row in smallest}
-    ranks = {key: j for j, key in enumerate(sorted(least, key=lambda key: least[key][0]))}
-    rows = []
-    names = {key[:3] for key in counts}
-    for key in sorted(names, key=lambda k: (order.get(k[0], len(order)), k[0], k[1], kinds.index(k[2]))):
-        tightness, weighting, cell = least.get(key, (None, "", ""))
-        where = placed(weighting, settings[cell], axes) if cell else ""
-        title = prose(known[key[0]].title) if key[0] in known else Markup("")
-        own = [counts.get((*key, str(status)), 0) for status in ORDER]
-        rank = ranks.get(key, len(ranks))
-        rows.append(CountedRow(key[0], key[1], key[2], title, own, times(tightness), rank, where))
-    return rows
+    kinds = [kind for kind in Evidence if any(key[2] == kind for key in counts)]
+    body = []
+    for claim, named in sorted({key[:2] for key in counts}, key=lambda k: (order.get(k[0], len(order)), k)):
+        title = prose(known[claim].title) if claim in known else Markup("")
+        first = Said(Markup('{} <span class="quiet">{}</span>').format(claim, title))
+        row = [Cell((first,), place=claim), Cell((Said(named),), place=named)]
+        for kind in kinds:
+            found = {status: counts.get((claim, named, kind, status), 0) for status in ORDER}
+            said = [Said(f"{shown(status, kind)} {count}", status) for status, count in found.items() if count]
+            ratio, weighting, cell = least.get((claim, named, str(kind)), (None, "", ""))
+            if times(ratio):
+                said.append(Said(times(ratio), None, placed(weighting, settings[cell], axes)))
+            row.append(ranked(said, kind))
+        body.append(row)
+    return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in kinds)), body, CAPTION)
 
 
 def described(cell: Json, axes: Mapping[str, Any]) -> str:

@@ -1,0 +1,188 @@
+"""One section a claim: what it states, what it assumes, and what each kind of evidence says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import sympy as sp
+from markupsafe import Markup
+
+from fedbounds.show.numbers import readable, times
+from fedbounds.show.report.figures import Picture
+from fedbounds.show.report.instances import Example, Tight, tight_table, tight_words
+from fedbounds.show.report.mathml import addend, formula, latex, math, prose
+from fedbounds.show.report.proofs import Proof
+from fedbounds.show.table import Cell, Listed, Said, Table
+from fedbounds.study.ledger import ANYWHERE, Line
+from fedbounds.study.result import Result, WeightingRun
+from fedbounds.theory import symbols
+from fedbounds.theory.claim import Assumption, Claim, Kind
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import LABELS, grounds, shown
+
+RELATIONS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
+SCOPES = {
+    "point": "at every visited point and client",
+    "step": "for every step t to t + 1",
+    "horizon": "for every horizon T",
+    "constant": "about the constants of a run",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A claim with the evidence that is about it, as the page shows it."""
+
+    claim: Claim
+    runs: Table
+    details: Listed
+    assumptions: Table
+    proofs: Sequence[Proof]
+    picture: Picture | None
+    examples: Sequence[Example]
+    tight: Table
+    tight_words: str
+
+    @property
+    def scope(self) -> str:
+        """What the claim ranges over, in words."""
+        return SCOPES[self.claim.scope]
+
+    @property
+    def left(self) -> Markup:
+        """The left side with the relation."""
+        relation = RELATIONS.get(self.claim.kind, "=")
+        return Markup("{} {}").format(math(self.claim.lhs), formula(relation))
+
+    @property
+    def terms(self) -> list[tuple[str, Markup]]:
+        """Name and formula of each term of the right side; a lone one needs no name to tell it from others."""
+        if self.claim.kind is Kind.RATE:
+            return [("", formula("O(1/T)"))]
+        named = [(name, latex(term)) for name, term in self.claim.terms.items()] or [("", "0")]
+        alone = len(named) == 1
+        return [("" if alone else name, addend(text, first=k == 0)) for k, (name, text) in enumerate(named)]
+
+    @property
+    def where(self) -> Markup:
+        """The step size and the definitions that the statement makes."""
+        step = [] if self.claim.eta is None else [(symbols.eta, self.claim.eta)]
+        pairs = [*step, *self.claim.definitions.items()]
+        return Markup(", ").join(formula(f"{latex(name)} = {latex(value)}") for name, value in pairs)
+
+    @property
+    def becomes(self) -> Markup:
+        """What the repair puts in place of what."""
+        put = self.claim.repair.substitutions if self.claim.repair else {}
+        return Markup(", ").join(formula(rf"{latex(a)} \mapsto {latex(b)}") for a, b in put.items())
+
+    @property
+    def symbols(self) -> list[tuple[Markup, str]]:
+        """The symbols of the statement with their meaning."""
+        claim = self.claim
+        parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or 0)
+        used = {symbol.name for part in parts for symbol in sp.sympify(part).free_symbols}
+        return [(formula(known.latex), known.meaning) for name, known in NOTATION.items() if name in used]
+
+    @property
+    def readings(self) -> list[tuple[str, str]]:
+        """The readings in which the claim says different things."""
+        return [(name, READINGS[name].summary) for name in self.claim.readings]
+
+
+def section(
+    claim: Claim,
+    lines: Iterable[Line],
+    result: Result,
+    proofs: Iterable[Proof],
+    examples: Iterable[Example],
+    tight: Sequence[Tight],
+    picture: Picture | None,
+) -> Section:
+    """The section of a claim, with the evidence that is about it."""
+    own = [line for line in lines if line.claim.key == claim.key]
+    return Section(
+        claim,
+        run_table(claim, own, result),
+        details(own),
+        assumption_table(claim, result.runs),
+        [proof for proof in proofs if proof.derivation.claim == claim.key],
+        picture,
+        [example for example in examples if example.subject == claim.key],
+        tight_table(claim.key, tight),
+        tight_words(tight),
+    )
+
+
+def run_table(claim: Claim, lines: Iterable[Line], result: Result) -> Table:
+    """What the runs say of a claim: a row a reading and kind of evidence, a status and its looseness a weighting."""
+    names = [run.weighting for run in result.runs]
+    body: list[list[object]] = []
+    for kind in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
+        for line in lines:
+            found = [next(iter(line.verdicts(kind, name)), None) for name in names]
+            if any(found):
+                head = Markup('{} <span class="quiet">{}</span>').format(line.reading, LABELS[kind].lower())
+                body.append([head, *(None if verdict is None else _run_cell(verdict) for verdict in found)])
+    caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
+    return Table.of(["Reading", *names], body, caption)
+
+
+def _run_cell(verdict: Verdict) -> Said:
+    where = "" if verdict.worst_t is None else f"t = {verdict.worst_t}"
+    word = shown(verdict.status, verdict.evidence)
+    return Said(word, verdict.status, " ".join(filter(None, [times(verdict.tightness), where])))
+
+
+def details(lines: Iterable[Line]) -> Listed:
+    """The grounds of the verdicts on a claim, with what each covers; weightings that say the same share an item."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        for where, verdict in line.found:
+            key = f"{line.reading}, {LABELS[verdict.evidence].lower()}"
+            groups.setdefault((key, grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
+    items = [
+        f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(said)}"
+        for (key, said), names in groups.items()
+    ]
+    return Listed("On which grounds", tuple(items))
+
+
+def assumption_table(claim: Claim, runs: Sequence[WeightingRun]) -> Table:
+    """Every assumption of a claim, with whether it is met under each weighting as the empirical verdicts say."""
+    stated = claim.assumptions_in(READINGS["literal"])
+    keys = {assumption.key for assumption in stated}
+    added = [item for item in claim.assumptions_in(READINGS["repaired"]) if item.key not in keys]
+    body = []
+    for item in (*stated, *added):
+        note = Markup(' <em class="quiet">repaired reading only</em>') if item in added else ""
+        body.append([prose(item.statement) + note, *(_met(claim, item, run) for run in runs)])
+    names = (run.weighting for run in runs)
+    return Table.of(["Assumption", *names], body, "Is each assumption met on this run?")
+
+
+def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Cell:
+    """A claim applies only where every assumption is met, and otherwise names each that is not."""
+    met = False
+    for verdict in run.verdicts:
+        if verdict.claim != claim.key or verdict.evidence is not Evidence.EMPIRICAL:
+            continue
+        failure = next((item for item in verdict.failed if item.key == assumption.key), None)
+        if failure is not None:
+            return Cell(
+                (
+                    Said(
+                        Markup('<span class="tick no">✗ <span class="word">fails</span></span>'),
+                        None,
+                        prose(failure.found),
+                    ),
+                )
+            )
+        needed = assumption.key in {item.key for item in claim.assumptions_in(READINGS[verdict.reading])}
+        met = met or (needed and bool(verdict.failed or verdict.status is not Status.NOT_APPLICABLE))
+    if met:
+        return Cell((Said(Markup('<span class="tick yes">✓ <span class="word">met</span></span>')),))
+    return Cell((Said(Markup('<span class="quiet">not examined</span>')),))

@@ -1,0 +1,237 @@
+"""What `check` shows first: what is false, proved or open, a table a weighting, and on request the grounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from markupsafe import Markup, escape
+
+from fedbounds.show.cells import evidence_cell
+from fedbounds.show.numbers import compact, number
+from fedbounds.show.table import Block, Cell, Listed, Said, Table, plain
+from fedbounds.study.alarm import alarms
+from fedbounds.study.ledger import ANYWHERE, Line, claims_of, ledger
+from fedbounds.study.result import Result, WeightingRun
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import LABELS, grounds
+
+# Evidence about a run, in the order in which a cell is filled.
+MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)
+# Heads of narrow columns.
+BRIEF = {Evidence.EXPECTATION: "Expect."}
+SILENT = (Status.NOT_APPLICABLE, Status.VACUOUS)
+LEGEND = (
+    "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "
+    "bound is negative); ~46 replicates: about how many would decide. What is said of a run is about this problem "
+    "and run, at error rate {rate:g} a claim, and proves nothing beyond it; the other columns are about the claim."
+)
+
+
+def summary(result: Result, lines: Sequence[Line], verbose: bool = False) -> list[Block]:
+    """The blocks of a study, whose ledger is ``lines``; ``verbose`` adds the grounds of every verdict."""
+    runs = len(result.runs)
+    return [
+        *alarm_blocks(lines),
+        "\n".join(heading(result)),
+        "\n".join(findings(lines, runs)),
+        *(run_table(run, lines, result.settings.replicates) for run in result.runs),
+        LEGEND.format(rate=result.settings.error_rate),
+        *(grounds_of(lines, runs) if verbose else ()),
+    ]
+
+
+def alarm_blocks(lines: Iterable[Line]) -> list[Block]:
+    """The contradictions between kinds of evidence, if there are any."""
+    found = tuple(map(str, alarms(lines)))
+    return [Listed("ALARM: two kinds of evidence contradict each other", found)] if found else []
+
+
+def heading(result: Result) -> list[str]:
+    """The lines above everything: the problem, its constants with provenance, and the protocol."""
+    facts, settings = result.facts, result.settings
+    constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
+    known = [f"{name} = {number(found.value)} ({found.provenance})" for name, found in constants.items()]
+    batch = "full gradients" if settings.batch is None else f"batch {settings.batch}"
+    if settings.batch is not None and not settings.replacement:
+        batch += " without replacement"
+    data = f" on {settings.data}" if settings.data else ""
+    return [
+        f"{facts.kind}{data}: N = {facts.N} clients, d = {facts.d}",
+        f"{', '.join(known)}, F* = {number(facts.F_star)}",
+        f"tau = {settings.tau}, {settings.rounds} rounds (T = {settings.tau * settings.rounds}), "
+        f"{settings.replicates} replicates, {batch}, C = {settings.participation:g}, "
+        f"step {settings.step}, seed {settings.seed}",
+    ]
+
+
+def findings(lines: Sequence[Line], runs: int) -> list[str]:
+    """Three lines: what is false and where, how much is proved or certified, and what is open."""
+    false = [line for line in lines if line.under(Status.REFUTED)]
+    proved = [line for line in lines if line.proved() and line not in false]
+    open_ = [line for line in lines if line not in false and line not in proved]
+    undecided = [line for line in open_ if line.under(Status.UNDECIDED)]
+    here = [line for line in false if line.under(Status.REFUTED) != [ANYWHERE]]
+    elsewhere = [line for line in false if line not in here]
+    parts = [
+        f"on this run {_named(here, runs)}" if here else "",
+        f"on another instance {_named(elsewhere, runs)}" if elsewhere else "",
+    ]
+    total = len(lines)
+    undecided_words = f": undecided on this run {_named(undecided, 0)}" if undecided else ""
+    return [
+        f"False, {len(false)} of {total} claims as read" + (": " if false else "") + "; ".join(filter(None, parts)),
+        f"Proved or certified, {len(proved)} of {total}",
+        f"Open, {len(open_)} of {total}{undecided_words}",
+    ]
+
+
+def _named(lines: Sequence[Line], runs: int) -> str:
+    """Claims with the readings concerned and, of several ``runs``, the weightings."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for line in lines:
+        names = [name for name in line.under(Status.REFUTED) if name != ANYWHERE] if runs else []
+        where = "" if not names else "every weighting" if len(names) == runs > 1 else ", ".join(names)
+        groups.setdefault((line.claim.key, where), []).append(line.reading)
+    return ", ".join(
+        f"{claim} [{', '.join(readings)}]" + (f" ({where})" if where else "")
+        for (claim, where), readings in groups.items()
+    )
+
+
+def run_table(run: WeightingRun, lines: Sequence[Line], replicates: int) -> Table:
+    """What concerns one run: the claims that apply to it, what it says of them, and what else is known of them.
+
+    Refuted rows come first, then open ones; readings of a claim that say the same share a row.
+    """
+    others = [kind for kind in Evidence if kind not in MEASURED]
+    rows: dict[tuple[str, ...], tuple[list[str], list[Cell]]] = {}
+    silent = 0
+    for line in lines:
+        measured = {kind: line.verdicts(kind, run.weighting) for kind in MEASURED}
+        if not any(verdict.status not in SILENT for own in measured.values() for verdict in own):
+            silent += any(measured.values())
+            continue
+        found = measured | {kind: line.verdicts(kind, ANYWHERE) for kind in others}
+        cells = [_brief(own, kind, replicates) for kind, own in found.items()]
+        rows.setdefault((line.claim.key, *map(str, cells)), ([], cells))[0].append(line.reading)
+    worst = [Status.REFUTED, Status.UNDECIDED]
+    body = [[key[0], ", ".join(readings), *cells] for key, (readings, cells) in rows.items()]
+    body.sort(key=lambda row: min(_place(cell, worst) for cell in row[2 : 2 + len(MEASURED)]))
+    head = ("Claim", "Reading", *(BRIEF.get(kind, LABELS[kind]) for kind in (*MEASURED, *others)))
+    beyond = f"; {silent} claims as read do not apply" if silent else ""
+    return Table.of(head, body, _constants(run) + beyond).without_empty()
+
+
+def _place(cell: Any, worst: Sequence[Status]) -> int:
+    return min((worst.index(status) for status in cell.statuses if status in worst), default=len(worst))
+
+
+def _brief(verdicts: Sequence[Verdict], kind: Evidence, replicates: int) -> Cell:
+    """The statuses; of a run also bound over measured and, where it is open, how many replicates would decide."""
+    said = []
+    for item in evidence_cell(verdicts, kind).said:
+        # The column says whose proof it is.
+        text, note = item.text.partition(" (")[0], ""
+        if kind is Evidence.EMPIRICAL:
+            needed = replicates_needed(verdicts[0], replicates)
+            note = compact(verdicts[0].tightness, 6) + (f", ~{number(needed, 2)} replicates" if needed else "")
+        elif kind is Evidence.SDP:
+            text = text.rstrip(" 0123456789")
+        said.append(Said(text, item.status, note))
+    return Cell(tuple(said), "; ".join(map(grounds, verdicts)))
+
+
+def replicates_needed(verdict: Verdict, replicates: int) -> float | None:
+    """About how many replicates would decide an UNDECIDED: the band's half-width falls as their square root.
+
+    The mean of lhs - rhs, d, and the band's end u on the far side of 0 are those of the worst t: R ((u - d)/d)^2.
+    None where nothing was estimated, where d is 0, and for rates, which a longer run decides.
+    """
+    lhs, rhs = verdict.data.get("lhs"), verdict.data.get("rhs")
+    if verdict.status is not Status.UNDECIDED or verdict.margin is None or not verdict.error_rate:
+        return None
+    if not isinstance(lhs, float) or not isinstance(rhs, float) or lhs == rhs:
+        return None
+    mean, end = lhs - rhs, -verdict.margin * max(abs(lhs), abs(rhs))
+    needed = replicates * ((end - mean) / mean) ** 2
+    return needed if math.isfinite(needed) and needed > replicates else None
+
+
+def _constants(run: WeightingRun) -> str:
+    """The weighting with the constants that the bounds are made of."""
+    sync = "" if run.rho_bar == run.rho_bar_sync else f" ({number(run.rho_bar_sync)} at synchronisation times)"
+    known = {"rho_tilde": run.rho_tilde, "speed": run.speed, "error": run.error}
+    known |= {name: run.constants[name].value for name in ("sigma_sq", "G_sq") if name in run.constants}
+    words = [f"rho_bar {number(run.rho_bar)}{sync}", *(f"{name} {number(value)}" for name, value in known.items())]
+    return f"{run.weighting}: {', '.join(words)}"
+
+
+def grounds_of(lines: Iterable[Line], runs: int) -> list[Listed]:
+    """The grounds of every verdict, by what it says; weightings that say the same share an item."""
+    titles = {
+        Status.REFUTED: "Refuted",
+        Status.UNDECIDED: "Undecided",
+        Status.HOLDS: "Not refuted, decided, certified or proved",
+        Status.VACUOUS: "Nothing was tested",
+        Status.NOT_APPLICABLE: "Not applicable",
+    }
+    groups: dict[Status, dict[tuple[str, str], list[str]]] = {status: {} for status in titles}
+    for line in lines:
+        for where, verdict in line.found:
+            at = "" if verdict.worst_t is None else f" at t = {verdict.worst_t}"
+            subject, said = f"{line.claim.key} [{line.reading}], {LABELS[verdict.evidence]}{at}", grounds(verdict)
+            if verdict.failed:
+                subject, said = line.claim.key, "; ".join(f"needs {failure.statement}" for failure in verdict.failed)
+            names = groups[verdict.status].setdefault((subject, said), [])
+            names += [where] if where not in names else []
+    return [
+        Listed(title, tuple(f"{subject}{_under(names, runs)}: {said}" for (subject, said), names in found.items()))
+        for title, found in zip(titles.values(), groups.values(), strict=True)
+        if found
+    ]
+
+
+def _under(names: Sequence[str], runs: int) -> str:
+    known = [name for name in names if name != ANYWHERE]
+    return f" under {'every weighting' if len(known) == runs > 1 else ', '.join(known)}" if known else ""
+
+
+def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
+    """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
+    from fedbounds.show.terminal import columns, render_blocks
+
+    return render_blocks(blocks, width or columns(), colour)
+
+
+def to_markdown(blocks: Iterable[Block]) -> str:
+    """The blocks in Markdown."""
+    made = []
+    for block in blocks:
+        if isinstance(block, Table):
+            made += [plain(block.caption), block.to_markdown().rstrip()]
+        elif isinstance(block, Listed):
+            made += [f"{plain(block.title)}:", "\n".join(f"- {plain(item)}" for item in block.items)]
+        else:
+            made += map(plain, block.split("\n"))
+    return "\n\n".join(made) + "\n"
+
+
+def to_html(result: Result) -> str:
+    """What `check` shows first as an HTML fragment, for notebooks."""
+    return str(fragment(summary(result, ledger(claims_of(result), result.verdicts))))
+
+
+def fragment(blocks: Iterable[Block]) -> Markup:
+    """The blocks in HTML: every text escaped, no script, inline styles only."""
+    made = []
+    for block in blocks:
+        if isinstance(block, Table):
+            made.append(Markup("<p>{}</p>{}").format(block.caption, block.to_html(inline=True)))
+        elif isinstance(block, Listed):
+            items = Markup("").join(Markup("<li>{}</li>").format(item) for item in block.items)
+            made.append(Markup("<p>{}:</p><ul>{}</ul>").format(block.title, items))
+        else:
+            made.append(Markup("<p>{}</p>").format(Markup("<br>").join(map(escape, block.split("\n")))))
+    return Markup("<div>{}</div>").format(Markup("").join(made))

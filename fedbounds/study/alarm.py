@@ -1,0 +1,105 @@
+"""The alarm: one kind of evidence says that a claim holds where another refutes it, so one of them is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from fedbounds.study.ledger import Line
+from fedbounds.theory.coverage import Span
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import word
+
+# What a run may refute by chance: its rate a claim times the number of claims tested at such a rate stays below this.
+STUDY_RATE = 1e-3
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A HOLDS whose coverage contains the instance of a refutation."""
+
+    line: Line
+    holds: Verdict
+    refuted: Verdict
+
+    def __str__(self) -> str:
+        holds, refuted = self.holds, self.refuted
+        covered = "" if holds.coverage is None else f" for {holds.coverage.words()}"
+        return (
+            f"{self.line.claim.key} [{self.line.reading}]: {word(holds.status, holds.evidence)}{covered} by "
+            f"{holds.evidence} evidence, REFUTED there by {refuted.evidence} evidence"
+            f"{f' ({refuted.detail})' if refuted.detail else ''}; one of them is wrong"
+        )
+
+
+def alarms(lines: Iterable[Line]) -> list[Alarm]:
+    """Every HOLDS of one kind whose coverage contains an instance that another kind refutes.
+
+    A statistical refutation counts if it stands at the rate of the whole study (Bonferroni over its verdicts).
+    """
+    lines = list(lines)
+    tested = sum(verdict.error_rate > 0 for line in lines for _, verdict in line.found)
+    return [alarm for line in lines for alarm in _contradictions(line, tested)]
+
+
+def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
+    verdicts = [verdict for _, verdict in line.found]
+    for refuted in verdicts:
+        if refuted.status is not Status.REFUTED or refuted.error_rate * tested > STUDY_RATE:
+            continue
+        for holds in verdicts:
+            if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, refuted):
+                yield Alarm(line, holds, refuted)
+
+
+def _covers(holds: Verdict, refuted: Verdict) -> bool:
+    if holds.coverage is None:
+        return False
+    return holds.coverage.contains(instance_of(refuted, "local_step" in holds.coverage.axes))
+
+
+def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object]:
+    """The experiment of a refutation: axis -> its value, or all its values; an axis that is not known is missing.
+
+    With ``one_step`` its step t alone, in its round, which is what a certificate speaks of.
+    """
+    if verdict.evidence is Evidence.EXACT and isinstance(verdict.data.get("instance"), Mapping):
+        return _of_fractions(verdict, one_step)
+    axes = {} if verdict.coverage is None else verdict.coverage.axes
+    return {
+        axis: (region.low, region.high) if isinstance(region, Span) else tuple(region)
+        for axis, region in axes.items()
+    }
+
+
+def _of_fractions(verdict: Verdict, one_step: bool) -> dict[str, object]:
+    from fedbounds.evidence.exact.instance import from_json
+    from fedbounds.evidence.exact.run import run
+
+    instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
+    record = run(instance)
+    sizes = tuple(step * instance.L for step in instance.eta)
+    pairs = [sorted(zip(alpha, instance.p, strict=True), reverse=True) for alpha in record.alphas]
+    known: dict[str, object] = {
+        "kappa": instance.L / instance.mu,
+        "tau": instance.tau,
+        "eta_L": sizes,
+        "gradients": "stochastic" if any(instance.noise) else "full",
+        "participation": 1,
+        "N": instance.N,
+        "weight_ratio": tuple(weight / share for pair in pairs for weight, share in pair),
+        "L": instance.L,
+        "T": instance.total,
+    }
+    if one_step and verdict.worst_t is not None:
+        start = verdict.worst_t - verdict.worst_t % instance.tau
+        seen = sizes[start : verdict.worst_t + 1]
+        known |= {"local_step": verdict.worst_t - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
+    if len(pairs) == 1:
+        alpha, p = (", ".join(str(pair[k]) for pair in pairs[0]) for k in (0, 1))
+        known["weights"] = f"alpha = ({alpha}), p = ({p})"
+    if verdict.reading in READINGS:
+        constants = record.constants(READINGS[verdict.reading].skew)
+        known |= {name: constants[name] for name in ("rho_bar", "rho_tilde") if name in constants}
+    return known

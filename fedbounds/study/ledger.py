@@ -1,0 +1,178 @@
+"""The ledger: every claim in every reading, with the verdicts of each kind of evidence, never merged into one tick.
+
+What is shipped (derivations, counterexamples, certificates) is verified again, without a solver or a search; what
+a study measured stands beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from fedbounds import plugins
+from fedbounds.study.result import Result
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.exact.counterexamples import Counterexample
+    from fedbounds.evidence.exact.decide import Sides
+    from fedbounds.evidence.sdp.certificate import Certificate
+
+# Where evidence was found that is about no run.
+ANYWHERE = ""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One claim in one reading, and every (weighting, verdict) on it; evidence about no run has no weighting."""
+
+    claim: Claim
+    reading: str
+    found: tuple[tuple[str, Verdict], ...] = ()
+
+    def verdicts(self, kind: Evidence, weighting: str | None = None) -> list[Verdict]:
+        """The verdicts of one kind of evidence, on the run of one ``weighting`` if it is given."""
+        return [v for where, v in self.found if v.evidence is kind and weighting in (None, where)]
+
+    def under(self, status: Status) -> list[str]:
+        """The weightings under which a run gave ``status``, and ANYWHERE for evidence about no run."""
+        return list(dict.fromkeys(where for where, verdict in self.found if verdict.status is status))
+
+    def proved(self) -> bool:
+        """Whether a proof or a certificate supports the claim as read."""
+        return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.found)
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as a JSON object."""
+        found = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
+        return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": found}
+
+
+def ledger(claims: Mapping[str, Claim], measured: Iterable[tuple[str, Verdict]] = ()) -> list[Line]:
+    """The lines of ``claims``, with what is known of them and the (weighting, verdict) pairs of a study."""
+    found = [*((ANYWHERE, verdict) for verdict in known(claims)), *measured]
+    lines = []
+    for key, claim in claims.items():
+        own = [(where, verdict) for where, verdict in found if verdict.claim == key]
+        for reading in dict.fromkeys([*claim.readings, *(verdict.reading for _, verdict in own)]):
+            lines.append(Line(claim, reading, tuple(pair for pair in own if pair[1].reading == reading)))
+    return lines
+
+
+def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, Claim]:
+    """The claims that a study examined: those it holds; of a saved one, known ones and those of ``extra``."""
+    if result.examined is not None:
+        return result.claims
+    seen = {verdict.claim for _, verdict in result.verdicts}
+    return {key: claim for key, claim in plugins.claims(extra).items() if key in seen}
+
+
+def known(claims: Mapping[str, Claim]) -> list[Verdict]:
+    """What proofs, certificates and counterexamples say of ``claims``, each verified now.
+
+    A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about
+    another one that a plug-in has put in its place.
+    """
+    shipped = plugins.claims()
+    own = {key for key, claim in claims.items() if shipped.get(key) is claim}
+    named = [verdict for verdict in (*_counterexamples(own), *_certificates()) if verdict.claim in own]
+    return [*_proofs(claims), *named]
+
+
+def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
+    from fedbounds.evidence import kernel
+    from fedbounds.evidence.symbolic import library
+
+    examiners = (library.examine, kernel.examine)
+    every = [
+        examine(claim, reading) for claim in claims.values() for reading in READINGS.values() for examine in examiners
+    ]
+    return [verdict for verdict in every if verdict is not None and verdict.status is not Status.NOT_APPLICABLE]
+
+
+def _counterexamples(keys: set[str]) -> list[Verdict]:
+    """The first shipped counterexample of each claim of ``keys`` in each reading."""
+    from fedbounds.evidence.exact.counterexamples import all_files, read
+
+    found: dict[tuple[str, str], Verdict] = {}
+    for path in all_files():
+        for verdict in _refutations(path) if read(path).document.get("claim") in keys else ():
+            found.setdefault((verdict.claim, verdict.reading), verdict)
+    return list(found.values())
+
+
+@cache
+def counterexample(path: Path) -> tuple[Counterexample, Sides]:
+    """A shipped counterexample, and its two sides computed again."""
+    from fedbounds.evidence.exact.counterexamples import read
+
+    example = read(path)
+    return example, example.verify()
+
+
+@cache
+def _refutations(path: Path) -> tuple[Verdict, ...]:
+    """What a counterexample file refutes.
+
+    A file that refutes a claim although half of its repair is made may refute the claim as it stands too, which is
+    checked here on the claim itself.
+    """
+    from fedbounds.evidence.exact.counterexamples import read
+    from fedbounds.evidence.exact.decide import examine, short
+    from fedbounds.evidence.exact.instance import from_json
+
+    document = read(path).document
+    readings = [str(document["reading"]), *document.get("also", ())]
+    if document.get("substitution"):
+        instance, claim = from_json(document["instance"]), plugins.claim_named(document["claim"])
+        verdicts = [examine(instance, claim, READINGS[reading]) for reading in readings]
+        return tuple(verdict for verdict in verdicts if verdict.status is Status.REFUTED)
+    example, sides = counterexample(path)
+    detail = f"{short(sides.lhs)} > {short(sides.rhs)}"
+    data = {"t": document.get("t"), "lhs": str(sides.lhs), "rhs": str(sides.rhs), "instance": document["instance"]}
+    return tuple(
+        Verdict(
+            example.subject,
+            reading,
+            Evidence.EXACT,
+            Status.REFUTED,
+            tightness=float(sides.rhs / sides.lhs) if sides.lhs else None,
+            worst_t=document.get("t"),
+            detail=detail,
+            data=data,
+        )
+        for reading in readings
+    )
+
+
+@cache
+def certificates() -> tuple[Certificate, ...]:
+    """Every shipped certificate that was verified just now; what does not verify proves nothing."""
+    from fedbounds.evidence.sdp.family import verified
+
+    return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
+
+
+@cache
+def _certificates() -> tuple[Verdict, ...]:
+    """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
+    from fedbounds.evidence.sdp.family import subject
+    from fedbounds.evidence.sdp.scope import coverage
+    from fedbounds.evidence.sdp.setting import Setting
+
+    found: dict[object, Verdict] = {}
+    for certificate in certificates():
+        about = subject(certificate)
+        if about is None or certificate.claim is None:
+            continue
+        setting, claim = Setting.from_json(certificate.setting), plugins.claim_named(certificate.claim)
+        found[about] = Verdict(
+            claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting)
+        )
+    return tuple(found.values())

@@ -1,0 +1,265 @@
+"""What `check` prints first, in the terminal, in Markdown and in a notebook, and the tables that it is made of."""
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from made_study import VERDICTS, objects, run, study, verdict
+
+from fedbounds import plugins
+from fedbounds.show import numbers, summary
+from fedbounds.show.cells import evidence_cell, ledger_table
+from fedbounds.show.table import MARKS, Cell, Said, Table
+from fedbounds.show.terminal import fitted, plain_table
+from fedbounds.study.ledger import ANYWHERE, Line
+from fedbounds.study.result import Result
+from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import grounds, shown, word
+
+FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
+KNOWN = [
+    Verdict("theorem-1", "repaired", Evidence.SYMBOLIC, Status.HOLDS, detail="proved"),
+    Verdict("theorem-1", "repaired", Evidence.SDP, Status.HOLDS, coverage=Coverage({"tau": only(3)})),
+    Verdict("theorem-1", "literal", Evidence.EXACT, Status.REFUTED, detail="9/16 > 1/2"),
+    Verdict("corollary", "sync", Evidence.EXACT, Status.REFUTED, detail="2 > 1"),
+]
+
+
+def made(names=("fedavg", "fedmax"), verdicts=None, known=KNOWN):
+    """(Result, lines) of the made-up study, with or without other verdicts and what is known elsewhere."""
+    result, arrays = study(names)
+    if verdicts is not None:
+        result["runs"] = [run(name, own) for name, own in zip(names, verdicts, strict=True)]
+    found = objects(result, arrays)[0]
+    return found, lines_of(found, known)
+
+
+def lines_of(result, known=()):
+    every = [*((ANYWHERE, v) for v in known), *result.verdicts]
+    keys = dict.fromkeys((v.claim, v.reading) for _, v in every)
+    return [
+        Line(
+            plugins.claim_named(claim),
+            reading,
+            tuple(p for p in every if (p[1].claim, p[1].reading) == (claim, reading)),
+        )
+        for claim, reading in keys
+    ]
+
+
+def text(result, lines, width=100, **more):
+    return summary.to_text(summary.summary(result, lines, **more), width)
+
+
+def row(told, weighting, claim, reading):
+    """The line of a claim in the table of a weighting."""
+    after = told[told.index(f"\n{weighting}: ") :]
+    return next(line for line in after.splitlines() if line.startswith(claim) and reading in line)
+
+
+# ---- words ----
+
+
+def test_one_mapping_of_words():
+    wanted = {
+        Evidence.EMPIRICAL: "NOT REFUTED",
+        Evidence.EXPECTATION: "DECIDED",
+        Evidence.SYMBOLIC: "PROVED (own checker)",
+        Evidence.SDP: "CERTIFIED",
+        Evidence.EXACT: "NOT REFUTED",
+    }
+    assert {kind: word(Status.HOLDS, kind) for kind in wanted} == wanted
+    assert {word(Status.REFUTED, kind) for kind in Evidence} == {"REFUTED"}
+    assert [shown(status, Evidence.SDP) for status in (Status.HOLDS, Status.REFUTED)] == ["certified", "REFUTED"]
+
+
+def test_only_a_proof_is_called_proved():
+    assert [kind for kind in Evidence if "PROVED" in word(Status.HOLDS, kind)] == [
+        Evidence.SYMBOLIC,
+        Evidence.KERNEL,
+    ]
+
+
+def test_grounds_say_what_a_holds_covers_and_what_else_the_claim_speaks_of():
+    verdict = KNOWN[1]
+    assert grounds(verdict) == "CERTIFIED for tau = 3"
+    assert grounds(verdict, Coverage()) == "CERTIFIED for tau = 3; the claim also speaks of other tau"
+    assert grounds(Verdict("a", "b", Evidence.EXACT, Status.REFUTED, detail="2 > 1")) == "REFUTED: 2 > 1"
+
+
+# ---- the first screen ----
+
+
+def test_three_lines_say_what_is_false_and_where():
+    _result, lines = made()
+    false, proved, left = summary.findings(lines, 2)
+    assert false == (
+        "False, 2 of 5 claims as read: on this run theorem-1 [literal] (every weighting); "
+        "on another instance corollary [sync]"
+    )
+    assert proved == "Proved or certified, 1 of 5"
+    assert left == "Open, 2 of 5: undecided on this run corollary [literal]"
+    assert "(fedavg)" in summary.findings(made(verdicts=[VERDICTS, VERDICTS[1:]])[1], 2)[0]
+
+
+def test_each_weighting_has_its_table_with_the_known_evidence_in_its_columns():
+    told = text(*made(FIVE))
+    for name in FIVE:
+        assert re.search(r"REFUTED 0\.98 .*REFUTED", row(told, name, "theorem-1", "literal"))
+        assert re.search(r"not refuted 2\.12e4 +proved +certified", row(told, name, "theorem-1", "repaired"))
+    assert told.index("REFUTED 0.98") < told.index("undecided <0") < told.index("not refuted")
+
+
+def test_a_run_shows_what_concerns_it_and_counts_the_rest():
+    told = text(*made())
+    assert "1 claims as read do not apply" in told and "li-2020" not in told
+    assert "needs alpha_t^i = p_i" in text(*made(), verbose=True)
+
+
+def test_readings_that_say_the_same_share_a_row():
+    same = [verdict("corollary", "HOLDS", reading, 2.0) for reading in ("literal", "sync")]
+    told = text(*made(("a",), [[*same, verdict("corollary", "HOLDS", "repaired", 3.0)]], ()))
+    assert "literal, sync" in row(told, "a", "corollary", "literal")
+    assert "not refuted 3" in row(told, "a", "corollary", "repaired")
+
+
+@pytest.mark.parametrize(("count", "width"), [(1, 60), (2, 80), (5, 120)])
+def test_text_fits_its_width_and_breaks_no_word(count, width):
+    told = text(*made((FIVE * 2)[:count]), width)
+    assert max(map(len, told.splitlines())) <= width
+    assert len(re.findall(r"^theorem-1 +literal", told, re.MULTILINE)) == count
+
+
+def test_undecided_says_about_how_many_replicates_would_decide():
+    open_ = Verdict("c", "r", Evidence.EMPIRICAL, Status.UNDECIDED, -0.1, 1.2, 3, 1e-3, data={"lhs": 0.8, "rhs": 1.0})
+    # The band's half-width is 0.1 + 0.2; it must shrink to 0.2, threefold squared over twofold squared.
+    assert summary.replicates_needed(open_, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
+    above = Verdict("c", "r", Evidence.EMPIRICAL, Status.UNDECIDED, -0.5, 0.8, 3, 1e-3, data={"lhs": 1.0, "rhs": 0.8})
+    assert summary.replicates_needed(above, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
+    for other in (VERDICTS[1], VERDICTS[2]):
+        found = Result.from_json(study()[0] | {"runs": [run("a", [other])]}).verdicts[0][1]
+        assert summary.replicates_needed(found, 16) is None
+    lines = [Line(plugins.claim_named("lemma-1"), "literal", (("fedavg", open_),))]
+    assert "undecided 1.2, ~36 replicates" in str(summary.run_table(made()[0].runs[0], lines, 16).rows[0][2])
+
+
+def test_an_alarm_comes_first():
+    proof = Verdict("theorem-1", "literal", Evidence.SYMBOLIC, Status.HOLDS, coverage=Coverage())
+    told = text(*made(known=[*KNOWN, proof]))
+    assert told.startswith("ALARM: two kinds of evidence contradict each other:") and "one of them is wrong" in told
+    assert "ALARM" not in text(*made())
+
+
+def test_colour_adds_nothing():
+    result, lines = made()
+    blocks = summary.summary(result, lines, verbose=True)
+    plain, coloured = summary.to_text(blocks, 100), summary.to_text(blocks, 100, colour=True)
+    assert "\x1b" not in plain and "\x1b[" in coloured
+    assert [s.rstrip() for s in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()] == plain.splitlines()
+
+
+def test_markup_in_names_is_printed_as_it_stands():
+    assert "[red]x[/red]" in text(*made(("[red]x[/red]",)))
+
+
+def test_the_grounds_are_grouped_by_what_they_say():
+    _result, lines = made()
+    listed = {block.title: block.items for block in summary.grounds_of(lines, 2)}
+    assert listed["Refuted"][0] == "theorem-1 [literal], Exact: REFUTED: 9/16 > 1/2"
+    assert listed["Refuted"][1].startswith(
+        "theorem-1 [literal], Empirical at t = 7 under every weighting: REFUTED: lhs 2"
+    )
+    assert "theorem-1 [repaired], SDP: CERTIFIED for tau = 3" in listed["Not refuted, decided, certified or proved"]
+    assert listed["Not applicable"] == ("li-2020 under every weighting: needs alpha_t^i = p_i (FedAvg)",)
+
+
+# ---- tables ----
+
+
+def test_a_cell_counts_statuses_and_never_merges_them():
+    one = Verdict("c", "r", Evidence.EMPIRICAL, Status.HOLDS, 0.99999, 2.0)
+    two = Verdict("c", "r", Evidence.EMPIRICAL, Status.REFUTED, -0.5, 0.5)
+    cell = evidence_cell([one, two], Evidence.EMPIRICAL)
+    assert str(cell) == "REFUTED 1 margin −0.5, 0.5×, not refuted 1 margin >0.999, 2×"
+    assert (cell.statuses, cell.rank) == ([Status.REFUTED, Status.HOLDS], 0)
+    assert str(evidence_cell([], Evidence.SDP)) == numbers.MISSING
+
+
+def test_the_ledger_has_a_column_a_kind_and_none_is_merged():
+    table = ledger_table(made()[1])
+    assert len(table.head) == 2 + len(Evidence)
+    (literal,) = [row for row in table.rows if [str(c) for c in row[:2]] == ["theorem-1", "literal"]]
+    by_kind = dict(zip(Evidence, map(str, literal[2:]), strict=True))
+    assert by_kind[Evidence.EXACT] == "REFUTED 9/16 > 1/2" and by_kind[Evidence.EMPIRICAL].startswith("REFUTED 2")
+    assert by_kind[Evidence.SYMBOLIC] == by_kind[Evidence.SDP] == numbers.MISSING
+
+
+def test_statuses_differ_without_colour():
+    assert len(set(MARKS.values())) == len(Status) == len(MARKS)
+
+
+def test_the_outputs_of_a_table_say_the_same():
+    table = Table.of(("a", "b|c"), [["x<y", Cell((Said("REFUTED", Status.REFUTED, "1 > 0"),))], ["z", None]])
+    assert table.to_json() == [{"a": "x<y", "b|c": "REFUTED 1 > 0"}, {"a": "z", "b|c": numbers.MISSING}]
+    lines = table.to_markdown().splitlines()
+    assert lines[0] == r"| a | b\|c |" and lines[2] == r"| x\<y | **REFUTED** 1 \> 0 |"
+    assert '<span class="chip refuted">' in table.to_html() and "x&lt;y" in table.to_html()
+    assert plain_table(table.head, table.rows, 40).splitlines()[1].split() == ["x<y", "REFUTED", "1", ">", "0"]
+
+
+def test_columns_shrink_where_it_costs_the_fewest_lines():
+    columns = [["claim", "theorem-1"], ["x", *["not refuted 2"] * 9], ["r", "literal, sync"]]
+    assert fitted(columns, 100) == [9, 13, 13]
+    assert fitted(columns, 30) == [9, 13, 8]
+    assert sum(fitted(columns, 12)) <= 12
+
+
+def test_html_escapes_everything_a_user_may_write():
+    evil = "<script>alert('x')</script>&\""
+    result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
+    found = str(summary.fragment(summary.summary(result, lines, verbose=True)))
+    tags = []
+
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag, attributes):
+            tags.append((tag, dict(attributes)))
+
+    Tags().feed(found)
+    assert "script" not in {tag for tag, _ in tags} and "<script" not in found
+    assert {key for _, attributes in tags for key in attributes} <= {"style", "title"}
+    assert any(evil in attributes.get("title", "") for _, attributes in tags)
+
+
+def test_markdown_has_one_table_a_weighting_with_escaped_pipes():
+    result, lines = made(("a|b", "fedmax"))
+    told = summary.to_markdown(summary.summary(result, lines))
+    tables = [line for line in told.splitlines() if line.startswith("| ")]
+    assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {7}
+    assert r"a\|b: rho" in told and "**REFUTED** 0.98" in told
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "text"),
+    [
+        (None, 7, ""),
+        (float("inf"), 7, ""),
+        (-2.0, 7, "<0"),
+        (21234.5, 7, "2.12e4"),
+        (21234.5, 3, "2e4"),
+        (0.98, 5, "0.98"),
+        (0.99996, 5, "<1"),
+        (1.0004, 5, ">1"),
+        (1 - 1e-13, 5, "1"),
+        (1.07, 4, "1.07"),
+        (0.0087, 5, "0.009"),
+    ],
+)
+def test_compact_numbers_never_round_across_one(value, width, text):
+    assert numbers.compact(value, width) == text
+
+
+def test_readable_numbers():
+    assert numbers.readable("2.1e+04 and 3e-32") == "2.1·10⁴ and 3·10⁻³²"
+    assert numbers.readable("T^-0.16, x - 1, -3") == "T^−0.16, x - 1, −3"
+    assert numbers.times(0.98) == "0.98×" and numbers.times(None) == "" and numbers.times(-3.0) == "bound < 0"

@@ -1,0 +1,122 @@
+"""The ledger: what is shipped is verified again, kinds of evidence stay apart, and contradictions sound an alarm."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from fedbounds import plugins
+from fedbounds.study.alarm import STUDY_RATE, alarms, instance_of
+from fedbounds.study.ledger import ANYWHERE, Line, ledger
+from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+CLAIMS = ("theorem-1", "lemma-2", "speed-floor")
+OURS = Verdict("theorem-1", "repaired", Evidence.EMPIRICAL, Status.HOLDS, tightness=3.0)
+
+
+@pytest.fixture(scope="module")
+def lines():
+    known = {key: plugins.claim_named(key) for key in CLAIMS}
+    return {(line.claim.key, line.reading): line for line in ledger(known, [("fedavg", OURS)])}
+
+
+def statuses(line, kind):
+    return {verdict.status for verdict in line.verdicts(kind)}
+
+
+def test_the_paper_as_written_and_as_repaired(lines):
+    """Known results: Theorem 1 is false as written, and proved and certified once repaired."""
+    literal, repaired = lines["theorem-1", "literal"], lines["theorem-1", "repaired"]
+    assert statuses(literal, Evidence.EXACT) == {Status.REFUTED} and not literal.proved()
+    assert statuses(repaired, Evidence.SYMBOLIC) == statuses(repaired, Evidence.SDP) == {Status.HOLDS}
+    assert not repaired.verdicts(Evidence.EXACT) and repaired.proved()
+    (found,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
+    assert (found.detail, found.data["lhs"], found.worst_t) == ("1/16 > 4/625", "1/16", 1)
+
+
+def test_a_study_stands_beside_what_is_known_and_only_where_it_looked(lines):
+    line = lines["theorem-1", "repaired"]
+    assert line.verdicts(Evidence.EMPIRICAL) == line.verdicts(Evidence.EMPIRICAL, "fedavg") == [OURS]
+    assert line.verdicts(Evidence.EMPIRICAL, "fedmax") == [] == line.verdicts(Evidence.EMPIRICAL, ANYWHERE)
+    assert set(line.under(Status.HOLDS)) == {ANYWHERE, "fedavg"}
+    assert not lines["theorem-1", "literal"].verdicts(Evidence.EMPIRICAL)
+
+
+def test_a_claim_of_somebody_s_own_inherits_no_evidence_of_a_shipped_name():
+    own = replace(plugins.claim_named("lemma-2"), title="mine")
+    for line in ledger({"lemma-2": own}):
+        assert not line.verdicts(Evidence.EXACT) and not line.verdicts(Evidence.SDP)
+
+
+def test_shipped_evidence_does_not_contradict_itself(lines):
+    assert alarms(lines.values()) == []
+
+
+# ---- the alarm ----
+
+
+def planted(holds, refuted):
+    claim = plugins.claim_named("lemma-2")
+    return [Line(claim, "literal", (("", holds), ("fedavg", refuted)))]
+
+
+def proof(coverage, kind=Evidence.SYMBOLIC):
+    return Verdict("lemma-2", "literal", kind, Status.HOLDS, coverage=coverage)
+
+
+@pytest.fixture(scope="module")
+def counterexample(lines):
+    (found,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
+    return found
+
+
+def test_the_instance_of_a_counterexample_is_read_from_its_fractions(counterexample):
+    found = instance_of(counterexample)
+    assert (found["kappa"], found["tau"], found["N"], found["gradients"], found["T"]) == (1, 2, 2, "full", 2)
+    assert found["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(found["weight_ratio"]) == {1}
+
+
+@pytest.mark.parametrize(
+    ("coverage", "contradicted"),
+    [
+        (Coverage(), True),
+        (Coverage({"kappa": Span(1, 10), "tau": only(1, 2), "eta_L": Span(high=1), "gradients": only("full")}), True),
+        (Coverage({"eta_L": Span(high=Fraction(1, 5))}), False),
+        (Coverage({"tau": only(3)}), False),
+        (Coverage({"problem": only("logistic")}), False),
+        (None, False),
+    ],
+)
+def test_a_planted_contradiction_sounds_the_alarm_and_nothing_else_does(coverage, contradicted, counterexample):
+    found = alarms(planted(proof(coverage), counterexample))
+    assert len(found) == contradicted
+    if found:
+        assert "lemma-2 [literal]: PROVED (own checker) for" in str(found[0]) and "one of them is wrong" in str(
+            found[0]
+        )
+
+
+def test_a_certificate_of_one_step_meets_the_step_of_a_counterexample(counterexample):
+    """The counterexample's step is the second of its round; a certificate says which sizes lead there."""
+    axes = {"tau": only(2), "local_step": only(1), "eta_L": only((Fraction(1, 4), Fraction(1, 100)))}
+    axes |= {"weights": only("alpha = (1/2, 1/2), p = (1/2, 1/2)"), "rho_bar": only(1), "L": only(Fraction(1))}
+    found = alarms(planted(proof(Coverage(axes), Evidence.SDP), counterexample))
+    assert len(found) == 1 and "CERTIFIED for" in str(found[0])
+    for other in ({"local_step": only(0)}, {"eta_L": only(Fraction(1, 4))}, {"rho_bar": only(2)}):
+        assert not alarms(planted(proof(Coverage(axes | other), Evidence.SDP), counterexample))
+
+
+def test_one_kind_of_evidence_does_not_contradict_itself(counterexample):
+    assert not alarms(planted(proof(Coverage(), Evidence.EXACT), counterexample))
+
+
+def test_a_statistical_refutation_counts_at_the_rate_of_the_whole_study():
+    run = Coverage({"kappa": only(5.0), "eta_L": Span(0.1, 0.9)})
+    refuted = Verdict("lemma-2", "literal", Evidence.EMPIRICAL, Status.REFUTED, error_rate=STUDY_RATE, coverage=run)
+    covers = Coverage({"kappa": Span(1, 10), "eta_L": Span(0, 1)})
+    assert len(alarms(planted(proof(covers), refuted))) == 1
+    assert not alarms(planted(proof(Coverage({"eta_L": Span(0, 0.5)})), refuted))
+    # With a second test at that rate one false refutation in the study is twice as likely.
+    assert not alarms([*planted(proof(covers), refuted), *planted(proof(None), replace(refuted, reading="sync"))])
+    assert not alarms(planted(proof(covers), replace(refuted, status=Status.UNDECIDED)))
