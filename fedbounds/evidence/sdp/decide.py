@@ -150,7 +150,7 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     wider = replace(setting, local="any")
     model = build(wider, exact)
     for known in candidates(wider):
-        if verify(model, lhs, rhs, known)[0]:
+        if known.keys() <= set(model.labels) and verify(model, lhs, rhs, known)[0]:
             return _certificate(lhs, rhs, wider, known, claim.key, scale)
     return certify_form(lhs, rhs, wider, claim.key, scale) if setting.local == "steps" else None
 
