@@ -114,7 +114,7 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
         verdict,
         status=Status.REFUTED,
         margin=(shown.rhs - shown.lhs) / top,
-        tightness=shown.rhs / shown.lhs,
+        tightness=shown.rhs / shown.lhs if shown.lhs else None,
         worst_t=setting.step,
         detail=f"{detail}; at {in_words(claim, setting)}",
         data={"setting": setting.to_json(), "instance": shown.to_json()},
