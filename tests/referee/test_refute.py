@@ -73,7 +73,9 @@ def test_true_claims_are_not_refuted_and_say_how_close(key):
     verdict = found(key, reading, TINY)
     assert verdict.status is Status.UNDECIDED
     assert 0 < verdict.data["closest"] <= 1 + ROUNDING
-    assert "not refuted" in verdict.detail and "proves nothing" in verdict.detail
+    assert "not refuted for" in verdict.detail and verdict.detail.endswith("this proves nothing")
+    assert verdict.coverage.axes["gradients"] == {"full"} and verdict.coverage.axes["participation"] == {1}
+    assert "full gradients, C = 1" in summary(verdict.to_json())[2]
     assert verdict.data["evaluations"] > 100
 
 
@@ -284,6 +286,24 @@ def test_command_prints_both_sides_as_fractions(tmp_path):
     assert "weights" in result.output and verdict["data"]["rhs"] in result.output
 
 
+def test_a_counterexample_can_be_checked_by_hand():
+    verdict = found("theorem-1", "sync", TINY).to_json()
+    data, text = verdict["data"], instance_text(verdict)
+    assert sum(F(value) for value in data["terms"].values()) == F(data["rhs"])
+    assert {"G_sq", "sigma_sq", "rho_bar", "rho_tilde", "Gamma"} <= set(data["constants"])
+    assert {"Delta", "eta"} <= set(data["varying"]) and data["varying"]["Delta_next"] == data["lhs"]
+    assert all(sum(F(a) for a in row) == 1 for row in data["alpha"])
+    assert all(value in text for value in (*data["terms"].values(), data["constants"]["G_sq"], data["lhs"]))
+
+
+@pytest.mark.parametrize("margin, ratio", [(-2.92e-32, np.inf), (-2.92e-32, 1.0), (-0.1, 2.0), (0.1, np.inf)])
+def test_what_is_not_refuted_never_reads_like_a_refutation(margin, ratio):
+    outcome = module.Outcome(Family(2, 1, 1, 1, "fedavg", "free"), 1, margin, ())
+    said = module._approach(outcome, ratio)
+    assert "inf" not in said and "margin -" not in said
+    assert ("no instance in fractions confirmed" in said) == (margin == -0.1)
+
+
 def test_command_verifies_the_shipped_files():
     result = CliRunner().invoke(command, ["--verify"])
     assert result.exit_code == 0, result.output
@@ -298,5 +318,5 @@ def test_command_rejects_bad_input(arguments):
 
 def test_what_is_not_refuted_is_told_in_one_sentence():
     verdict = found("pi-max", "literal", TINY).to_json()
-    assert summary(verdict)[2].startswith("not refuted: closest approach lhs/rhs =")
+    assert summary(verdict)[2].startswith("not refuted for the problem a diagonal quadratic")
     assert instance_text(verdict).endswith("proves nothing.")

@@ -94,7 +94,11 @@ def instance_text(verdict: dict[str, Any]) -> str:
         return f"{name}: {verdict['detail']}."
     lines = [f"{name} is false" + (f" at t = {data['t']}:" if data["t"] is not None else ":")]
     lines += [f"  {key:<11}{_flat(value)}" for key, value in data["instance"].items()]
-    return "\n".join([*lines, f"  left       {data['lhs']}", f"  right      {data['rhs']}"])
+    lines.append(f"  {'alpha':<11}{_flat(data['alpha'])}")
+    lines += [f"  {key:<11}{value}" for key, value in (data["constants"] | data["varying"]).items()]
+    lines.append(f"  {'left':<11}{data['lhs']}")
+    lines += [f"  {'term':<11}{name} = {value}" for name, value in data["terms"].items()]
+    return "\n".join([*lines, f"  {'right':<11}{data['rhs']}"])
 
 
 def _flat(value: Any) -> str:

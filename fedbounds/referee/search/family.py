@@ -13,7 +13,7 @@ from fedbounds.study.bound import main_bound
 from fedbounds.theory.claim import Claim
 
 # Ranges of the families. Scales are fixed by mu = 1 and the first minimiser at 0, without loss of generality.
-MAX_CONDITION = 64.0
+MAX_CONDITION = 1e6
 MAX_IMBALANCE = 1e4
 MAX_START = 3.0
 MIN_STEP = 1e-3

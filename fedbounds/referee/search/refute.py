@@ -8,6 +8,7 @@ closest approach and the number of evaluations spent are reported, which proves 
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
@@ -24,14 +25,15 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.dynamics import simulate_batch
-from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule
+from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, Target, margins
-from fedbounds.referee.search.shrink import Judge, judge, rationalise, shrink
+from fedbounds.referee.search.shrink import Judge, by_hand, judge, rationalise, shrink
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
 
 # A floating-point margin above this may be rounding: not worth making rational.
 WORTH_TRYING = -1e-7
@@ -206,7 +208,7 @@ def _batch(claim: Claim, outcome: Outcome) -> Batch:
 def _refuted(claim: Claim, reading: Reading, instance: Instance, budget: Budget, outcomes: list[Outcome]) -> Verdict:
     verdict = examine(instance, claim, reading)
     spent = sum(o.evaluations for o in outcomes)
-    data = {**verdict.data, "budget": budget.name, "evaluations": spent}
+    data = {**verdict.data, **by_hand(instance, claim, reading), "budget": budget.name, "evaluations": spent}
     return Verdict(
         claim.key,
         reading.name,
@@ -220,27 +222,62 @@ def _refuted(claim: Claim, reading: Reading, instance: Instance, budget: Budget,
     )
 
 
+def searched(todo: Sequence[Family]) -> Coverage:
+    """The experiments that families are made of: what a search of them spoke of, and no more."""
+    axes: dict[str, Span | frozenset] = {
+        "problem": only(f"a diagonal quadratic in at most {max(f.d for f in todo)} coordinates"),
+        "gradients": only("full"),
+        "participation": only(1),
+        "kappa": Span(1, int(MAX_CONDITION)),
+        "N": only(*(f.N for f in todo)),
+        "tau": only(*(f.tau for f in todo)),
+        "T": Span(1, max(f.total for f in todo)),
+        "weights": only(*(f.weighting for f in todo)),
+    }
+    if all(f.schedule in ("free", "paper") for f in todo):
+        axes["eta_L"] = Span(MIN_STEP, 1)
+    return Coverage(axes)
+
+
 def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
-    """Not refuted: the closest approach lhs/rhs and what was spent."""
+    """Not refuted: what was searched, the closest approach lhs/rhs and what was spent."""
     spent = sum(o.evaluations for o in outcomes)
     best = min(outcomes, key=lambda o: o.margin)
     applicable = best.margin < OUTSIDE
-    ratio = float(margins(Target(claim, reading), _batch(claim, best)).ratio[0]) if applicable else None
-    found = (
-        f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} ({best.family.label})"
-        if ratio is not None
-        else "no instance met its assumptions"
-    )
+    ratio = float(margins(Target(claim, reading), _batch(claim, best)).ratio[0]) if applicable else math.nan
+    coverage = searched([o.family for o in outcomes])
+    where, _, beyond = coverage.words(claim.coverage(reading)).partition("; ")
+    detail = f"not refuted for {where}: {_approach(best, ratio)}; {spent} evaluations over {len(outcomes)} families"
     return Verdict(
         claim.key,
         reading.name,
         Evidence.EXACT,
         Status.UNDECIDED,
         margin=best.margin if applicable else None,
-        tightness=1 / ratio if ratio else None,
-        detail=f"not refuted: {found}; {spent} evaluations over {len(outcomes)} families, which proves nothing",
-        data={"closest": ratio, "family": best.family.label, "budget": budget.name, "evaluations": spent},
+        tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
+        detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
+        data={
+            "closest": finite_or_none(ratio),
+            "family": best.family.label,
+            "budget": budget.name,
+            "evaluations": spent,
+        },
+        coverage=coverage,
     )
+
+
+def _approach(best: Outcome, ratio: float) -> str:
+    """How close the search came, in words that agree with the status: nothing was refuted."""
+    at = f"({best.family.label})"
+    if best.margin >= OUTSIDE:
+        return "no instance met its assumptions"
+    if best.margin <= WORTH_TRYING:
+        return f"it fails by {-best.margin:.3g} in floating point, which no instance in fractions confirmed {at}"
+    if best.margin <= -WORTH_TRYING:
+        return f"closest approach lhs = rhs up to rounding {at}"
+    if not math.isfinite(ratio):
+        return f"closest approach margin {best.margin:.3g} {at}"
+    return f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} {at}"
 
 
 def _fixed_points(claim: Claim, reading: Reading) -> Verdict:
@@ -258,8 +295,11 @@ def _fixed_points(claim: Claim, reading: Reading) -> Verdict:
         tried += 1
         verdict = examine(base, claim, reading)
         if verdict.status is Status.REFUTED:
-            return Verdict(**{**vars(verdict), "data": {**verdict.data, "evaluations": tried}})
-    detail = f"no fixed point away from w* among {tried} instances"
+            return replace(verdict, data={**verdict.data, **by_hand(base, claim, reading), "evaluations": tried})
+    detail = (
+        f"not refuted for full gradients, C = 1, tau = 1 and two clients on a line under FedMax: no fixed point away "
+        f"from w* among {tried} instances; this proves nothing"
+    )
     return Verdict(
         claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data={"evaluations": tried}
     )

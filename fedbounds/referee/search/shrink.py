@@ -16,7 +16,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.decide import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.run import ExactRun, run
 from fedbounds.referee.search.family import Batch, schedule
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -25,6 +25,8 @@ from fedbounds.theory.reading import Reading
 DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 20, 50, 100, 1000, 10**4, 10**6)
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
+# Constants that a person who checks an instance needs whether or not the claim uses them.
+BY_HAND = frozenset({"G_sq", "sigma_sq", "rho_bar", "rho_tilde", "Gamma"})
 
 Judge = Callable[[Instance], Sides | None]
 Change = dict[str, Any]
@@ -40,6 +42,38 @@ def judge(claim: Claim, reading: Reading) -> Judge:
         return next((s for s in compare(claim, record, reading, latest=True) if s.violated(claim.kind)), None)
 
     return violation
+
+
+def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any]:
+    """What checks a violation by hand: the weights visited, the constants, and each term at the worst place.
+
+    Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
+    """
+    record = run(instance)
+    seen = record.observed(reading)
+    left, _, terms = claim.sides(reading)
+    used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
+    found = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
+    values, place = dict(seen.constants), {}
+    if found:
+        worst = min(found, key=lambda s: s.margin)
+        k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
+        place = {name: column[k] for name, column in seen.places(claim.scope).items()}
+        values |= place
+    shown = {name: str(values[name]) for name in values if name in BY_HAND or name in used and name not in place}
+    return {
+        "alpha": [[str(a) for a in row] for row in sorted(record.alphas)],
+        "constants": shown,
+        "varying": {name: str(value) for name, value in place.items() if name in used},
+        "terms": {name: str(rational(term, values)) for name, term in terms.items()},
+    }
+
+
+def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
+    """Whether place k of a scope is where ``worst`` was found."""
+    if claim.scope == "constant":
+        return True
+    return t == worst.t and (claim.scope != "point" or record.points[k][1] == worst.client)
 
 
 def rationalise(batch: Batch, claim: Claim, violates: Judge) -> Instance | None:
