@@ -60,7 +60,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: str(values[name]) for name in values if name in BY_HAND or name in used and name not in place}
+    shown = {name: str(values[name]) for name in values if name in BY_HAND or (name in used and name not in place)}
     return {
         "alpha": [[str(a) for a in row] for row in sorted(record.alphas)],
         "constants": shown,
