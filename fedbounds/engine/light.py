@@ -3,86 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbounds.engine import streams
-from fedbounds.engine.loop import divergence_error, divergence_limit, round_weights, run, weights_are_p
-from fedbounds.engine.plan import Plan, make_plan
-from fedbounds.engine.threads import default_threads, in_threads
+from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.loop import choose_engine, divergence_error, divergence_limit, round_weights, run, weights_are_p
+from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices
+from fedbounds.model.trajectory import Distances
+
+if TYPE_CHECKING:
+    from fedbounds.engine.kernels.session import Sampled
 
 # Replicates that run together: their models and batches lie in the first cache at ordinary dimensions.
 TOGETHER = 32
 # Rounds that run before the gaps at their ends are evaluated together, one pass over the data for all.
 ROUNDS = 64
-# The compiled rounds read rows of whole vectors that start at whole cache lines (64 bytes).
-LANES, LINE = 8, 64
 
 
-@dataclass(frozen=True)
-class LightTrajectory:
-    """``distance_sq`` ||w_t - w*||^2 and ``gap`` F(w_t) - F*, each (R, K), at the steps ``times`` (K,)."""
-
-    experiment: Experiment
-    times: NDArray[np.int64]
-    distance_sq: Array
-    gap: Array
-    engine: str
-
-
-def run_light(experiment: Experiment, threads: int | None = None) -> LightTrajectory:
+def run_light(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
     The streams are those of ``run``, whose record it equals up to rounding, and the bits depend on neither
     threads nor replicates. Minibatches of least squares and of binary logistic regression take the fast path;
     everything else goes through ``run``. Raises DivergedError with the last step of the round that diverged.
     """
-    plan = make_plan(experiment)
+    from fedbounds.engine.kernels.session import Sampled
+
+    clock, engine = make_clock(experiment), choose_engine(experiment)
     every = -(-experiment.stride // experiment.tau)
-    ends = np.array([0, *(end for _, end in plan.rounds)], dtype=np.int64)
+    ends = np.array([0, *(end for _, end in clock.rounds)], dtype=np.int64)
     kept = np.unique(np.append(np.arange(0, len(ends), every), len(ends) - 1))
-    found = experiment.problem.kernel_data()
-    fast = found is not None and found[0] in ("least_squares", "logistic") and experiment.batch_size is not None
-    if not fast or experiment.engine == "reference" or experiment.aggregation != "algorithm-1":
-        full = run(experiment.with_(stride=1), threads=threads)
-        path = full.paths["alpha"]
-        times = ends[kept]
-        return LightTrajectory(experiment, times, path.distance_sq[:, times], path.gap[:, times], full.engine)
-    runner = _Rounds(experiment, plan, kept)
+    fast = isinstance(engine, Sampled) and engine.walks and experiment.batch_size is not None
+    if not isinstance(engine, Sampled) or not fast or experiment.aggregation != "algorithm-1":
+        full = run(experiment.with_(stride=1), progress, threads)
+        path, times = full.paths["alpha"], ends[kept]
+        return Distances(experiment, times, path.distance_sq[:, times], path.gap[:, times], full.engine)
+    runner = _Rounds(experiment, engine, clock, kept)
     workers = default_threads() if threads is None else threads
     size = min(TOGETHER, -(-experiment.replicates // max(workers, 1)))
     blocks = [
         range(start, min(start + size, experiment.replicates)) for start in range(0, experiment.replicates, size)
     ]
-    parts = list(in_threads(runner, blocks, len(blocks) * plan.total, None, threads))
+    parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
     distance_sq, gap = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return LightTrajectory(experiment, ends[kept], distance_sq, gap, "kernels")
+    return Distances(experiment, ends[kept], distance_sq, gap, engine.name)
 
 
 class _Rounds:
     """Runs all rounds of a block of replicates on the compiled fast path."""
 
-    def __init__(self, experiment: Experiment, plan: Plan, kept: NDArray[np.int64]) -> None:
-        from fedbounds.engine.kernels.session import LeastSquares, Logistic, compiled_engine
-
-        self.experiment, self.plan, self.kept = experiment, plan, kept
-        engine = compiled_engine(experiment)
-        assert isinstance(engine, LeastSquares | Logistic)
-        self.engine, self.logistic = engine, isinstance(engine, Logistic)
-        features, targets, offsets, reg = self.engine.data[:4]
-        self.width = -(-features.shape[1] // LANES) * LANES
-        self.arrays = (_padded(features, self.width).reshape(-1), targets, offsets, self.logistic, float(reg[0]))
-        self.limit = divergence_limit(experiment, plan)
+    def __init__(self, experiment: Experiment, engine: Sampled, clock: Clock, kept: Indices) -> None:
+        self.experiment, self.engine, self.clock, self.kept = experiment, engine, clock, kept
+        self.limit = divergence_limit(experiment, clock)
         self.fixed = experiment.participation == 1 and weights_are_p(experiment)
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the kept rounds, each (R, K)."""
-        d, rounds = self.experiment.problem.d, len(self.plan.rounds)
-        W = np.zeros((len(replicates), self.width))
+        d, rounds = self.experiment.problem.d, len(self.clock.rounds)
+        W = np.zeros((len(replicates), self.engine.width))
         W[:, :d] = self.experiment.start
         keys = streams.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
         records = [self._measure(W[None, :, :d])]
@@ -99,7 +81,7 @@ class _Rounds:
 
     def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
-        from fedbounds.engine.kernels.light import rounds
+        from fedbounds.engine.kernels.steps import rounds
 
         experiment, problem = self.experiment, self.experiment.problem
         if self.fixed:
@@ -108,9 +90,9 @@ class _Rounds:
             excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
             _, alpha = round_weights(experiment, replicates, first, excess)
             alpha = np.require(alpha, requirements=["C", "W"])
-        etas = self.plan.eta[first * experiment.tau : last * experiment.tau].reshape(-1, experiment.tau)
+        etas = self.clock.eta[first * experiment.tau : last * experiment.tau].reshape(-1, experiment.tau)
         t0 = first * experiment.tau
-        return rounds(*self.arrays, etas, t0, keys, experiment.replacement, int(experiment.batch_size or 0), alpha, W)
+        return rounds(*self.engine.step_arrays, etas, t0, keys, experiment.batch_size, alpha, W)
 
     def _measure(self, models: Array) -> tuple[Array, Array]:
         """(distance_sq, gap) of models (K, R, d), each (R, K)."""
@@ -128,15 +110,6 @@ class _Rounds:
         bad = np.argwhere(~(distance_sq <= self.limit))
         if len(bad):
             k, r = (int(v) for v in bad[0])
-            t = self.plan.rounds[first + k][1] - 1
+            t = self.clock.rounds[first + k][1] - 1
             who = f"replicate {replicates[r]}"
-            raise divergence_error(self.experiment, float(self.plan.eta[t]), t, who, float(distance_sq[k, r]))
-
-
-def _padded(rows: Array, width: int) -> Array:
-    """Rows filled up with zeros to ``width`` columns, the first at the start of a cache line."""
-    home = np.zeros(rows.shape[0] * width + LINE // rows.itemsize)
-    skip = -home.ctypes.data % LINE // rows.itemsize
-    padded = home[skip : skip + rows.shape[0] * width].reshape(-1, width)
-    padded[:, : rows.shape[1]] = rows
-    return padded
+            raise divergence_error(self.experiment, float(self.clock.eta[t]), t, who, float(distance_sq[k, r]))

@@ -14,14 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine import streams
-from fedbounds.engine.plan import Plan, make_plan
-from fedbounds.engine.primitives import Primitives
-from fedbounds.engine.record import BlockRecorder, allocate
+from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.primitives import Moments, Primitives
+from fedbounds.engine.record import Recorder, allocate
 from fedbounds.engine.streamed import StreamedRecord, allocate_streamed, wants_streaming
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import check_simplex
 
@@ -30,6 +30,8 @@ DIVERGENCE_FACTOR = 1e12
 # What a weighting sees as the excess of an absent client: below every true excess (which is >= 0), yet
 # finite, so that no maximum picks it and no arithmetic on it yields nan.
 ABSENT_EXCESS = -1.0
+# Steps of a round are taken and measured together as long as their local models have so many entries (8 MB).
+SPAN_ENTRIES = 2**20
 
 
 def run(
@@ -46,24 +48,24 @@ def run(
     blocks. ``statistics`` as in `simulate`. Raises DivergedError at the first step whose iterates leave the
     finite numbers.
     """
-    plan, engine = make_plan(experiment), choose_engine(experiment)
+    clock, engine = make_clock(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
-    streamed = wants_streaming(experiment, plan, virtuals, statistics)
-    record = allocate_streamed(experiment, plan, virtuals) if streamed else allocate(experiment, plan, virtuals)
-    limit = divergence_limit(experiment, plan)
+    streamed = wants_streaming(experiment, clock, virtuals, statistics)
+    record = allocate_streamed(experiment, clock, virtuals) if streamed else allocate(experiment, clock, virtuals)
+    limit = divergence_limit(experiment, clock)
     blocks = engine.blocks(experiment.replicates)
     workers = default_threads() if threads is None else threads
     if isinstance(record, StreamedRecord):
         workers = min(workers, record.most_threads)
 
-    def task(replicates: range, tick: Callable[[int], None]) -> BlockRecorder:
-        block = _Block(experiment, plan, engine, replicates, record.recorder(replicates), limit)
+    def task(replicates: range, tick: Callable[[int], None]) -> Recorder:
+        block = _Block(experiment, clock, engine, replicates, record.recorder(replicates), limit)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is reported as diverged
             _run_block(block, virtuals, tick)
         return block.recorder
 
     with engine.session():
-        for recorder in in_threads(task, blocks, len(blocks) * plan.total, progress, workers):
+        for recorder in in_threads(task, blocks, len(blocks) * clock.total, progress, workers):
             record.absorb(recorder)
             del recorder  # or it would live while the next one is awaited
     return record.finish(engine.name)
@@ -91,72 +93,126 @@ class _Block:
     """Replicates that run together, and what they need."""
 
     experiment: Experiment
-    plan: Plan
+    clock: Clock
     engine: Primitives
     replicates: range
-    recorder: BlockRecorder
+    recorder: Recorder
     limit: float
+
+    def excess(self, W: Array) -> Array:
+        """e_i(w) of models (n, R, d): (n, R, N)."""
+        return self.engine.excess(W.reshape(-1, W.shape[-1])).reshape(*W.shape[:2], -1)
+
+    def combine(self, X: Array, weights: Array) -> Array:
+        """sum_i weights_i x_i: (n, R, N, d), (n, R, N) -> (n, R, d)."""
+        rows = self.engine.combine(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, weights.shape[-1]))
+        return rows.reshape(*X.shape[:2], -1)
+
+
+@dataclass(frozen=True)
+class _State:
+    """Where a block is: local models X (R, N, d), virtual iterates w (R, d) by name, and e_i(w) (R, N)."""
+
+    X: Array
+    paths: dict[str, Array]
+    excess: Array
+
+    def aggregated(self) -> _State:
+        """Every client starts again from the virtual iterate."""
+        return _State(np.repeat(self.paths["alpha"][:, None, :], self.X.shape[1], axis=1), self.paths, self.excess)
 
 
 def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], None]) -> None:
     """All rounds of one block; calls tick(steps) after each round."""
-    experiment, plan, engine = block.experiment, block.plan, block.engine
-    W = np.tile(experiment.start, (len(block.replicates), 1))
-    paths = dict.fromkeys(virtuals, W)
-    excess = engine.excess(W)
-    for r, (begin, end) in enumerate(plan.rounds):
-        p, alpha = round_weights(experiment, block.replicates, r, excess)
+    experiment, clock = block.experiment, block.clock
+    R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
+    W = np.tile(experiment.start, (R, 1))
+    state = _State(np.zeros((R, N, d)), dict.fromkeys(virtuals, W), block.excess(W[None])[0])
+    span = max(SPAN_ENTRIES // state.X.size, 1)
+    fixed, rule = experiment.everyone_present, experiment.rule
+    fixed = fixed and not (rule.depends_on_w or rule.random)
+    for r, (begin, end) in enumerate(clock.rounds):
+        if r == 0 or not fixed:
+            p, alpha = round_weights(experiment, block.replicates, r, state.excess)
         block.recorder.weights(r, p, alpha)
-        X = np.repeat(paths["alpha"][:, None, :], experiment.problem.N, axis=1)
-        aggregated = end < plan.total or plan.aggregated
-        for t in range(begin, end):
-            aggregating = aggregated and t + 1 == end
-            block.recorder.skew(t, p, alpha, excess, synchronised=t == begin)
-            X, paths = _step(block, t, X, paths, p, alpha, aggregating)
-            excess = engine.excess(paths["alpha"])
+        state, aggregates = state.aggregated(), end < clock.total or clock.aggregated
+        for t in range(begin, end, span):
+            stop = min(t + span, end)
+            state = _stretch(block, (t, stop), state, p, alpha, first=t == begin, last=aggregates and stop == end)
         tick(end - begin)
-    if plan.aggregated:
-        X = np.repeat(paths["alpha"][:, None, :], experiment.problem.N, axis=1)
-        p, alpha = round_weights(experiment, block.replicates, len(plan.rounds), excess)
-    moments = engine.moments(X)
-    block.recorder.moments(plan.total, moments)
-    block.recorder.skew(plan.total, p, alpha, excess, synchronised=plan.aggregated)
-    for name, w in paths.items():
-        distance = _distance_sq(w, experiment)
-        drift, _ = engine.virtual(X, w, alpha, moments, alpha, 0.0)
-        block.recorder.path(name, plan.total, distance_sq=distance, gap=engine.gap(w), drift=drift)
+    if clock.aggregated:
+        state = state.aggregated()
+        p, alpha = round_weights(experiment, block.replicates, len(clock.rounds), state.excess)
+    _finish(block, state, p, alpha)
 
 
-def _step(
-    block: _Block, t: int, X: Array, paths: dict[str, Array], p: Array, alpha: Array, aggregating: bool
-) -> tuple[Array, dict[str, Array]]:
-    """One local step: measures at time t, then the local models and virtual iterates at t + 1.
+def _stretch(
+    block: _Block, times: tuple[int, int], state: _State, p: Array, alpha: Array, *, first: bool, last: bool
+) -> _State:
+    """Local steps of one round, measured at the times before them; ``last`` tells whether an aggregation follows.
 
     The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like
     everything else, the alpha-weighted aggregate.
     """
-    engine, eta = block.engine, float(block.plan.eta[t])
-    moments = engine.moments(X)
-    block.recorder.moments(t, moments)
-    following = engine.step(X, eta, t, block.replicates, moments.grads)
-    weights = {name: p if name == "p" and not aggregating else alpha for name in paths}
-    after = {"alpha": engine.combine(following, alpha)}
-    if "p" in paths:
-        after["p"] = after["alpha"] if aggregating else engine.combine(following, p)
-    _check_finite(block, t, after["alpha"])
-    if block.plan.slot[t] >= 0:
-        for name, w in paths.items():
-            drift, next_mean = engine.virtual(X, w, alpha, moments, weights[name], eta)
-            block.recorder.path(
-                name,
-                t,
-                distance_sq=_distance_sq(w, block.experiment),
-                gap=engine.gap(w),
-                drift=drift,
-                next_distance_sq=_distance_sq(after[name], block.experiment),
-                next_mean=next_mean,
-            )
-    return following, after
+    (begin, end), engine, recorder = times, block.engine, block.recorder
+    etas, shape = block.clock.eta[begin:end], (end - begin, *p.shape)
+    models, moments = engine.stretch(state.X, etas, begin, block.replicates)
+    weights = {name: np.broadcast_to(p if name == "p" else alpha, shape).copy() for name in state.paths}
+    after = {name: block.combine(models[1:], weights[name]) for name in state.paths}
+    if last and "p" in after:
+        after["p"][-1], weights["p"][-1] = after["alpha"][-1], alpha
+    _check_finite(block, begin, _distance_sq(after["alpha"], block.experiment))
+    excess = np.concatenate([state.excess[None], block.excess(after["alpha"])])
+    recorder.skew(begin, p, alpha, excess[:-1], synchronised=first)
+    moments = Moments(*(values.reshape(*shape[:2], *values.shape[1:]) for values in moments))
+    recorder.moments(begin, moments)
+    kept = recorder.kept(begin, end - begin)
+    if len(kept):
+        _record_paths(block, begin, kept, models, moments, state, after, weights)
+    return _State(models[-1], {name: w[-1] for name, w in after.items()}, excess[-1])
+
+
+def _record_paths(
+    block: _Block,
+    begin: int,
+    kept: Indices,
+    models: Array,
+    moments: Moments,
+    state: _State,
+    after: dict[str, Array],
+    weights: dict[str, Array],
+) -> None:
+    """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
+    size, R = len(kept), len(block.replicates)
+
+    def rows(values: Array) -> Array:
+        chosen = values if size == len(values) else values[kept]
+        return chosen.reshape(size * R, *values.shape[2:])
+
+    eta, X, local = np.repeat(block.clock.eta[begin + kept], R), rows(models[:-1]), Moments(*map(rows, moments))
+    for name, w in state.paths.items():
+        before = rows(np.concatenate([w[None], after[name][:-1]]))
+        drift, next_mean = block.engine.virtual(X, before, rows(weights["alpha"]), local, rows(weights[name]), eta)
+        values = {
+            "distance_sq": _distance_sq(before, block.experiment),
+            "gap": block.engine.gap(before),
+            "drift": drift,
+            "next_distance_sq": _distance_sq(rows(after[name]), block.experiment),
+            "next_mean": next_mean,
+        }
+        block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})
+
+
+def _finish(block: _Block, state: _State, p: Array, alpha: Array) -> None:
+    """What is recorded at time T, from where no step is taken."""
+    engine, recorder, total = block.engine, block.recorder, block.clock.total
+    moments = engine.moments(state.X)
+    recorder.moments(total, Moments(*(values[None] for values in moments)))
+    recorder.skew(total, p, alpha, state.excess[None], synchronised=block.clock.aggregated)
+    for name, w in state.paths.items():
+        drift, _ = engine.virtual(state.X, w, alpha, moments, alpha, 0.0)
+        values = {"distance_sq": _distance_sq(w, block.experiment), "gap": engine.gap(w), "drift": drift}
+        recorder.path(name, total, {field: value[None] for field, value in values.items()})
 
 
 def round_weights(experiment: Experiment, replicates: range, r: int, excess: Array) -> tuple[Array, Array]:
@@ -196,12 +252,12 @@ def weights_are_p(experiment: Experiment) -> bool:
 
 
 def _distance_sq(W: Array, experiment: Experiment) -> Array:
-    """||w - w*||^2: (R, d) -> (R,)."""
+    """||w - w*||^2: (..., d) -> (...)."""
     difference = W - experiment.problem.w_star
     return (difference * difference).sum(-1)
 
 
-def divergence_limit(experiment: Experiment, plan: Plan) -> float:
+def divergence_limit(experiment: Experiment, clock: Clock) -> float:
     """The squared distance from w* that no stable run reaches: DIVERGENCE_FACTOR times its natural scale.
 
     The scale counts the start, the clients' minimisers and one stable step's noise, so that a run that starts
@@ -212,19 +268,19 @@ def divergence_limit(experiment: Experiment, plan: Plan) -> float:
     scale = (
         float(_distance_sq(experiment.start[None, :], experiment)[0])
         + float(_distance_sq(problem.w_i_star, experiment).max())
-        + min(float(plan.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
+        + min(float(clock.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
     )
     return DIVERGENCE_FACTOR * scale if scale > 0 else float("inf")
 
 
-def _check_finite(block: _Block, t: int, W: Array) -> None:
-    """Raise DivergedError if a wanted replicate's next iterate is not finite or beyond the limit."""
-    distance = _distance_sq(W, block.experiment)[: block.experiment.replicates - block.replicates.start]
-    bad = np.flatnonzero(~(distance <= block.limit))
-    if not bad.size:
-        return
-    who = f"replicate {block.replicates[int(bad[0])]}"
-    raise divergence_error(block.experiment, float(block.plan.eta[t]), t, who, float(distance[bad[0]]))
+def _check_finite(block: _Block, begin: int, distance: Array) -> None:
+    """Raise DivergedError if a wanted replicate's squared distance (n, R) is not finite or beyond the limit."""
+    kept = distance[:, : block.experiment.replicates - block.replicates.start]
+    bad = np.argwhere(~(kept <= block.limit))
+    if len(bad):
+        k, r = (int(v) for v in bad[0])
+        who, t = f"replicate {block.replicates[r]}", begin + k
+        raise divergence_error(block.experiment, float(block.clock.eta[t]), t, who, float(kept[k, r]))
 
 
 def divergence_error(experiment: Experiment, eta: float, t: int, who: str, distance: float) -> DivergedError:

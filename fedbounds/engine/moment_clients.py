@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices, Problem
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Problem, QuadraticArrays
 
 # A client's table of fourth moments may have so many entries (1 MB, a processor's second cache) and columns for
 # each sample: beyond either, a pass over the samples is cheaper.
@@ -53,30 +53,30 @@ class Clients:
 
 def hessians(problem: Problem) -> tuple[Array, Array]:
     """H_i (N, d, d) and w* - w_i* (N, d) of a problem to which exact expectations apply."""
-    name, data = problem.kernel_data() or ("none", ())
-    H, w_i_star = data[4:6] if name == "least_squares" else data[:2]
-    return H, problem.w_star - w_i_star
+    data = problem.kernel_data()
+    assert isinstance(data, QuadraticArrays | LeastSquaresArrays)
+    return data.H, problem.w_star - problem.w_i_star
 
 
 def prepare(experiment: Experiment) -> Clients:
     """Eigenbases and noise of the clients of an experiment to which exact expectations apply."""
-    problem, b = experiment.problem, experiment.batch_size
-    data = problem.kernel_data()
+    problem, b, data = experiment.problem, experiment.batch_size, experiment.problem.kernel_data()
     H, away = hessians(problem)
-    assert data is not None  # or there would be no Hessians
-    sampled = data[0] == "least_squares"
     lam, U = np.linalg.eigh(H)
     offset = np.einsum("nak,na->nk", U, away)
-    if sampled and b is not None:
-        noise = _sampled(data[1], lam, U, _batch_scale(problem.sizes, b, experiment.replacement))
+    if isinstance(data, LeastSquaresArrays) and b is not None:
+        noise = _sampled(data, problem.w_i_star, lam, U, batch_scale(problem.sizes, b, experiment.replacement))
+    elif isinstance(data, QuadraticArrays) and b is not None:
+        noise = _additive(data.noise_std**2 / b / problem.d, problem.d)
     else:
-        variance = np.zeros(problem.N) if sampled or b is None else data[1][2] ** 2 / b
-        noise = _additive(variance / problem.d, problem.d)
+        noise = _additive(np.zeros(problem.N), problem.d)
     return Clients(H, U, away, problem.p, np.tensordot(problem.p, H, 1), (lam, offset, *noise))
 
 
-def _batch_scale(n: Indices, b: int, replacement: bool) -> Array:
-    """What turns one sample's gradient covariance into that of a batch's mean (N,); 0 where n_i = 1."""
+def batch_scale(n: Indices, b: int | None, replacement: bool) -> Array:
+    """What turns one sample's gradient covariance into that of a batch's mean (N,); 0 where n_i = 1 or b is None."""
+    if b is None:
+        return np.zeros(len(n))
     correction = np.ones(len(n)) if replacement else (n - b) / np.maximum(n - 1, 1)
     return np.where(n > 1, correction, 0.0) / b
 
@@ -91,11 +91,11 @@ def _additive(variance: Array, d: int) -> tuple:
     return variance, np.zeros(N), 0.0, np.zeros((N, d)), forms, *empty, np.zeros(N + 1, dtype=np.int64)
 
 
-def _sampled(data: tuple, lam: Array, U: Array, scale: Array) -> tuple:
+def _sampled(data: LeastSquaresArrays, w_i_star: Array, lam: Array, U: Array, scale: Array) -> tuple:
     """Kernel arguments for minibatches: residuals r_j at w_i*, samples and their moments in the eigenbases."""
     from fedbounds.engine.kernels.moments import SAMPLES, TABLE
 
-    features, y, offsets, (reg,), _, w_i_star = data[:6]
+    features, y, offsets = data.X, data.y, data.offsets
     N, d = lam.shape
     n = np.diff(offsets)
     r = np.einsum("nd,nd->n", features, np.repeat(w_i_star, n, axis=0)) - y
@@ -109,7 +109,7 @@ def _sampled(data: tuple, lam: Array, U: Array, scale: Array) -> tuple:
     for i in np.flatnonzero(tabled):
         rows = slice(offsets[i], offsets[i + 1])
         _fill_table(table[i], X[rows], r[rows])
-    return np.zeros(N), scale, float(reg), mean_slope, np.where(tabled, TABLE, SAMPLES), table, X, r, offsets
+    return np.zeros(N), scale, data.reg, mean_slope, np.where(tabled, TABLE, SAMPLES), table, X, r, offsets
 
 
 def padded(length: int) -> int:

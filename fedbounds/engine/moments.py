@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.loop import divergence_error, divergence_limit, round_weights, weights_are_p
 from fedbounds.engine.moment_clients import Clients, prepare
-from fedbounds.engine.plan import Plan, make_plan
 from fedbounds.engine.primitives import Moments
-from fedbounds.engine.record import BlockRecorder, allocate
+from fedbounds.engine.record import Recorder, allocate
 from fedbounds.engine.threads import Progress
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"
@@ -33,7 +33,7 @@ ENGINE = "moments"
 def applies(experiment: Experiment) -> str | None:
     """None where the expectations of an experiment can be computed exactly, else the reason why not."""
     data = experiment.problem.kernel_data()
-    if data is None or data[0] not in ("quadratic", "least_squares"):
+    if not isinstance(data, QuadraticArrays | LeastSquaresArrays):
         return f"the moments of {experiment.problem.kind} clients do not close: their Hessians must be constant"
     if experiment.rule.depends_on_w:
         return f"the weights of {experiment.rule.name} depend on w"
@@ -66,45 +66,59 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     if reason:
         raise reject("exact expectations need constant Hessians, fixed weights and C = 1", reason, "simulate instead")
     experiment = experiment.with_(replicates=1)
-    plan = make_plan(experiment)
+    clock = make_clock(experiment)
     virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
-    record = allocate(experiment, plan, virtuals)
+    record = allocate(experiment, clock, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-        recorder = _run(experiment, plan, virtuals, BlockRecorder(record, range(1)), progress)
+        recorder = _run(experiment, clock, virtuals, Recorder(record, range(1)), progress)
     np.copyto(record.moment_sums, recorder.moment_sums)
     return record.finish(ENGINE)
 
 
 def _run(
-    experiment: Experiment, plan: Plan, virtuals: tuple[str, ...], recorder: BlockRecorder, progress: Progress | None
-) -> BlockRecorder:
+    experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], recorder: Recorder, progress: Progress | None
+) -> Recorder:
     """All rounds, written to the recorder; time T, if it ends a round, starts one that is not run."""
-    clients, limit = prepare(experiment), divergence_limit(experiment, plan)
+    clients, limit = prepare(experiment), divergence_limit(experiment, clock)
     state = State(experiment.start - experiment.problem.w_star, np.zeros((clients.d, clients.d)))
     excess = clients.excess(state.mean[None], state.covariance[None])
-    for r, (begin, end) in enumerate(plan.rounds):
+    for r, (begin, end) in enumerate(clock.rounds):
         p, alpha = round_weights(experiment, range(1), r, excess[-1:])
         recorder.weights(r, p, alpha)
-        found = run_round(clients, state, plan.eta[begin:end], alpha[0], virtuals)
+        found = run_round(clients, state, clock.eta[begin:end], alpha[0], virtuals)
         excess, state = found.excess, found.end
-        _check_finite(experiment, plan.eta, begin, found.paths["distance_sq"]["alpha"], limit)
-        aggregated = end < plan.total or plan.aggregated
-        for t in range(begin, end):
-            _record_moments(recorder, t, found, t - begin)
-            recorder.skew(t, p, alpha, excess[t - begin, None], synchronised=t == begin)
-            _record_step(recorder, t, found, t - begin, aggregating=aggregated and t + 1 == end)
+        _check_finite(experiment, clock.eta, begin, found.paths["distance_sq"]["alpha"], limit)
+        n, aggregated = end - begin, end < clock.total or clock.aggregated
+        recorder.skew(begin, p, alpha, excess[:n, None], synchronised=True)
+        _record(recorder, begin, found, slice(n), aggregated=aggregated)
         if progress:
-            progress(end, plan.total)
+            progress(end, clock.total)
     last = end - begin
-    if plan.aggregated:
-        p, alpha = round_weights(experiment, range(1), len(plan.rounds), excess[-1:])
-        found, last = run_round(clients, state, plan.eta[:0], alpha[0], virtuals), 0
-    _record_moments(recorder, plan.total, found, last)
-    recorder.skew(plan.total, p, alpha, found.excess[last, None], synchronised=plan.aggregated)
-    for name in virtuals:
-        recorder.path(name, plan.total, **{field: values[name][last, None] for field, values in found.paths.items()})
+    if clock.aggregated:
+        p, alpha = round_weights(experiment, range(1), len(clock.rounds), excess[-1:])
+        found, last = run_round(clients, state, clock.eta[:0], alpha[0], virtuals), 0
+    recorder.skew(clock.total, p, alpha, found.excess[last:, None], synchronised=clock.aggregated)
+    _record(recorder, clock.total, found, slice(last, None), aggregated=False)
     return recorder
+
+
+def _record(recorder: Recorder, begin: int, found: Round, part: slice, *, aggregated: bool) -> None:
+    """Local moments and path values of steps begin, begin + 1, ..., which are a part of the round's.
+
+    An aggregation that follows makes every virtual iterate the alpha-weighted one.
+    """
+    grad_sq, excess, variance, radius_sq = found.local[:, part, None]
+    recorder.moments(begin, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
+    kept = recorder.kept(begin, len(excess))
+    for name, distance in found.paths["distance_sq"].items():
+        values = {field: by_name[name][part] for field, by_name in found.paths.items()}
+        if part.start is None:
+            following = distance[1:].copy()
+            following[-1] = found.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
+            values |= {"next_distance_sq": following, "next_mean": following}
+        if len(kept):
+            recorder.path(name, begin, {field: value[kept, None] for field, value in values.items()})
 
 
 @dataclass(frozen=True)
@@ -167,20 +181,6 @@ def _drift(alpha: Array, weights: Array, shift: Array, common: Array, local: Arr
     means = np.einsum("n,knd->k", alpha, (shift - np.einsum("n,knd->kd", weights, shift)[:, None, :]) ** 2)
     own = alpha * (1 - weights) ** 2 + (1 - alpha) * weights**2
     return means + np.maximum(local[4] @ alpha + common, 0) + local[5] @ own
-
-
-def _record_moments(recorder: BlockRecorder, t: int, found: Round, k: int) -> None:
-    grad_sq, excess, variance, radius_sq = found.local[:, k, None]
-    recorder.moments(t, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
-
-
-def _record_step(recorder: BlockRecorder, t: int, found: Round, k: int, *, aggregating: bool) -> None:
-    """Path values of step t; an aggregation makes every virtual iterate the alpha-weighted one."""
-    distance_sq = found.paths["distance_sq"]
-    for name in distance_sq:
-        following = distance_sq["alpha" if aggregating else name][k + 1, None]
-        values = {field: by_name[name][k, None] for field, by_name in found.paths.items()}
-        recorder.path(name, t, **values, next_distance_sq=following, next_mean=following)
 
 
 def _check_finite(experiment: Experiment, eta: Array, begin: int, distance: Array, limit: float) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple
 
+import numpy as np
+
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
 
@@ -23,42 +27,62 @@ class Moments(NamedTuple):
     radius_sq: Array
 
 
-class Primitives(Protocol):
+class Primitives(abc.ABC):
     """The operations on models that the reference and the compiled engine both offer.
 
-    ``W`` is a global model a replicate (R, d), ``X`` a local model a replicate and client (R, N, d), and
-    ``weights`` (R, N).
+    ``W`` is a global model a row (R, d), ``X`` a local model a row and client (R, N, d), ``weights`` (R, N); rows
+    are replicates at one step or at several, and what is computed of one depends on no other.
     """
 
-    name: str
+    experiment: Experiment
+    name: ClassVar[str]
 
+    @abc.abstractmethod
     def session(self) -> AbstractContextManager[object]:
         """What must hold while the engine runs."""
 
+    @abc.abstractmethod
     def blocks(self, replicates: int) -> Sequence[range]:
         """The replicates to be run together; may reach beyond the number wanted (those rows are discarded)."""
 
+    @abc.abstractmethod
     def excess(self, W: Array) -> Array:
         """e_i(w) at global models: (R, d) -> (R, N)."""
 
+    @abc.abstractmethod
     def gap(self, W: Array) -> Array:
         """F(w) - F*: (R, d) -> (R,)."""
 
+    @abc.abstractmethod
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models."""
 
+    @abc.abstractmethod
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
         """x_i - eta g_i with the draws of step t (or ``grads`` where gradients are full): (R, N, d)."""
 
+    @abc.abstractmethod
     def combine(self, X: Array, weights: Array) -> Array:
         """sum_i weights_i x_i: (R, d)."""
 
+    @abc.abstractmethod
     def virtual(
-        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: float
+        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
         """The drift of a virtual iterate w and the exact expectation of its next squared distance, each (R,).
 
         sum_i alpha_i ||w - x_i||^2, and E||sum_i weights_i (x_i - eta g_i) - w*||^2 given X =
         ||sum_i weights_i (x_i - eta grad F_i) - w*||^2 + eta^2 sum_i weights_i^2 variance_i, as the clients'
-        noises are independent with mean zero.
+        noises are independent with mean zero. ``eta`` is one number or one a row (R,).
         """
+
+    def stretch(self, X: Array, etas: Array, t0: int, replicates: range) -> tuple[Array, Moments]:
+        """Local steps t0, t0 + 1, ... from X, with no aggregation: the models (n + 1, R, N, d), and their moments.
+
+        The moments are those of the n models before the steps, their rows step by step (n R, ...).
+        """
+        models, moments = [X], []
+        for k, eta in enumerate(etas.tolist()):
+            moments.append(self.moments(models[-1]))
+            models.append(self.step(models[-1], eta, t0 + k, replicates, moments[-1].grads))
+        return np.stack(models), Moments(*map(np.concatenate, zip(*moments, strict=True)))

@@ -7,14 +7,14 @@ replicates are asked for, so neither do the bits.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from fedbounds.engine import streams
-from fedbounds.engine.primitives import Moments
+from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
@@ -22,16 +22,11 @@ BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Reference:
+class Reference(Primitives):
     """The engine's primitives for an experiment, through the methods of its problem."""
 
     experiment: Experiment
     name = "reference"
-
-    @cached_property
-    def w_star(self) -> Array:
-        """w* (d,)."""
-        return self.experiment.problem.w_star
 
     def session(self) -> AbstractContextManager[object]:
         """One thread inside BLAS: its products then add in one order, and blocks use the other processors."""
@@ -45,11 +40,11 @@ class Reference:
 
     def excess(self, W: Array) -> Array:
         """e_i(w): (R, d) -> (R, N)."""
-        return self.experiment.problem.excess(W)
+        return _in_blocks(self.experiment.problem.excess, W)
 
     def gap(self, W: Array) -> Array:
         """F(w) - F*: (R, d) -> (R,)."""
-        return self.experiment.problem.gap(W)
+        return _in_blocks(self.experiment.problem.gap, W)
 
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models (R, N, d)."""
@@ -57,7 +52,7 @@ class Reference:
         grads = problem.client_grads(X)
         variance = problem.client_variance(X, experiment.batch_size, experiment.replacement)
         variance = np.broadcast_to(variance, X.shape[:-1])
-        return Moments(grads, _norm_sq(grads), variance, problem.client_excess(X), _norm_sq(X - self.w_star))
+        return Moments(grads, _norm_sq(grads), variance, problem.client_excess(X), _norm_sq(X - problem.w_star))
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
         """x_i - eta g_i with the draws of step t: (R, N, d)."""
@@ -79,13 +74,19 @@ class Reference:
         return np.einsum("rn,rnd->rd", weights, X)
 
     def virtual(
-        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: float
+        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
         """Drift and next mean of a virtual iterate, each (R,)."""
+        eta = np.broadcast_to(eta, len(X))
         drift = np.einsum("rn,rn->r", alpha, _norm_sq(W[:, None, :] - X))
-        mean = self.combine(X - eta * moments.grads, weights) - self.w_star
+        mean = self.combine(X - eta[:, None, None] * moments.grads, weights) - self.experiment.problem.w_star
         noise = np.einsum("rn,rn->r", weights**2, moments.variance)
         return drift, _norm_sq(mean) + eta**2 * noise
+
+
+def _in_blocks(function: Callable[[Array], Array], W: Array) -> Array:
+    """function(W), never on more than BLOCK rows at once."""
+    return np.concatenate([function(W[start : start + BLOCK]) for start in range(0, len(W), BLOCK)])
 
 
 def _norm_sq(vectors: Array) -> Array:

@@ -6,15 +6,16 @@ LeVeque 1983), so that the bits do not depend on the number of threads.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from fedbounds.engine.plan import Plan
-from fedbounds.engine.record import BlockRecorder, Record, allocate, neutral_extremes
+from fedbounds.engine.clock import Clock
+from fedbounds.engine.record import Recorder, Storage, allocate, neutral_extremes
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices
 from fedbounds.model.trajectory import PATH_FIELDS, PathMoments, Streamed, Trajectory
 
 # ``auto`` streams a record beyond this many bytes: it would crowd out the rest on a small machine.
@@ -26,18 +27,18 @@ SAMPLE = 64
 FIELDS = len(PATH_FIELDS)
 
 
-def stored_bytes(experiment: Experiment, plan: Plan, virtuals: tuple[str, ...]) -> int:
+def stored_bytes(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...]) -> int:
     """What a record of every replicate takes."""
     N, per_time = experiment.problem.N, FIELDS * len(virtuals) + 3
-    return 8 * experiment.replicates * (len(plan.times) * (per_time + 3 * N) + len(plan.round_times) * N)
+    return 8 * experiment.replicates * (len(clock.times) * (per_time + 3 * N) + len(clock.round_times) * N)
 
 
-def wants_streaming(experiment: Experiment, plan: Plan, virtuals: tuple[str, ...], statistics: Statistics) -> bool:
+def wants_streaming(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], statistics: Statistics) -> bool:
     """Whether a run streams; Errors: InputError for an unknown ``statistics``."""
     if statistics not in ("auto", "stored", "streamed"):
         raise reject("statistics must be auto, stored or streamed", statistics, "use auto")
     return statistics == "streamed" or (
-        statistics == "auto" and stored_bytes(experiment, plan, virtuals) > STORED_LIMIT
+        statistics == "auto" and stored_bytes(experiment, clock, virtuals) > STORED_LIMIT
     )
 
 
@@ -61,9 +62,9 @@ class Tally:
     positive: Array
 
     @classmethod
-    def empty(cls, plan: Plan, V: int, N: int) -> Tally:
+    def empty(cls, clock: Clock, V: int, N: int) -> Tally:
         """Nothing seen yet."""
-        K, rounds = len(plan.times), len(plan.round_times)
+        K, rounds = len(clock.times), len(clock.round_times)
         path = np.full((V, K, FIELDS), np.nan)
         points, top = np.full((2, 2, K, N), np.nan), np.full((2, rounds), np.nan)
         scatter, alpha = np.full((V, K, FIELDS, FIELDS), np.nan), np.zeros((rounds, N))
@@ -107,7 +108,7 @@ class StreamedRecord:
     """The growing statistics of all replicates, their extremes, and the first replicates as they are."""
 
     virtuals: tuple[str, ...]
-    sample: Record
+    sample: Storage
     tally: Tally
 
     @property
@@ -121,7 +122,7 @@ class StreamedRecord:
         """What tallies one block."""
         return StreamedBlock(self, replicates)
 
-    def absorb(self, recorder: BlockRecorder) -> None:
+    def absorb(self, recorder: Recorder) -> None:
         """Merge a finished block; blocks come in their order, whatever the threads."""
         assert isinstance(recorder, StreamedBlock)
         self.sample.absorb(recorder)
@@ -146,22 +147,22 @@ class StreamedRecord:
         return record.finish(engine, streamed)
 
 
-def allocate_streamed(experiment: Experiment, plan: Plan, virtuals: tuple[str, ...]) -> StreamedRecord:
+def allocate_streamed(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...]) -> StreamedRecord:
     """An empty record whose size grows with K N and R N, never with R K."""
-    few = allocate(experiment.with_(replicates=min(SAMPLE, experiment.replicates)), plan, virtuals, clients=False)
+    few = allocate(experiment.with_(replicates=min(SAMPLE, experiment.replicates)), clock, virtuals, clients=False)
     worst = neutral_extremes(experiment.replicates, experiment.problem.N)
     sample = replace(few, experiment=experiment, worst=worst)
-    return StreamedRecord(virtuals, sample, Tally.empty(plan, len(virtuals), experiment.problem.N))
+    return StreamedRecord(virtuals, sample, Tally.empty(clock, len(virtuals), experiment.problem.N))
 
 
-class StreamedBlock(BlockRecorder):
+class StreamedBlock(Recorder):
     """Tallies one block of replicates, and writes those of them that are in the sample."""
 
     def __init__(self, record: StreamedRecord, replicates: range) -> None:
         super().__init__(record.sample, replicates)
         self._virtuals, self._L = record.virtuals, record.sample.experiment.problem.L
-        plan, N = record.sample.plan, record.sample.experiment.problem.N
-        self.tally = Tally.empty(plan, len(record.virtuals), N)
+        clock, N = record.sample.clock, record.sample.experiment.problem.N
+        self.tally = Tally.empty(clock, len(record.virtuals), N)
         self.tally.count = self._keep
         rows = min(SAMPLE, record.sample.experiment.replicates)
         self._rows_sampled = slice(replicates.start, min(replicates.start + self._keep, rows))
@@ -174,27 +175,24 @@ class StreamedBlock(BlockRecorder):
         count = (alpha > 0).sum(-1)
         tally.positive[:] = min(tally.positive[0], count.min()), max(tally.positive[1], count.max())
 
-    def _keep_skew(self, slot: int, sums: Array, excess: Array) -> None:
-        self.tally.excess[slot] = excess.mean(0)
+    def _keep_skew(self, slots: Indices, sums: Array, excess: Array) -> None:
+        self.tally.excess[slots] = excess.mean(1)
         if self._sampled:
-            self._record.skew_sums[self._rows_sampled, slot] = sums[: self._sampled]
+            self._storage.skew_sums[self._rows_sampled, slots] = sums[:, : self._sampled].swapaxes(0, 1)
 
-    def _keep_local(self, slot: int, grad_sq: Array, excess: Array) -> None:
-        client = np.arange(grad_sq.shape[1])
+    def _keep_local(self, slots: Indices, grad_sq: Array, excess: Array) -> None:
         for row, score in enumerate((ratio(grad_sq, excess), difference(grad_sq, excess, self._L))):
-            worst = score.argmax(0)
-            self.tally.points[row, 0, slot], self.tally.points[row, 1, slot] = (
-                grad_sq[worst, client],
-                excess[worst, client],
-            )
+            worst = score.argmax(1)[:, None]
+            for column, values in enumerate((grad_sq, excess)):
+                self.tally.points[row, column, slots] = np.take_along_axis(values, worst, 1)[:, 0]
 
-    def _keep_path(self, name: str, slot: int, values: dict[str, Array]) -> None:
-        v, fields = self._virtuals.index(name), [PATH_FIELDS.index(field) for field in values]
+    def _keep_path(self, name: str, slots: Indices, values: Mapping[str, Array]) -> None:
+        v, fields = self._virtuals.index(name), np.array([PATH_FIELDS.index(field) for field in values])
         rows = np.stack(list(values.values()))
-        mean = rows.mean(1)
-        away = rows - mean[:, None]
-        self.tally.mean[v, slot, fields], self.tally.high[v, slot, fields] = mean, rows.max(1)
-        self.tally.scatter[v, slot][np.ix_(fields, fields)] = np.einsum("ar,br->ab", away, away)
+        mean = rows.mean(2)
+        away, place = rows - mean[..., None], np.ix_(slots, fields)
+        self.tally.mean[v][place], self.tally.high[v][place] = mean.T, rows.max(2).T
+        self.tally.scatter[v][np.ix_(slots, fields, fields)] = np.einsum("akr,bkr->kab", away, away)
         if self._sampled:
             for field, value in values.items():
-                self._record.paths[name][field][self._rows_sampled, slot] = value[: self._sampled]
+                self._storage.paths[name][field][self._rows_sampled, slots] = value[:, : self._sampled].T

@@ -33,6 +33,51 @@ class Optimum:
     excess_bound: float
 
 
+@dataclass(frozen=True)
+class QuadraticArrays:
+    """What kernels read of clients with Hessians ``H`` (N, d, d) and additive noise ``noise_std`` (N,)."""
+
+    H: Array
+    noise_std: Array
+
+
+@dataclass(frozen=True)
+class LeastSquaresArrays:
+    """What kernels read of ridge regression: samples ``X`` (n, d), ``y`` (n,), client i from offsets[i] on.
+
+    ``H`` (N, d, d) are the Hessians; one sample's gradient variance at w_i* + u is u^T A_i u + 2 b_i.u + c_i.
+    """
+
+    X: Array
+    y: Array
+    offsets: Indices
+    reg: float
+    H: Array
+    A: Array
+    b: Array
+    c: Array
+
+
+@dataclass(frozen=True)
+class LogisticArrays:
+    """What kernels read of logistic regression: samples ``X`` (n, features), client i from offsets[i] on.
+
+    ``y`` (n,) are labels +1 and -1 where there is ``K`` = 1 score, else the codes 0 ... K - 1 of the classes;
+    ``residual_i`` (N, d) and ``residual`` (d,) the gradients left at the numerical w_i* and w*.
+    """
+
+    X: Array
+    y: Array
+    offsets: Indices
+    reg: float
+    K: int
+    residual_i: Array
+    residual: Array
+
+
+KernelArrays = QuadraticArrays | LeastSquaresArrays | LogisticArrays
+
+
 class Problem(abc.ABC):
     """Abstract federated problem; subclasses are final, frozen, and state only the mathematics.
 
@@ -103,8 +148,8 @@ class Problem(abc.ABC):
     def constants(self) -> Mapping[str, Constant]:
         """At least ``L`` and ``mu``, valid for every F_i, with provenance."""
 
-    def kernel_data(self) -> tuple[str, tuple[NDArray, ...]] | None:
-        """(name of a compiled kernel, its arrays), or None: the plain numpy engine runs the problem."""
+    def kernel_data(self) -> KernelArrays | None:
+        """The arrays of a compiled kernel, whose type says which; None: the plain numpy engine runs the problem."""
         return None
 
     @property

@@ -127,6 +127,20 @@ class Trajectory:
         return self.skew_sums[..., 2] / Gamma if Gamma > 0 else np.full(self.skew_sums.shape[:2], np.nan)
 
 
+@dataclass(frozen=True)
+class Distances:
+    """What is recorded at the ends of rounds only: no claim can be examined on it, but curves can be drawn.
+
+    ``distance_sq`` ||w_t - w*||^2 and ``gap`` F(w_t) - F*, each (R, K), at the steps ``times`` (K,).
+    """
+
+    experiment: Experiment
+    times: NDArray[np.int64]
+    distance_sq: Array
+    gap: Array
+    engine: str
+
+
 def _ratio(numerator: Array, denominator: Array) -> Array:
     """numerator / denominator with 0/0 = 1: at such a point every weighting agrees with p."""
     safe = np.where(denominator > 0, denominator, 1.0)

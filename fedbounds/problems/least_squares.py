@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum, check_finite
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, check_finite
 from fedbounds.problems.linear import LinearModel, check_clients, check_regularisation, client_shares
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.quantity import Constant, Provenance
@@ -66,16 +66,12 @@ class LeastSquaresProblem(LinearModel):
     def _curvature(self) -> float:
         return 1.0
 
-    def kernel_data(self) -> tuple[str, tuple[NDArray, ...]] | None:
-        """("least_squares", (X, y, offsets, [reg], H, w_i_star, varA, varb, varc)), or None where too large.
-
-        One sample's gradient variance at w_i* + u is u^T varA u + 2 varb.u + varc.
-        """
+    def kernel_data(self) -> LeastSquaresArrays | None:
+        """The arrays of its kernels, or None where they are too large."""
         if self.N * self.d**2 > KERNEL_ENTRIES:
             return None
-        reg = np.array([self.regularisation])
-        A, b, c = self._variance_form
-        return "least_squares", (self.X, self.y, self.offsets, reg, self._hessians, self.w_i_star, A, b, c)
+        form = self._variance_form
+        return LeastSquaresArrays(self.X, self.y, self.offsets, self.regularisation, self._hessians, *form)
 
     def _values(self, z: Array, rows: NDArray) -> Array:
         return (z[:, 0] - self.y[rows]) ** 2 / 2

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum
+from fedbounds.model.problem import Array, Indices, LogisticArrays, Optimum
 from fedbounds.problems.linear import (
     LinearModel,
     check_clients,
@@ -91,15 +91,11 @@ class LogisticProblem(LinearModel):
     def _curvature(self) -> float:
         return 0.25 if self.K == 1 else 0.5
 
-    def kernel_data(self) -> tuple[str, tuple[NDArray, ...]]:
-        """("logistic", (X, y, offsets, [reg], w_i_star, w_star, residual_i, residual)), y = +-1.
-
-        With three or more classes ("softmax", the same arrays), y the class codes.
-        """
-        y = np.where(self.codes == 1, 1.0, -1.0) if self.K == 1 else self.codes
-        reg = np.array([self.regularisation])
-        stars = (self.w_i_star, self.w_star, self.residual_i, self.residual)
-        return "logistic" if self.K == 1 else "softmax", (self.X, y, self.offsets, reg, *stars)
+    def kernel_data(self) -> LogisticArrays:
+        """The arrays of its kernels."""
+        y = np.where(self.codes == 1, 1.0, -1.0) if self.K == 1 else self.codes.astype(float)
+        residuals = self.residual_i, self.residual
+        return LogisticArrays(self.X, y, self.offsets, self.regularisation, self.K, *residuals)
 
     def _values(self, z: Array, rows: NDArray) -> Array:
         return cross_entropy(_logits(z), self.codes[rows])

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.model.problem import (
+    Array,
+    Indices,
+    Optimum,
+    Problem,
+    QuadraticArrays,
+    check_distribution,
+    check_finite,
+)
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.quantity import Constant, Provenance
 
@@ -140,9 +148,9 @@ class QuadraticProblem(Problem):
             "mu": Constant(float(self._spectra.min()), Provenance.EXACT, "min_i lambda_min(H_i)"),
         }
 
-    def kernel_data(self) -> tuple[str, tuple[NDArray, ...]]:
-        """("quadratic", (H, w_i_star, noise_std))."""
-        return "quadratic", (self.H, self.w_i_star, self.noise_std)
+    def kernel_data(self) -> QuadraticArrays:
+        """The arrays of its kernels."""
+        return QuadraticArrays(self.H, self.noise_std)
 
 
 def quadratic(

@@ -8,6 +8,7 @@ import pytest
 from problem_zoo import ZOO
 from test_kernels import BATCHES, recorded
 
+from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels import softmax as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.products import padded, product
@@ -75,7 +76,7 @@ def experiment_on(name, batch_size=2, replacement=True, **changes):
 @kernel
 def elementary(values, out):
     for k in range(len(values)):
-        out[0, k], out[1, k] = kernel_softmax.exponentials(values[k])
+        out[0, k], out[1, k] = kernel_math.exponentials(values[k])
 
 
 @kernel

@@ -23,6 +23,10 @@ from fedbounds.weightings.fedsoftmax import FedSoftMax
 AGREEMENT = 1e-12
 # A divergence inherits the roundings of s and 1 - s and a factor of about 20 from exp(x) - 1 - x.
 DIVERGENCE_ACCURACY = 5e-15
+# A probability inherits the roundings of s and 1 - s, of an exponential and of a quotient.
+PROBABILITY_ACCURACY = 2e-15
+# Below this numbers lose digits as they underflow.
+TINY = 1e-300
 COMPILED = ("quadratic", "least-squares", "binary")
 BATCHES = [(None, True), (2, True), (1, False)]
 RANGE = np.concatenate([-np.logspace(2.8, -12, 40), [0.0], np.logspace(-12, 2.8, 40)])
@@ -44,14 +48,14 @@ def experiment_on(kind, batch_size=2, replacement=True, **changes):
 def over(values, out):
     for k in range(len(values)):
         out[0, k] = kernel_math.exp(values[k])
-        out[1, k] = kernel_math.exp_remainder(values[k])
+        out[1, k] = kernel_math.exponentials(kernel_math.clamp(values[k]))[1]
         out[2, k] = kernel_math.log1p(abs(values[k]))
 
 
 @kernel
 def divergences(delta, s, q, out):
     for k in range(len(delta)):
-        out[k] = kernel_math.divergence(delta[k], s, q)
+        out[0, k], out[1, k], out[2, k] = kernel_math.divergence(delta[k], s, q)
 
 
 @pytest.mark.parametrize("row", range(3), ids=["exp", "exp_remainder", "log1p"])
@@ -71,13 +75,20 @@ def test_elementary_functions_keep_relative_accuracy(row):
 @pytest.mark.parametrize("margin", [-600.0, -30.0, -3.0, -0.7, -1e-9, 0.0, 1e-9, 0.4, 5.0, 30.0])
 def test_divergence_keeps_relative_accuracy(margin):
     delta = np.concatenate([RANGE, [-1e4, 1e4]])
-    out = np.empty(len(delta))
+    out = np.empty((3, len(delta)))
     with mpmath.workdps(700):
         s = 1 / (1 + mpmath.exp(-margin))
         divergences(delta, float(s), float(1 - s), out)
         exact = [mpmath.log(s * mpmath.exp(x) + 1 - s) - s * mpmath.mpf(x) for x in map(float, delta)]
-        worst = max(abs(float(a) - b) / b for a, b in zip(out, exact, strict=True) if b)
-    assert worst < DIVERGENCE_ACCURACY
+        worst = max(abs(float(a) - b) / b for a, b in zip(out[0], exact, strict=True) if b)
+        assert worst < DIVERGENCE_ACCURACY
+        # The probabilities at the new margin, the smaller label's at the old one first; the clamp holds them off 0.
+        rarer = s if s < mpmath.mpf(1) / 2 else 1 - s
+        for x, small, large in zip(delta.tolist(), out[1].tolist(), out[2].tolist(), strict=True):
+            odds = rarer / (1 - rarer) * mpmath.exp(x if rarer is s else -mpmath.mpf(x))
+            if abs(x) < kernel_math.LIMIT:
+                assert abs(small - odds / (1 + odds)) <= PROBABILITY_ACCURACY * odds / (1 + odds) + TINY
+                assert abs(large - 1 / (1 + odds)) <= PROBABILITY_ACCURACY / (1 + odds) + TINY
 
 
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)

@@ -18,7 +18,8 @@ from fedbounds.engine.kernels.vectors import (
 )
 from fedbounds.engine.light import ROUNDS, run_light
 from fedbounds.engine.loop import run
-from fedbounds.errors import DivergedError
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
@@ -84,7 +85,7 @@ def test_vector_code_equals_numpy(width, batch):
 @pytest.mark.parametrize("kind", ["quadratic", "least-squares", "binary"])
 def test_light_runs_equal_full_runs(kind, changes, weighting):
     experiment = experiment_on(kind, weighting=weighting, **changes)
-    light, path = run_light(experiment), run(experiment.with_(stride=1)).paths["alpha"]
+    light, path = simulate(experiment, record="distance"), run(experiment.with_(stride=1)).paths["alpha"]
     assert light.times[0] == 0
     assert light.times[-1] == experiment.total_steps
     np.testing.assert_allclose(light.distance_sq, path.distance_sq[:, light.times], rtol=AGREEMENT)
@@ -123,3 +124,16 @@ def test_a_diverging_light_run_names_step_and_cause():
     for weighting in (FedAvg(), FedSoftMax(0.5)):
         with pytest.raises(DivergedError, match=r"diverged at step 2 \(replicate 0\).*eta_t = 1e\+100 exceeds 2/L"):
             run_light(experiment_on(eta=ConstantStep(1e100), weighting=weighting))
+
+
+def test_a_record_is_full_or_distance():
+    with pytest.raises(InputError, match="full or distance"):
+        simulate(experiment_on(), record="gap")
+    with pytest.raises(InputError, match="leave out"):
+        simulate(experiment_on("quadratic", weighting=FedAvg()), exact=True, record="distance")
+
+
+def test_progress_reaches_the_end_of_a_light_run():
+    seen = []
+    simulate(experiment_on(), lambda done, total: seen.append((done, total)), record="distance")
+    assert seen[-1][0] == seen[-1][1]

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from problem_zoo import SAMPLED, SIZES, ZOO, features, labels
 
-from fedbounds.model.problem import Array, Problem
+from fedbounds.model.problem import Array, LogisticArrays, Problem, QuadraticArrays
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import QuadraticProblem
@@ -108,31 +108,31 @@ def test_variance_vanishes_only_where_it_should() -> None:
 def test_least_squares_variance_form_of_the_kernel() -> None:
     problem = ZOO["least-squares"](11)
     data = problem.kernel_data()
-    assert data is not None and data[0] == "least_squares"
-    X, y, offsets, reg, H, stars, A, b, c = data[1]
+    assert data is not None
+    stars = problem.w_i_star
     u = points(problem, 12)
-    quadratic_form = np.einsum("rni,nij,rnj->rn", u, A, u) + 2 * np.einsum("rni,ni->rn", u, b) + c
+    quadratic_form = np.einsum("rni,nij,rnj->rn", u, data.A, u) + 2 * np.einsum("rni,ni->rn", u, data.b) + data.c
     np.testing.assert_allclose(problem.client_variance(stars + u, 1), quadratic_form, rtol=ROUNDING, atol=ROUNDING)
-    excess = np.einsum("rni,nij,rnj->rn", u, H, u) / 2
+    excess = np.einsum("rni,nij,rnj->rn", u, data.H, u) / 2
     np.testing.assert_allclose(problem.client_excess(stars + u), excess, rtol=ROUNDING)
-    assert reg.shape == (1,) and X.flags.c_contiguous and len(y) == offsets[-1] == sum(SIZES)
+    assert data.X.flags.c_contiguous and len(data.y) == data.offsets[-1] == sum(SIZES)
 
 
 def test_kernel_arrays_of_the_other_problems() -> None:
-    name, (H, stars, noise) = ZOO["quadratic"](1).kernel_data()  # type: ignore[misc]
-    assert name == "quadratic" and H.shape == (4, 3, 3) and stars.shape == (4, 3) and noise.shape == (4,)
+    quadratic = ZOO["quadratic"](1).kernel_data()
+    assert isinstance(quadratic, QuadraticArrays)
+    assert quadratic.H.shape == (4, 3, 3) and quadratic.noise_std.shape == (4,)
     problem = ZOO["binary"](1)
-    name, arrays = problem.kernel_data()  # type: ignore[misc]
-    X, y, offsets, reg, w_i_star, w_star, residual_i, residual = arrays
-    assert name == "logistic" and set(y) == {-1.0, 1.0} and reg.shape == (1,)
+    data = problem.kernel_data()
+    assert isinstance(data, LogisticArrays) and data.K == 1 and set(data.y) == {-1.0, 1.0}
     w = np.random.default_rng(2).standard_normal(3)
-    margins = y * (X @ w)
-    by_hand = [np.log1p(np.exp(-m)).mean() for m in np.split(margins, offsets[1:-1])]
-    np.testing.assert_allclose(problem.losses(w), np.array(by_hand) + reg[0] / 2 * w @ w, rtol=ROUNDING)
-    np.testing.assert_allclose(residual_i, problem.client_grads(w_i_star), rtol=0, atol=ROUNDING)
-    np.testing.assert_allclose(residual, problem.p @ problem.grads(w_star), rtol=0, atol=ROUNDING)
-    name, arrays = ZOO["multinomial"](1).kernel_data()  # type: ignore[misc]
-    assert name == "softmax" and set(arrays[1]) == {0, 1, 2} and arrays[4].shape == (4, 9)
+    margins = data.y * (data.X @ w)
+    by_hand = [np.log1p(np.exp(-m)).mean() for m in np.split(margins, data.offsets[1:-1])]
+    np.testing.assert_allclose(problem.losses(w), np.array(by_hand) + data.reg / 2 * w @ w, rtol=ROUNDING)
+    np.testing.assert_allclose(data.residual_i, problem.client_grads(problem.w_i_star), rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(data.residual, problem.p @ problem.grads(problem.w_star), rtol=0, atol=ROUNDING)
+    many = ZOO["multinomial"](1).kernel_data()
+    assert isinstance(many, LogisticArrays) and many.K == 3 and set(many.y) == {0.0, 1.0, 2.0}
 
 
 def test_only_the_order_of_two_labels_matters() -> None:

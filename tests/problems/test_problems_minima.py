@@ -244,7 +244,7 @@ def test_least_squares_constants_are_the_extreme_eigenvalues() -> None:
     problem: Problem = ZOO["least-squares"](14)
     data = problem.kernel_data()
     assert data is not None
-    eigenvalues = np.linalg.eigvalsh(data[1][4])
+    eigenvalues = np.linalg.eigvalsh(data.H)
     assert pytest.approx(eigenvalues.max()) == problem.L and problem.mu == pytest.approx(eigenvalues.min())
 
 

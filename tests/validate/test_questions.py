@@ -71,8 +71,9 @@ class TestGrowth:
         grad_sq = (problem.client_grads(problem.w_i_star + u) ** 2).sum(-1)
         assert np.all(variance <= (sigma + c * grad_sq) * (1 + 1e-9))
 
-        _, _, _, _, H, w_i_star, A, v, _ = problem.kernel_data()[1]
-        worst = np.stack([np.linalg.solve(4 * c * h @ h - a, b) for h, a, b in zip(H, A, v, strict=True)])
+        data, w_i_star = problem.kernel_data(), problem.w_i_star
+        forms = zip(data.H, data.A, data.b, strict=True)
+        worst = np.stack([np.linalg.solve(4 * c * h @ h - a, b) for h, a, b in forms])
         room = sigma + c * (problem.client_grads(w_i_star + worst) ** 2).sum(-1)
         room = room - problem.client_variance(w_i_star + worst, 4)
         assert room.min() == pytest.approx(0, abs=1e-12)

@@ -33,7 +33,7 @@ STAGES = {
     "substitution in formulas": ("claim.py", "terms_in"),
 }
 SMALL_RUN = """
-from fedbounds.engine.light import run_light
+from fedbounds.engine.simulate import simulate
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.experiment import Experiment
@@ -41,7 +41,7 @@ from fedbounds.weightings.fedavg import FedAvg
 import numpy as np
 data = np.random.default_rng(0).standard_normal((2, 20, 4))
 problem = LeastSquaresProblem(list(data), list(data[:, :, 0]), 0.1)
-run_light(Experiment(problem, FedAvg(), ConstantStep(0.01), 2, 2, 2, 4))
+simulate(Experiment(problem, FedAvg(), ConstantStep(0.01), 2, 2, 2, 4), record="distance")
 """
 COMMANDS = {
     "import fedbounds": [sys.executable, "-c", "import fedbounds"],

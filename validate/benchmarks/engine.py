@@ -26,7 +26,8 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels import streams as kernel_streams
-from fedbounds.engine.light import _padded, run_light
+from fedbounds.engine.kernels.session import aligned, compiled_engine
+from fedbounds.engine.simulate import simulate
 from fedbounds.files import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
@@ -34,6 +35,8 @@ from fedbounds.model.schedule import InverseTime, steps
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.weightings.fedavg import FedAvg
+from validate.benchmarks import frameworks
+from validate.benchmarks.frameworks import samples
 
 FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
 # Different orders of additions over some thousand steps, on gaps that are differences of losses of order 1.
@@ -57,13 +60,20 @@ def workload(
 
 def fedbounds(experiment: Experiment) -> np.ndarray:
     """The engine measured: gaps (R, rounds + 1)."""
-    return run_light(experiment).gap
+    return simulate(experiment, record="distance").gap
+
+
+def padded_rows(rows: np.ndarray, width: int = 24) -> np.ndarray:
+    """Rows filled up with zeros to ``width`` columns, the first at the start of a cache line."""
+    home = np.zeros((len(rows), width))
+    home[:, : rows.shape[1]] = rows
+    return aligned(home).reshape(-1, width)
 
 
 def researchers_loop(experiment: Experiment) -> np.ndarray:
     """The loops as a paper's authors write them: numpy on one minibatch at a time."""
     problem, logistic = experiment.problem, isinstance(experiment.problem, LogisticProblem)
-    _, (X, y, offsets, reg, *_) = problem.kernel_data()  # type: ignore[misc]
+    X, y, offsets, reg = samples(problem)
     data = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(offsets)]
     keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     gaps = np.empty((experiment.replicates, experiment.rounds + 1))
@@ -73,7 +83,7 @@ def researchers_loop(experiment: Experiment) -> np.ndarray:
 
     def objective(w: np.ndarray) -> float:
         losses = [np.mean(np.log1p(np.exp(-t * (x @ w))) if logistic else (x @ w - t) ** 2 / 2) for x, t in data]
-        return float(problem.p @ losses + reg[0] / 2 * w @ w)
+        return float(problem.p @ losses + reg / 2 * w @ w)
 
     for r in range(experiment.replicates):
         w = experiment.start
@@ -84,7 +94,7 @@ def researchers_loop(experiment: Experiment) -> np.ndarray:
                 u = w.copy()
                 for s in range(k * experiment.tau, (k + 1) * experiment.tau):
                     rows = streams.indices(streams.absorb(keys[r, i], s), np.array([len(x)]), 8)[0]
-                    gradient = slope(x[rows] @ u, t[rows]) @ x[rows] / 8 + reg[0] * u
+                    gradient = slope(x[rows] @ u, t[rows]) @ x[rows] / 8 + reg * u
                     u = u - experiment.eta(s) * gradient
                 following += problem.p[i] * u
             w = following
@@ -95,7 +105,7 @@ def researchers_loop(experiment: Experiment) -> np.ndarray:
 def gathered_numpy(experiment: Experiment) -> np.ndarray:
     """All replicates and clients at once, their batches gathered into one array a step."""
     problem, logistic = experiment.problem, isinstance(experiment.problem, LogisticProblem)
-    _, (X, y, offsets, reg, *_) = problem.kernel_data()  # type: ignore[misc]
+    X, y, offsets, reg = samples(problem)
     keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     W = np.tile(experiment.start, (experiment.replicates, 1))
     gaps = [problem.gap(W)]
@@ -106,7 +116,7 @@ def gathered_numpy(experiment: Experiment) -> np.ndarray:
             x, t = X[rows], y[rows]
             z = (x @ U[..., None])[..., 0]
             slopes = -t / (1 + np.exp(t * z)) if logistic else z - t
-            U = U - experiment.eta(s) * ((slopes[..., None, :] @ x)[..., 0, :] / 8 + reg[0] * U)
+            U = U - experiment.eta(s) * ((slopes[..., None, :] @ x)[..., 0, :] / 8 + reg * U)
         W = np.einsum("i,rid->rd", problem.p, U)
         gaps.append(problem.gap(W))
     return np.stack(gaps, axis=1)
@@ -169,11 +179,11 @@ def _plain_kernel(X, y, offsets, reg, etas, keys, p, start, logistic):  # type: 
 def plain_numba(experiment: Experiment) -> np.ndarray:
     """The obvious fused kernel: scalar loops, a parallel loop over replicates, losses by their formula."""
     problem = experiment.problem
-    _, (X, y, offsets, reg, *_) = problem.kernel_data()  # type: ignore[misc]
+    X, y, offsets, reg = samples(problem)
     etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
     keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     logistic = isinstance(problem, LogisticProblem)
-    values = _plain_kernel(X, y, offsets, reg[0], etas, keys, problem.p, experiment.start, logistic)
+    values = _plain_kernel(X, y, offsets, reg, etas, keys, problem.p, experiment.start, logistic)
     return values - problem.F_star
 
 
@@ -193,22 +203,20 @@ def c_limit(folder: Path) -> Engine:
     limit.argtypes = [pointer, pointer, pointer, whole, real, pointer, whole, whole, pointer, whole] + [pointer] * 3
 
     def engine(experiment: Experiment) -> np.ndarray:
-        from fedbounds.engine.kernels.session import compiled_engine
-
         problem = experiment.problem
-        _, (X, y, offsets, reg, *_) = problem.kernel_data()  # type: ignore[misc]
-        data = _padded(X, 24)
+        X, y, offsets, reg = samples(problem)
+        data = padded_rows(X)
         etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
         measure = compiled_engine(experiment).gap
 
         def part(replicates: range) -> np.ndarray:
             keys = np.ascontiguousarray(streams.client_keys(experiment.seed, replicates, problem.N))
-            W = _padded(np.tile(experiment.start, (len(replicates), 1)), 24)
+            W = padded_rows(np.tile(experiment.start, (len(replicates), 1)))
             ends = np.empty((experiment.rounds + 1, len(replicates), 24))
             ends[0] = W
             sizes = (experiment.rounds, experiment.tau, keys.ctypes.data, len(replicates))
             failed = limit(
-                data.ctypes.data, y.ctypes.data, offsets.ctypes.data, problem.N, reg[0], etas.ctypes.data, *sizes,
+                data.ctypes.data, y.ctypes.data, offsets.ctypes.data, problem.N, reg, etas.ctypes.data, *sizes,
                 problem.p.ctypes.data, W.ctypes.data, ends[1:].ctypes.data,
             )  # fmt: skip
             assert not failed
@@ -259,8 +267,6 @@ def side_by_side(
     kind: str, rounds: int, replicates: int, repeats: int, folder: Path, installed: bool = False
 ) -> dict[str, Timing]:
     """The timing of every engine on a workload; with ``installed`` also of other frameworks found here."""
-    from validate.benchmarks import frameworks
-
     experiment = workload(kind, rounds, replicates=replicates)
     engines: dict[str, Engine] = {"fedbounds": fedbounds, "plain numba kernel": plain_numba}
     if kind == "W" and shutil.which("cc") and has_avx512():

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine import streams
-from fedbounds.engine.light import run_light
+from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import LeastSquaresArrays, LogisticArrays, Problem
 from fedbounds.model.schedule import ConstantStep, steps
 from fedbounds.problems.logistic import LogisticProblem
 
@@ -26,6 +27,13 @@ from fedbounds.problems.logistic import LogisticProblem
 SIGMAS = 5.0
 # Replicates that FedJAX runs for the comparison, and those of fedbounds against them.
 FEW, MANY = 4, 256
+
+
+def samples(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """(X, y, offsets, reg) of a problem over samples."""
+    data = problem.kernel_data()
+    assert isinstance(data, LeastSquaresArrays | LogisticArrays)
+    return data.X, data.y, data.offsets, data.reg
 
 
 def has(name: str) -> bool:
@@ -46,7 +54,7 @@ def available(experiment: Experiment) -> dict[str, Callable[[Experiment], np.nda
 def batches(experiment: Experiment) -> np.ndarray:
     """The rows of every batch: (rounds, tau, R, N, batch) into the stacked data."""
     problem, size = experiment.problem, int(experiment.batch_size or 0)
-    offsets = problem.kernel_data()[1][2]  # type: ignore[index]
+    offsets = samples(problem)[2]
     keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     drawn = [
         offsets[:-1, None] + streams.indices(streams.absorb(keys, t), problem.sizes, size)
@@ -58,9 +66,9 @@ def batches(experiment: Experiment) -> np.ndarray:
 def _data(experiment: Experiment) -> tuple[np.ndarray, np.ndarray, float, bool, np.ndarray]:
     """Features, targets, the ridge, whether logistic, and the step sizes (rounds, tau)."""
     problem = experiment.problem
-    _, (X, y, _, reg, *_) = problem.kernel_data()  # type: ignore[misc]
+    X, y, _, reg = samples(problem)
     etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
-    return X, y, float(reg[0]), isinstance(problem, LogisticProblem), etas
+    return X, y, float(reg), isinstance(problem, LogisticProblem), etas
 
 
 def _sample_weights(experiment: Experiment) -> np.ndarray:
@@ -111,7 +119,9 @@ def _mean_hessian(experiment: Experiment) -> np.ndarray:
     """sum_i p_i H_i of least squares; not used for logistic losses."""
     if isinstance(experiment.problem, LogisticProblem):
         return np.eye(experiment.problem.d)
-    return np.tensordot(experiment.problem.p, experiment.problem.kernel_data()[1][4], 1)  # type: ignore[index]
+    data = experiment.problem.kernel_data()
+    assert isinstance(data, LeastSquaresArrays)
+    return np.tensordot(experiment.problem.p, data.H, 1)
 
 
 def torch_engine(experiment: Experiment) -> Callable[[Experiment], np.ndarray]:
@@ -156,7 +166,7 @@ def fedjax_times(experiment: Experiment, rounds: int) -> tuple[float, float]:
     begin = time.perf_counter(), time.process_time()
     theirs = np.array([run(rounds, seed) for seed in range(FEW)])
     spent = time.perf_counter() - begin[0], time.process_time() - begin[1]
-    ours = run_light(constant.with_(replicates=MANY)).gap[:, -1]
+    ours = simulate(constant.with_(replicates=MANY), record="distance").gap[:, -1]
     spread = ours.std(ddof=1) * np.sqrt(1 / FEW + 1 / MANY)
     if abs(theirs.mean() - ours.mean()) > SIGMAS * spread:
         raise AssertionError(f"FedJAX ends at {theirs.mean():.6g}, fedbounds at {ours.mean():.6g} +- {spread:.2g}")
@@ -176,7 +186,7 @@ def _fedjax(experiment: Experiment) -> Callable[..., float]:
     jax.config.update("jax_enable_x64", True)
     problem = experiment.problem
     X, y, reg, logistic, _ = _data(experiment)
-    offsets = problem.kernel_data()[1][2]  # type: ignore[index]
+    offsets = samples(problem)[2]
 
     def loss(w: Any, batch: Any) -> Any:
         z = batch["x"] @ w

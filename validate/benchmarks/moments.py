@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from fedbounds.engine.light import run_light
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.bands import band
 from validate.benchmarks.engine import workload
@@ -38,9 +37,9 @@ def measure(rounds: int = 400, replicates: int = 256, runs: int = 3, N: int = 50
     stride = experiment.tau
     for short in (experiment.with_(rounds=WARM_ROUNDS), experiment.with_(rounds=WARM_ROUNDS, replicates=8)):
         simulate(short, exact=True)
-        run_light(short)
+        simulate(short, record="distance")
     exact = simulate(experiment.with_(stride=stride), exact=True).paths["alpha"].gap[0]
-    sampled = run_light(experiment).gap
+    sampled = simulate(experiment, record="distance").gap
     interval = band(sampled[:, 1:])
     if not ((interval.lower <= exact[1:]) & (exact[1:] <= interval.upper)).all():
         raise AssertionError("the exact curve leaves the band of the sampled one")
@@ -49,7 +48,7 @@ def measure(rounds: int = 400, replicates: int = 256, runs: int = 3, N: int = 50
         [
             (
                 seconds(lambda: simulate(experiment.with_(stride=stride), exact=True)),
-                seconds(lambda: run_light(experiment)),
+                seconds(lambda: simulate(experiment, record="distance")),
             )
             for _ in range(runs)
         ]

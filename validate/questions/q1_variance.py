@@ -68,7 +68,7 @@ def growth_constants(problem: LeastSquaresProblem, batch: int) -> tuple[float, f
     """
     data = problem.kernel_data()
     assert data is not None
-    _, _, _, _, H, _, A, v, s = data[1]
+    H, A, v, s = data.H, data.A, data.b, data.c
     smallest = max(
         float(np.linalg.eigvalsh(np.linalg.solve(h, np.linalg.solve(h, a).T)).max())
         for h, a in zip(H, A, strict=True)

@@ -9,16 +9,44 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.products import product
+from fedbounds.engine.kernels.streams import absorb, draw_normals
 
 # More than any vector step: compilers guard a vector loop by comparing addresses, and take the scalar loop,
 # which rounds sums differently, where one array is stored within a vector step after another one is read.
 APART = 128
+# Rows of models that go through a matrix product together: two of its tiles.
+GROUP = 12
 
 
 @jit
 def scratch(n):
     """An uninitialised vector whose memory lies well apart from every other array's."""
     return np.empty(n + 2 * APART)[APART : APART + n]
+
+
+@kernel
+def multiply(A, a, lda, B, b, ldb, C, c, ldc, K, Q, M):
+    """C = A B (see ``products``), compiled once for all kernels."""
+    product(A, a, lda, B, b, ldb, C, c, ldc, K, Q, M)
+
+
+@jit
+def dot(x, y):
+    """x.y"""
+    total = 0.0
+    for k in range(len(x)):
+        total += x[k] * y[k]
+    return total
+
+
+@jit
+def distance_sq(x, y):
+    """||x - y||^2"""
+    total = 0.0
+    for k in range(len(x)):
+        total += (x[k] - y[k]) ** 2
+    return total
 
 
 @kernel
@@ -35,39 +63,38 @@ def combine(X, weights):
 
 @kernel
 def virtual(X, W, alpha, grads, variance, weights, eta, w_star):
-    """(drift, next mean), each (R,): what the loop measures of a virtual iterate w.
+    """(drift, next mean), each (R,): what the loop measures of a virtual iterate w at step size eta (R,).
 
     sum_i alpha_i ||w - x_i||^2, and
     ||sum_i weights_i (x_i - eta grad_i) - w*||^2 + eta^2 sum_i weights_i^2 variance_i.
     """
     R, N, d = X.shape
     out = np.zeros((2, R))
+    mean = scratch(d)
     for r in range(R):
-        mean = scratch(d)
         mean[:] = 0.0
-        spread, noise, square = 0.0, 0.0, 0.0
+        spread, noise = 0.0, 0.0
         for i in range(N):
-            distance = 0.0
             for k in range(d):
-                distance += (W[r, k] - X[r, i, k]) ** 2
-            for k in range(d):
-                mean[k] += weights[r, i] * (X[r, i, k] - eta * grads[r, i, k])
-            spread += alpha[r, i] * distance
+                mean[k] += weights[r, i] * (X[r, i, k] - eta[r] * grads[r, i, k])
+            spread += alpha[r, i] * distance_sq(W[r], X[r, i])
             noise += weights[r, i] ** 2 * variance[r, i]
-        for k in range(d):
-            square += (mean[k] - w_star[k]) ** 2
         out[0, r] = spread
-        out[1, r] = square + eta * eta * noise
+        out[1, r] = distance_sq(mean, w_star) + eta[r] * eta[r] * noise
     return out
 
 
 @kernel
-def full_step(X, grads, eta):
-    """x_i - eta grad_i: (R, N, d)."""
+def gradient_step(X, grads, eta, t, keys, noise):
+    """x_i - eta (grad_i + noise_i z), z ~ N(0, I_d) from the stream of step t: (R, N, d)."""
     R, N, d = X.shape
     out = np.empty((R, N, d))
+    z = scratch(d)
     for r in range(R):
         for i in range(N):
+            z[:] = 0.0
+            if noise[i] > 0:
+                draw_normals(absorb(keys[r, i], t), z)
             for k in range(d):
-                out[r, i, k] = X[r, i, k] - eta * grads[r, i, k]
+                out[r, i, k] = X[r, i, k] - eta * (grads[r, i, k] + noise[i] * z[k])
     return out

@@ -1,148 +1,171 @@
-"""Compiled primitives of binary logistic clients; features are held sample by sample and feature by feature.
+"""Compiled primitives of logistic clients, binary (K = 1 row of scores) and multinomial.
 
-With z_j = w_i*.x_j and delta_j = (x - w_i*).x_j the excess is the mean Bregman divergence of log(1 + e^z)
-from z_j to z_j + delta_j, plus reg ||x - w_i*||^2 / 2 and the residual gradient at the numerical w_i*.
-Loops run along samples, where they vectorise for any dimension.
+The excess is the mean over samples of the Bregman divergence of the loss from the scores at w_i* to those at x, plus
+reg ||x - w_i*||^2 / 2 and the residual gradient at the numerical w_i*; the same pass gives the slopes at x.
+
+Layout: client i has m_i = 8 ceil(n_i / 8) columns from ``starts[i]`` on; a table of v values a sample holds them
+as a (v, m_i) matrix from v starts[i] on. Samples that pad have zero features and zero norms: they count nowhere.
+``s`` and ``other`` are tables of the probabilities at the centres and of their logarithms; with K = 1 of the
+probability of the label +1 and of the label -1.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.engine.kernels.common import scratch
+from fedbounds.engine.kernels.common import GROUP, distance_sq, dot, multiply, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.math import clamp, divergence, exp
+from fedbounds.engine.kernels.math import divergence
+from fedbounds.engine.kernels.softmax import divergences, far_divergences, slopes, weights
 from fedbounds.engine.kernels.streams import absorb, draw_indices
 
 
 @jit
-def _margins(columns, begin, n, u, out):
-    """out_j = sum_k u_k x_jk for a client whose feature k lies at columns[begin + k n : begin + (k + 1) n]."""
-    d = len(u)
-    for j in range(n):
-        out[j] = 0.0
-    whole = d - d % 4
-    for k in range(0, whole, 4):
-        c0 = columns[begin + k * n : begin + (k + 1) * n]
-        c1 = columns[begin + (k + 1) * n : begin + (k + 2) * n]
-        c2 = columns[begin + (k + 2) * n : begin + (k + 3) * n]
-        c3 = columns[begin + (k + 3) * n : begin + (k + 4) * n]
-        u0, u1, u2, u3 = u[k], u[k + 1], u[k + 2], u[k + 3]
-        for j in range(n):
-            out[j] += (u0 * c0[j] + u1 * c1[j]) + (u2 * c2[j] + u3 * c3[j])
-    for k in range(whole, d):
-        column = columns[begin + k * n : begin + (k + 1) * n]
-        for j in range(n):
-            out[j] += u[k] * column[j]
-
-
-@jit
-def _mean_divergence(delta, s, q):
-    """Mean over samples of the Bregman divergence at sigmoid s (q = 1 - s)."""
+def _binary(z, s, q, y, base, m, values, keep):
+    """The sum of the divergences at changes of margin z; z <- the slopes there if kept."""
+    for j in range(m):
+        distance, small, large = divergence(z[j], s[base + j], q[base + j])
+        values[j] = distance
+        if keep:
+            label = y[base + j]
+            z[j] = -label * (large if (s[base + j] < q[base + j]) == (label > 0.0) else small)
     total = 0.0
-    for j in range(len(s)):
-        total += divergence(delta[j], s[j], q[j])
-    return total / len(s)
+    for j in range(m):
+        total += values[j]
+    return total
 
 
 @jit
-def _slope(margin, label):
-    """Derivative of log(1 + exp(-label z)) at z = margin: -label / (1 + exp(label margin))."""
-    return -label / (1.0 + exp(clamp(label * margin)))
-
-
-@jit
-def _excess(columns, begin, n, u, s, q, reg, residual, delta):
-    """One client's excess at centre + u; leaves the changes of margin in ``delta``."""
-    _margins(columns, begin, n, u, delta)
-    linear, square = 0.0, 0.0
-    for k in range(len(u)):
-        linear += residual[k] * u[k]
-        square += u[k] * u[k]
-    return _mean_divergence(delta[:n], s, q) + 0.5 * reg * square + linear
+def _regular(u, residual, reg):
+    """reg ||u||^2 / 2 + residual.u"""
+    return 0.5 * reg * dot(u, u) + dot(residual, u)
 
 
 @kernel
-def excess(W, columns, offsets, reg, centre, s, q, residual):
+def excess(W, columns, starts, sizes, K, reg, centre, s, other, residual):
     """Bregman excess of every client at W about centre_i (one row of centre and residual: about that point).
 
-    (R, d) -> (R, N); ``s`` and ``q`` (n,) are the sigmoids at the centres and their complements.
+    (R, d) -> (R, N).
     """
     R, d = W.shape
-    N = len(offsets) - 1
-    longest = np.max(offsets[1:] - offsets[:-1])
+    N, features, group = len(sizes), d // K, max(GROUP // K, 1)
+    longest = np.max(starts[1:] - starts[:-1])
     out = np.empty((R, N))
-    u, delta = scratch(d), scratch(longest)
+    U, Z = scratch(group * d), scratch(group * K * longest)
+    mean, total, peak = scratch(longest), scratch(longest), scratch(longest)
     for i in range(N):
-        a, b = offsets[i], offsets[i + 1]
-        row = min(i, len(centre) - 1)
-        for r in range(R):
-            for k in range(d):
-                u[k] = W[r, k] - centre[row, k]
-            out[r, i] = _excess(columns, a * d, b - a, u, s[a:b], q[a:b], reg, residual[row], delta)
+        a, row = starts[i], min(i, len(centre) - 1)
+        m = starts[i + 1] - a
+        for first in range(0, R, group):
+            count = min(group, R - first)
+            for c in range(count):
+                for k in range(d):
+                    U[c * d + k] = W[first + c, k] - centre[row, k]
+            multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
+            for c in range(count):
+                z = Z[c * K * m : (c + 1) * K * m]
+                if K == 1:
+                    value = _binary(z, s, other, s, a, m, total, False)
+                else:
+                    value, near = divergences(z, s, K * a, K, m, mean, total, peak, False)
+                    if not near:
+                        value = far_divergences(z, s, other, K * a, K, m, mean)
+                out[first + c, i] = value / sizes[i] + _regular(U[c * d : (c + 1) * d], residual[row], reg)
     return out
 
 
+@jit
+def _soft(z, u, x, columns, y, a, m, s, other, K, mean, total, peak):
+    """The sum of a multinomial client's divergences at changes of score z; z <- the slopes at x = w_i* + u."""
+    features = len(x) // K
+    value, near = divergences(z, s, K * a, K, m, mean, total, peak, True)
+    if not near:
+        multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
+        value = far_divergences(z, s, other, K * a, K, m, mean)
+        u[:] = x
+        multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
+        weights(z, K, m, total)
+    slopes(z, y[a : a + m], K, m, mean, total)
+    return value
+
+
 @kernel
-def moments(X, columns, labels, offsets, reg, w_i_star, s, q, z, residual, norms, scale, w_star):
+def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, other, residual, scale, w_star):
     """grads (R, N, d), and (R, N) each: their squared norms, variance, excess, ||x_i - w*||^2.
 
-    ``z`` (n,) margins at w_i*, ``norms`` (n,) ||x_j||^2, ``scale`` (N,) turns one sample's variance into a batch's.
+    ``rows`` holds the samples as rows of whole vectors, ``y`` labels or classes, ``norms`` ||x_j||^2, and ``scale``
+    (N,) turns one sample's variance into a batch's.
     """
     R, N, d = X.shape
-    longest = np.max(offsets[1:] - offsets[:-1])
-    grads = np.empty((R, N, d))
-    sums = np.empty((4, R, N))
-    u, delta = scratch(d), scratch(longest)
+    width, features, group = len(rows) // starts[-1], d // K, max(GROUP // K, 1)
+    longest = np.max(starts[1:] - starts[:-1])
+    grads, sums = np.empty((R, N, d)), np.empty((4, R, N))
+    U, Z, G = scratch(group * d), scratch(group * K * longest), scratch(group * K * width)
+    mean, total, peak = scratch(longest), scratch(longest), scratch(longest)
     for i in range(N):
-        a, b = offsets[i], offsets[i + 1]
-        n = b - a
-        for r in range(R):
-            for k in range(d):
-                u[k] = X[r, i, k] - w_i_star[i, k]
-            value = _excess(columns, a * d, n, u, s[a:b], q[a:b], reg, residual[i], delta)
-            for j in range(n):
-                delta[j] = _slope(z[a + j] + delta[j], labels[a + j])
-            second = 0.0
-            for j in range(n):
-                second += norms[a + j] * delta[j] * delta[j]
-            square, mean_square, radius = 0.0, 0.0, 0.0
-            for k in range(d):
-                column = columns[(a * d + k * n) : (a * d + (k + 1) * n)]
-                mean = 0.0
-                for j in range(n):
-                    mean += delta[j] * column[j]
-                mean /= n
-                grads[r, i, k] = mean + reg * X[r, i, k]
-                mean_square += mean * mean
-                square += grads[r, i, k] ** 2
-                radius += (X[r, i, k] - w_star[k]) ** 2
-            sums[0, r, i] = square
-            sums[1, r, i] = max(second / n - mean_square, 0.0) * scale[i]
-            sums[2, r, i] = max(value, 0.0)
-            sums[3, r, i] = radius
+        a, n = starts[i], sizes[i]
+        m = starts[i + 1] - a
+        for first in range(0, R, group):
+            count = min(group, R - first)
+            for c in range(count):
+                for k in range(d):
+                    U[c * d + k] = X[first + c, i, k] - w_i_star[i, k]
+            multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
+            for c in range(count):
+                z, u, r = Z[c * K * m : (c + 1) * K * m], U[c * d : (c + 1) * d], first + c
+                regular, second = _regular(u, residual[i], reg), 0.0
+                if K == 1:
+                    value = _binary(z, s, other, y, a, m, total, True)
+                else:
+                    value = _soft(z, u, X[r, i], columns, y, a, m, s, other, K, mean, total, peak)
+                for k in range(K):
+                    for j in range(m):
+                        second += norms[a + j] * (z[k * m + j] * z[k * m + j])
+                sums[1, r, i] = second / n
+                sums[2, r, i] = max(value / n + regular, 0.0)
+                sums[3, r, i] = distance_sq(X[r, i], w_star)
+            multiply(Z, 0, m, rows, width * a, width, G, 0, width, count * K, n, width)
+            for c in range(count):
+                r, g = first + c, G[c * K * width : (c + 1) * K * width]
+                sums[1, r, i] = max(sums[1, r, i] - dot(g, g) / (n * n), 0.0) * scale[i]
+                for k in range(K):
+                    for f in range(features):
+                        grads[r, i, k * features + f] = g[k * width + f] / n + reg * X[r, i, k * features + f]
+                sums[0, r, i] = dot(grads[r, i], grads[r, i])
     return grads, sums
 
 
 @kernel
-def sample_step(X, data, labels, offsets, reg, eta, t, keys, batch, replacement):
+def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, replacement):
     """x_i - eta (mean over the batch of slope_j x_j + reg x), batch from the stream of step t."""
     R, N, d = X.shape
+    width, features = len(data) // starts[-1], d // K
+    m = (batch + 7) // 8 * 8
+    chosen, labels = np.empty(batch, dtype=np.int64), np.zeros(m)
+    x, z, g = scratch(d), scratch(K * m), scratch(K * width)
+    rows, columns = scratch(m * width), scratch(width * m)
+    top, whole = scratch(m), scratch(m)
+    columns[:] = 0.0
     out = np.empty((R, N, d))
-    for r in range(R):
-        chosen = np.empty(batch, dtype=np.int64)
-        g = scratch(d)
-        for i in range(N):
-            draw_indices(absorb(keys[r, i], t), offsets[i + 1] - offsets[i], replacement, chosen)
-            g[:] = 0.0
+    for i in range(N):
+        for r in range(R):
+            draw_indices(absorb(keys[r, i], t), sizes[i], replacement, chosen)
             for j in range(batch):
-                row = data[offsets[i] + chosen[j]]
-                margin = 0.0
-                for k in range(d):
-                    margin += row[k] * X[r, i, k]
-                slope = _slope(margin, labels[offsets[i] + chosen[j]])
-                for k in range(d):
-                    g[k] += slope * row[k]
-            for k in range(d):
-                out[r, i, k] = X[r, i, k] - eta * (g[k] / batch + reg * X[r, i, k])
+                sample = starts[i] + chosen[j]
+                row = data[sample * width : (sample + 1) * width]
+                labels[j] = codes[sample]
+                for f in range(width):
+                    rows[j * width + f] = row[f]
+                for f in range(features):
+                    columns[f * m + j] = row[f]
+            x[:] = X[r, i]
+            multiply(x, 0, features, columns, 0, m, z, 0, m, K, features, m)
+            weights(z, K, m, top)
+            slopes(z, labels, K, m, top, whole)
+            multiply(z, 0, m, rows, 0, width, g, 0, width, K, batch, width)
+            after = out[r, i]
+            for k in range(K):
+                for f in range(features):
+                    c = k * features + f
+                    after[c] = x[c] - eta * (g[k * width + f] / batch + reg * x[c])
     return out

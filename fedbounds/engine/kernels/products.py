@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from llvmlite import ir  # type: ignore[import-untyped]
+from llvmlite import binding, ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-LANES = 8
-WORD = 8
-# Tiles of rows and of vectors: 5 x 4 sums fill the vector registers of AVX-512 and leave room for the factors.
-HEIGHTS = (5, 2, 1)
-WIDTHS = (4, 1)
-INT32, INT64, DOUBLE = ir.IntType(32), ir.IntType(64), ir.DoubleType()
-VECTOR = ir.VectorType(DOUBLE, LANES)
-FUSE = ("contract",)
+from fedbounds.engine.kernels.vectors import FUSE, INT64, LANES, VECTOR, WORD, splat
+
+# Tiles of rows and of vectors: their sums fill the vector registers (32 of 8 lanes with AVX-512, else 16 of 4 or
+# fewer) and leave room for the factors. No bit depends on them.
+WIDE = bool(binding.get_host_cpu_features().get("avx512f"))
+HEIGHTS, WIDTHS = ((5, 2, 1), (4, 2, 1)) if WIDE else ((6, 4, 2, 1), (1,))
 
 
 def padded(count: int) -> int:
@@ -42,12 +40,6 @@ class _Matrix:
         return self.builder.bitcast(self.at(row, column), VECTOR.as_pointer())
 
 
-def _splat(builder: Any, scalar: Any) -> Any:
-    first = builder.insert_element(ir.Constant(VECTOR, ir.Undefined), scalar, INT32(0))
-    zeros = ir.Constant(ir.VectorType(INT32, LANES), [0] * LANES)
-    return builder.shuffle_vector(first, ir.Constant(VECTOR, ir.Undefined), zeros)
-
-
 def _tile(builder: Any, A: _Matrix, B: _Matrix, C: _Matrix, inner: Any, row: Any, column: Any, shape: Any) -> None:
     """C[row + h, column + 8 v + lane] = sum_q A[row + h, q] B[q, column + 8 v + lane] over one tile."""
     height, width = shape
@@ -60,7 +52,7 @@ def _tile(builder: Any, A: _Matrix, B: _Matrix, C: _Matrix, inner: Any, row: Any
     with cgutils.for_range_slice(builder, INT64(0), inner, INT64(1)) as (q, _):
         vectors = [builder.load(B.vector(q, c), align=WORD) for c in columns]
         for r, line in zip(rows, sums, strict=True):
-            factor = _splat(builder, builder.load(A.at(r, q)))
+            factor = splat(builder, builder.load(A.at(r, q)))
             for vector, total in zip(vectors, line, strict=True):
                 product = builder.fmul(factor, vector, flags=FUSE)
                 builder.store(builder.fadd(product, builder.load(total), flags=FUSE), total)

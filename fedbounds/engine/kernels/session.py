@@ -7,7 +7,7 @@ an order fixed at compile time.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,44 +17,51 @@ from fedbounds.engine import streams
 from fedbounds.engine.kernels import common as kernel_common
 from fedbounds.engine.kernels import logistic as kernel_logistic
 from fedbounds.engine.kernels import quadratic as kernel_quadratic
+from fedbounds.engine.kernels import steps as kernel_steps
+from fedbounds.engine.kernels.products import padded
+from fedbounds.engine.kernels.vectors import LANES, WORD
+from fedbounds.engine.moment_clients import batch_scale
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays
 
-# Arithmetic of one local step of one block (about 2 ms): the bookkeeping between kernels is then a small part,
-# and there are as many blocks for threads to share as that allows. The size depends on the problem alone.
-BLOCK_WORK = 2**23
+# Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
+# 32 replicates of an ordinary problem make blocks for two threads. The size depends on the problem alone.
+BLOCK_WORK = 2**21
 FEWEST, MOST = 4, 256
+# Arithmetic of an exponential with what goes with it, in fused operations.
+EXPONENTIAL = 30
 
 
 @dataclass(frozen=True)
-class Compiled:
-    """What the compiled problems share; ``data`` are the arrays of the problem's ``kernel_data``."""
+class Compiled(Primitives):
+    """What the compiled problems share; ``data`` are the arrays of the problem."""
 
     experiment: Experiment
-    data: tuple[Any, ...]
+    data: Any
     name = "kernels"
 
     @cached_property
     def w_star(self) -> Array:
         """w* (d,)."""
-        return _own(self.experiment.problem.w_star)
+        return own(self.experiment.problem.w_star)
 
     @cached_property
     def w_i_star(self) -> Array:
         """w_i* (N, d)."""
-        return _own(self.experiment.problem.w_i_star)
+        return own(self.experiment.problem.w_i_star)
 
     @cached_property
     def variance_scale(self) -> Array:
         """What turns the variance of one sample's gradient into that of a batch's mean (N,)."""
         experiment = self.experiment
-        n, b = experiment.problem.sizes, experiment.batch_size
-        if b is None:
-            return np.zeros(len(n))
-        correction = 1.0 if experiment.replacement else (n - b) / np.maximum(n - 1, 1)
-        return np.where(n > 1, correction, 0.0) / b
+        return batch_scale(experiment.problem.sizes, experiment.batch_size, experiment.replacement)
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviation of every entry of a client's additive noise (N,)."""
+        return np.zeros(self.experiment.problem.N)
 
     @cached_property
     def _keys(self) -> dict[range, streams.Words]:
@@ -71,8 +78,8 @@ class Compiled:
         return nullcontext()
 
     def blocks(self, replicates: int) -> list[range]:
-        """Blocks whose local steps take about BLOCK_WORK operations, in multiples of four replicates."""
-        size = min(max(BLOCK_WORK // self.work, FEWEST), MOST) // FEWEST * FEWEST
+        """Blocks whose local steps take about BLOCK_WORK operations: a power of two of replicates each."""
+        size = 1 << min(max(BLOCK_WORK // self.work, FEWEST), MOST).bit_length() - 1
         return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
 
     @property
@@ -83,38 +90,47 @@ class Compiled:
 
     def combine(self, X: Array, weights: Array) -> Array:
         """sum_i weights_i x_i: (R, d)."""
-        return kernel_common.combine(X, _own(weights))
+        return kernel_common.combine(X, own(weights))
 
     def virtual(
-        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: float
+        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
         """Drift and next mean of a virtual iterate, each (R,)."""
-        alpha, weights = _own(alpha), _own(weights)
+        alpha, weights, eta = own(alpha), own(weights), own(np.broadcast_to(eta, len(X)))
         drift, next_mean = kernel_common.virtual(
             X, W, alpha, moments.grads, moments.variance, weights, eta, self.w_star
         )
         return drift, next_mean
 
+    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
+        """x_i - eta g_i with the draws of step t: (R, N, d)."""
+        return kernel_common.gradient_step(X, grads, eta, t, self.keys(replicates), self.noise)
+
 
 @dataclass(frozen=True)
 class Quadratic(Compiled):
-    """Constant Hessians; ``data`` = (H, w_i_star, noise_std)."""
+    """Constant Hessians; ``data`` are `QuadraticArrays`."""
 
-    @property
+    @cached_property
     def H(self) -> Array:
-        """Hessians (N, d, d)."""
-        return self.data[0]
+        """The Hessians as a table."""
+        return table(self.data.H)
 
     @cached_property
     def mean_hessian(self) -> Array:
-        """sum_i p_i H_i (1, d, d)."""
-        return np.tensordot(self.experiment.problem.p, self.H, 1)[None]
+        """sum_i p_i H_i as a table."""
+        return table(np.tensordot(self.experiment.problem.p, self.data.H, 1)[None])
 
     @cached_property
-    def variance(self) -> Array:
-        """The variance of a client's batch gradient, the same everywhere (N,)."""
-        b = self.experiment.batch_size
-        return np.zeros(len(self.H)) if b is None else self.data[2] ** 2 / b
+    def noise(self) -> Array:
+        """Standard deviation of every entry of a client's noise (N,)."""
+        return np.sqrt(self.variance_form[-1] / self.experiment.problem.d)
+
+    @cached_property
+    def variance_form(self) -> tuple[Array, Array, Array, Array]:
+        """What the kernel computes gradient variances from: here the variances themselves."""
+        b, noise_std = self.experiment.batch_size, self.data.noise_std
+        return np.empty(0), np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
 
     def excess(self, W: Array) -> Array:
         """e_i(w): (R, d) -> (R, N)."""
@@ -126,139 +142,225 @@ class Quadratic(Compiled):
 
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models (R, N, d)."""
-        grads, (grad_sq, excess, radius_sq) = kernel_quadratic.moments(X, self.H, self.w_i_star, self.w_star)
-        return Moments(grads, grad_sq, self.local_variance(X), excess, radius_sq)
-
-    def local_variance(self, X: Array) -> Array:
-        """E||g_i - grad F_i||^2 (R, N)."""
-        return np.tile(self.variance, (len(X), 1))
-
-    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t: (R, N, d)."""
-        if self.experiment.batch_size is None:
-            return kernel_common.full_step(X, grads, eta)
-        noise = np.sqrt(self.variance / self.experiment.problem.d)
-        return kernel_quadratic.normal_step(X, grads, eta, t, self.keys(replicates), noise)
+        grads, sums = kernel_quadratic.moments(X, self.H, self.w_i_star, self.w_star, *self.variance_form)
+        return Moments(grads, *sums)
 
 
 @dataclass(frozen=True)
-class LeastSquares(Quadratic):
-    """Ridge regression; ``data`` = (X, y, offsets, reg, H, w_i_star, varA, varb, varc)."""
+class Sampled(Compiled):
+    """Clients with samples; minibatch steps of one score a sample are compiled as a whole."""
+
+    @cached_property
+    def sizes(self) -> Indices:
+        """n_i (N,)."""
+        return np.diff(self.data.offsets)
+
+    @cached_property
+    def starts(self) -> Indices:
+        """Where each client's samples start once padded to whole vectors (N + 1,)."""
+        return np.cumsum([0, *(padded(n) for n in self.sizes)])
+
+    @cached_property
+    def rows(self) -> Array:
+        """The padded samples, each of whole vectors, one after another, from the start of a cache line on."""
+        X = self.data.X
+        out = np.zeros((self.starts[-1], self.width))
+        out[self._places, : X.shape[1]] = X
+        return aligned(out)
+
+    @cached_property
+    def targets(self) -> Array:
+        """The target, label or class of every padded sample."""
+        return self.table(self.data.y[None], 0.0)
+
+    @cached_property
+    def _places(self) -> Indices:
+        """Every sample's number among the padded ones (n,)."""
+        shift = self.starts[:-1] - self.data.offsets[:-1]
+        return np.arange(len(self.data.X)) + np.repeat(shift, self.sizes)
+
+    def table(self, values: Array, padding: float) -> Array:
+        """(v, n) values as one flat array, client after client, each (v, its padded number of samples)."""
+        out = np.full((len(values), self.starts[-1]), padding)
+        out[:, self._places] = values
+        return np.concatenate([part.ravel() for part in np.split(out, self.starts[1:-1], axis=1)])
 
     @property
-    def H(self) -> Array:
-        """Hessians (N, d, d)."""
-        return self.data[4]
+    def walks(self) -> bool:
+        """Whether its minibatch steps are compiled as a whole: one score a sample."""
+        return True
 
-    def local_variance(self, X: Array) -> Array:
-        """E||g_i - grad F_i||^2 (R, N)."""
-        if self.experiment.batch_size is None:
-            return np.zeros(X.shape[:2])
-        return kernel_quadratic.variance_form(X, self.w_i_star, *self.data[6:], self.variance_scale)
+    @property
+    def width(self) -> int:
+        """The length of a padded sample."""
+        return padded(self.data.X.shape[1])
+
+    @cached_property
+    def step_arrays(self) -> tuple[Any, ...]:
+        """The leading arguments of the compiled steps."""
+        kind = isinstance(self.data, LogisticArrays), self.experiment.replacement, float(self.data.reg)
+        return self.rows, self.targets, self.starts, self.sizes, kind
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
         """x_i - eta g_i with the draws of step t: (R, N, d)."""
-        b = self.experiment.batch_size
-        if b is None:
-            return kernel_common.full_step(X, grads, eta)
-        features, y, offsets, reg = self.data[:4]
-        keys, replacement = self.keys(replicates), self.experiment.replacement
-        return kernel_quadratic.sample_step(X, features, y, offsets, reg[0], eta, t, keys, b, replacement)
+        if self.experiment.batch_size is None:
+            return Compiled.step(self, X, eta, t, replicates, grads)
+        return self.walk(X, np.array([eta]), t, replicates)[1]
+
+    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
+        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
+        models = np.empty((len(etas) + 1, *X.shape))
+        models[0] = X
+        keys, batch = self.keys(replicates), self.experiment.batch_size
+        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
+        return models
+
+    def stretch(self, X: Array, etas: Array, t0: int, replicates: range) -> tuple[Array, Moments]:
+        """Local steps with no aggregation, and the moments before each."""
+        if self.experiment.batch_size is None:
+            return Compiled.stretch(self, X, etas, t0, replicates)
+        models = self.walk(X, etas, t0, replicates)
+        return models, self.moments(models[:-1].reshape(-1, *X.shape[1:]))
 
 
 @dataclass(frozen=True)
-class Logistic(Compiled):
-    """Binary logistic regression; ``data`` = (X, y, offsets, reg, w_i_star, w_star, residual_i, residual)."""
+class LeastSquares(Sampled, Quadratic):
+    """Ridge regression; ``data`` are `LeastSquaresArrays`."""
+
+    @cached_property
+    def noise(self) -> Array:
+        """None is additive (N,)."""
+        return np.zeros(len(self.sizes))
+
+    @cached_property
+    def variance_form(self) -> tuple[Array, Array, Array, Array]:
+        """The quadratic form of one sample's gradient variance, and what turns it into a batch's."""
+        if self.experiment.batch_size is None:
+            return np.empty(0), np.empty((0, 0)), np.empty(0), self.variance_scale
+        return table(self.data.A), self.data.b, self.data.c, self.variance_scale
+
+
+@dataclass(frozen=True)
+class Logistic(Sampled):
+    """Logistic regression with K rows of scores, 1 where there are two classes; ``data`` are `LogisticArrays`."""
 
     @property
     def work(self) -> int:
-        """Rough arithmetic of one local step of one replicate: margins, gradients and divergences."""
-        return len(self.data[0]) * (6 * self.experiment.problem.d + 200)
+        """Rough arithmetic of one local step of one replicate: scores, gradients and divergences."""
+        features = self.data.X.shape[1]
+        return int(self.starts[-1]) * self.data.K * (6 * features + (200 if self.data.K == 1 else 2 * EXPONENTIAL))
+
+    @property
+    def walks(self) -> bool:
+        """Whether there are two classes."""
+        return bool(self.data.K == 1)
 
     @cached_property
     def columns(self) -> Array:
-        """The features client by client, feature by feature (n d,)."""
-        return np.concatenate([rows.T.ravel() for rows in np.split(self.data[0], self.data[2][1:-1])])
+        """The features client by client, feature by feature."""
+        return self.table(self.data.X.T, 0.0)
 
     @cached_property
     def norms(self) -> Array:
-        """||x_j||^2 (n,)."""
-        return np.einsum("ni,ni->n", self.data[0], self.data[0])
+        """||x_j||^2 of every padded sample."""
+        return self.table(np.einsum("ni,ni->n", self.data.X, self.data.X)[None], 0.0)
 
     @cached_property
-    def client_margins(self) -> Array:
-        """w_i*.x_j for every sample j of client i (n,)."""
-        return np.einsum("ni,ni->n", self.data[0], np.repeat(self.w_i_star, np.diff(self.data[2]), axis=0))
+    def client_centre(self) -> tuple[Array, Array]:
+        """Probabilities of every sample at its client's w_i*, and what goes with them."""
+        scores = np.empty((self.data.K, len(self.data.X)))
+        for i, w in enumerate(self.w_i_star):
+            part = slice(*self.data.offsets[i : i + 2])
+            scores[:, part] = self._scores(w, part)
+        return self._probabilities(scores)
 
     @cached_property
-    def client_sigmoids(self) -> tuple[Array, Array]:
-        """Sigmoids of the margins at w_i*, and 1 minus them, each (n,)."""
-        return _sigmoid(self.client_margins), _sigmoid(-self.client_margins)
+    def star_centre(self) -> tuple[Array, Array]:
+        """Probabilities of every sample at w*, and what goes with them."""
+        return self._probabilities(self._scores(self.w_star, slice(None)))
 
-    @cached_property
-    def star_sigmoids(self) -> tuple[Array, Array]:
-        """Sigmoids of the margins at w*, and 1 minus them, each (n,)."""
-        margins = self.data[0] @ self.w_star
-        return _sigmoid(margins), _sigmoid(-margins)
+    @property
+    def _shape(self) -> tuple[Any, ...]:
+        return self.starts, self.sizes, self.data.K, self.data.reg
 
     def excess(self, W: Array) -> Array:
         """e_i(w): (R, d) -> (R, N)."""
-        _, _, offsets, reg, w_i_star, _, residual_i, _ = self.data
-        s, q = self.client_sigmoids
-        out = kernel_logistic.excess(W, self.columns, offsets, reg[0], w_i_star, s, q, residual_i)
-        return np.maximum(out, 0.0)
+        centre = self.w_i_star, *self.client_centre, self.data.residual_i
+        return np.maximum(kernel_logistic.excess(W, self.columns, *self._shape, *centre), 0.0)
 
     def gap(self, W: Array) -> Array:
         """F(w) - F*: (R, d) -> (R,)."""
-        _, _, offsets, reg, _, w_star, _, residual = self.data
-        s, q = self.star_sigmoids
-        parts = kernel_logistic.excess(W, self.columns, offsets, reg[0], w_star[None], s, q, residual[None])
+        centre = self.w_star[None], *self.star_centre, self.data.residual[None]
+        parts = kernel_logistic.excess(W, self.columns, *self._shape, *centre)
         return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
 
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models (R, N, d)."""
-        _, labels, offsets, reg, w_i_star, w_star, residual_i, _ = self.data
-        grads, (grad_sq, variance, excess, radius_sq) = kernel_logistic.moments(
-            X, self.columns, labels, offsets, reg[0], w_i_star, *self.client_sigmoids, self.client_margins,
-            residual_i, self.norms, self.variance_scale, w_star,
+        grads, sums = kernel_logistic.moments(
+            X, self.columns, self.rows, self.targets, self.norms, *self._shape, self.w_i_star, *self.client_centre,
+            self.data.residual_i, self.variance_scale, self.w_star,
         )  # fmt: skip
-        return Moments(grads, grad_sq, variance, excess, radius_sq)
+        return Moments(grads, *sums)
 
-    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t: (R, N, d)."""
-        b = self.experiment.batch_size
-        if b is None:
-            return kernel_common.full_step(X, grads, eta)
-        features, labels, offsets, reg = self.data[:4]
-        keys, replacement = self.keys(replicates), self.experiment.replacement
-        return kernel_logistic.sample_step(X, features, labels, offsets, reg[0], eta, t, keys, b, replacement)
+    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
+        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
+        if self.walks:
+            return Sampled.walk(self, X, etas, t0, replicates)
+        batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
+        models = [X]
+        for k, eta in enumerate(etas.tolist()):
+            known = models[-1], self.rows, self.targets, *self._shape
+            models.append(kernel_logistic.sample_step(*known, eta, t0 + k, keys, batch, replacement))
+        return np.stack(models)
+
+    def _scores(self, w: Array, part: slice) -> Array:
+        """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""
+        return np.einsum("kf,nf->kn", w.reshape(self.data.K, -1), self.data.X[part])
+
+    def _probabilities(self, scores: Array) -> tuple[Array, Array]:
+        """Soft-max of scores (K, n) and its logarithm, with K = 1 both labels' probabilities; as tables."""
+        if self.data.K == 1:
+            small = np.exp(-np.abs(scores))
+            plus, minus = (np.where(side, 1.0, small) / (1.0 + small) for side in (scores >= 0, scores <= 0))
+            return self.table(plus, 0.5), self.table(minus, 0.5)
+        below = scores - scores.max(0)
+        weights = np.exp(below)
+        whole = weights.sum(0)
+        return self.table(weights / whole, 1 / self.data.K), self.table(below - np.log(whole), -np.log(self.data.K))
 
 
-KERNELS: dict[str, type[Compiled]] = {
-    "quadratic": Quadratic,
-    "least_squares": LeastSquares,
-    "logistic": Logistic,
+ENGINES: dict[type, type[Compiled]] = {
+    QuadraticArrays: Quadratic,
+    LeastSquaresArrays: LeastSquares,
+    LogisticArrays: Logistic,
 }
 
 
-def compiled_engine(experiment: Experiment) -> Primitives:
+def compiled_engine(experiment: Experiment) -> Compiled:
     """The compiled primitives for an experiment whose problem has ``kernel_data``."""
-    from fedbounds.engine.kernels.multinomial import Softmax  # which builds on this module
-
-    kernels: dict[str, Any] = {**KERNELS, "softmax": Softmax}
-    found = experiment.problem.kernel_data()
-    if found is None or found[0] not in kernels:
-        name = None if found is None else found[0]
-        raise reject(f"a compiled kernel must be one of {', '.join(kernels)}", name, "use engine reference")
-    return kernels[found[0]](experiment, tuple(map(_own, found[1])))
+    data: Any = experiment.problem.kernel_data()
+    if type(data) not in ENGINES:
+        names = ", ".join(kind.__name__ for kind in ENGINES)
+        raise reject(f"kernel_data() must give one of {names}", type(data).__name__, "use engine reference")
+    arrays = {name: own(value) for name, value in vars(data).items() if isinstance(value, np.ndarray)}
+    return ENGINES[type(data)](experiment, replace(data, **arrays))
 
 
-def _own(values: np.ndarray) -> np.ndarray:
+def own(values: np.ndarray) -> np.ndarray:
     """The array in C order and writeable: read-only or strided ones would be compiled for separately."""
     return np.require(values, requirements=["C", "W"])
 
 
-def _sigmoid(z: Array) -> Array:
-    """1 / (1 + exp(-z)) without overflow."""
-    small = np.exp(-np.abs(z))
-    return np.where(z >= 0, 1.0, small) / (1.0 + small)
+def table(matrices: Array) -> Array:
+    """Matrices (M, d, d) as one flat array, every row padded to whole vectors."""
+    out = np.zeros((*matrices.shape[:2], padded(matrices.shape[2])))
+    out[..., : matrices.shape[2]] = matrices
+    return out.ravel()
+
+
+def aligned(rows: Array) -> Array:
+    """The entries as one flat array whose first lies at the start of a cache line (of 8 numbers)."""
+    home = np.zeros(rows.size + LANES)
+    skip = -home.ctypes.data // WORD % LANES
+    home[skip : skip + rows.size] = rows.ravel()
+    return home[skip : skip + rows.size]

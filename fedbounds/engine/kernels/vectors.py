@@ -30,6 +30,15 @@ FOLDS = (
 )
 
 
+def splat(builder: Any, scalar: Any) -> Any:
+    """A vector whose lanes all hold the scalar."""
+    kind = ir.VectorType(scalar.type, LANES)
+    first = builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, INT32(0))
+    return builder.shuffle_vector(
+        first, ir.Constant(kind, ir.Undefined), ir.Constant(ir.VectorType(INT32, LANES), [0] * LANES)
+    )
+
+
 class _Code:
     """Emits loads, stores and arithmetic of vectors."""
 
@@ -50,10 +59,7 @@ class _Code:
         return [self.load(self.at(address, INT64(WORD * j)), kind) for j in range(LANES)]
 
     def splat(self, scalar: Any) -> Any:
-        kind = ir.VectorType(scalar.type, LANES)
-        first = self.builder.insert_element(ir.Constant(kind, ir.Undefined), scalar, INT32(0))
-        zeros = ir.Constant(ir.VectorType(INT32, LANES), [0] * LANES)
-        return self.builder.shuffle_vector(first, ir.Constant(kind, ir.Undefined), zeros)
+        return splat(self.builder, scalar)
 
     def words(self, value: int) -> Any:
         return ir.Constant(WORDS, [value] * LANES)

@@ -8,8 +8,8 @@ from problem_zoo import ZOO
 
 from fedbounds import plugins
 from fedbounds.engine import streamed as module
+from fedbounds.engine.clock import make_clock
 from fedbounds.engine.loop import run
-from fedbounds.engine.plan import make_plan
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
 from fedbounds.errors import InputError
@@ -141,7 +141,7 @@ def test_the_bits_do_not_depend_on_threads():
 
 def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
     experiment = experiment_on(replicates=32)
-    plan = make_plan(experiment)
+    plan = make_clock(experiment)
     size = module.stored_bytes(experiment, plan, ("alpha", "p"))
     stored = simulate(experiment)
     arrays = [stored.skew_sums, stored.excess, stored.grad_sq, stored.local_excess, stored.alpha]
@@ -177,7 +177,7 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
-    record = module.allocate_streamed(experiment_on(), make_plan(experiment_on()), ("alpha", "p"))
+    record = module.allocate_streamed(experiment_on(), make_clock(experiment_on()), ("alpha", "p"))
     assert record.most_threads > 100
     monkeypatch.setattr(module, "TALLY_LIMIT", 1)
     assert record.most_threads == 1

@@ -1,4 +1,4 @@
-"""Compiled rounds of minibatch steps that record nothing but the global models.
+"""Compiled minibatch steps of least squares and of binary logistic regression.
 
 Loop order: client, step, then one pass over the replicates each for the draws, the products, the slopes and the
 sums. A client's samples are read while they lie in cache, and successive iterations of a pass belong to
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.logistic import _slope
+from fedbounds.engine.kernels.math import clamp, exp
 from fedbounds.engine.kernels.streams import absorb, draw_indices
 from fedbounds.engine.kernels.vectors import (
     LANES,
@@ -70,9 +70,9 @@ def _products(data_, targets_, R, padded, row_bytes, rows_, places_, X_, logisti
 
 @jit
 def _logistic_slopes(weights, labels, factor):
-    """factor times the slope of every sample's loss, from its margin."""
+    """factor times the slope -label / (1 + exp(label margin)) of every sample's loss, from its margin."""
     for j in range(len(weights)):
-        weights[j] = factor * _slope(weights[j], labels[j])
+        weights[j] = -factor * labels[j] / (1.0 + exp(clamp(labels[j] * weights[j])))
 
 
 @jit
@@ -93,45 +93,81 @@ def _sums(data_, R, padded, row_bytes, rows_, weights_, shrink, X_):
             add_eight(data_, rows_ + at, weights_ + at, scale, X_ + r * row_bytes, row_bytes)
 
 
+@jit
+def _local_step(data_, targets_, n, first, eta, t, kind, batch, keys, i, X_, width, room):
+    """One step of client i for every replicate: X <- x - eta g from the draws of step t."""
+    logistic, replacement, reg = kind
+    places, rows, weights, labels = room
+    R, padded = places.shape
+    row_bytes = width * WORD
+    places_, rows_, weights_, labels_ = address(places), address(rows), address(weights), address(labels)
+    if replacement:
+        start, stride = address(keys) + i * WORD, keys.shape[1] * WORD
+        _draws(start, stride, R, t, batch, padded, n, first, row_bytes, rows_, places_)
+    else:
+        _distinct_draws(keys[:, i], t, batch, n, first, row_bytes, rows, places)
+    factor = -eta / batch
+    _products(data_, targets_, R, padded, row_bytes, rows_, places_, X_, logistic, factor, weights_, labels_)
+    if logistic:
+        _logistic_slopes(weights, labels, factor)
+    if batch < padded:
+        _clear(weights, batch, padded)
+    _sums(data_, R, padded, row_bytes, rows_, weights_, 1.0 - eta * reg, X_)
+
+
+@jit
+def _room(R, batch):
+    """Where a step keeps places, offsets, weights and labels of its batches, filled up to whole vectors."""
+    padded = (batch + LANES - 1) // LANES * LANES
+    flat = R * padded
+    places, rows = _lines(R, padded).view(np.int64), _lines(R, padded).view(np.int64)
+    return places, rows, _lines(R, padded).reshape(flat), _lines(R, padded).reshape(flat)
+
+
 @kernel
-def rounds(data, targets, offsets, logistic, reg, etas, t0, keys, replacement, batch, alpha, W):
+def local_steps(data, targets, starts, sizes, kind, etas, t0, keys, batch, width, models):
+    """Steps t0, t0 + 1, ... of sizes ``etas`` (n,) from models[0], with no aggregation, into models (n + 1, R, N, d).
+
+    ``data`` holds rows padded with zeros to ``width`` numbers, client i's from row starts[i] on; ``kind`` is
+    (logistic or least squares, with or without replacement, reg).
+    """
+    _, R, N, d = models.shape
+    room, X = _room(R, batch), _lines(R, width)
+    X[:] = 0.0
+    for i in range(N):
+        X[:, :d] = models[0, :, i]
+        for k in range(len(etas)):
+            _local_step(
+                address(data), address(targets), sizes[i], starts[i], etas[k], t0 + k, kind, batch, keys, i,
+                address(X), width, room,
+            )  # fmt: skip
+            models[k + 1, :, i] = X[:, :d]
+
+
+@kernel
+def rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, alpha, W):
     """Rounds of local steps t0, t0 + 1, ... with weights alpha (R, N), from and to W (R, width), in place.
 
-    ``data`` (n width,) holds rows padded with zeros, ``etas`` is (rounds, tau). Returns the global models at the
-    end of every round (rounds, R, width).
+    ``etas`` is (rounds, tau), the rest as in `local_steps`. Returns the global models at the end of every round
+    (rounds, R, width).
     """
     R, width = W.shape
-    padded, row_bytes = (batch + LANES - 1) // LANES * LANES, width * WORD
-    places, rows = _lines(R, padded).view(np.int64), _lines(R, padded).view(np.int64)
-    weights, labels = _lines(R, padded).reshape(R * padded), _lines(R, padded).reshape(R * padded)
-    X, total = _lines(R, width), _lines(R, width)
+    row_bytes = width * WORD
+    room, X, total = _room(R, batch), _lines(R, width), _lines(R, width)
     ends = np.empty((len(etas), R, width))
-    places_, rows_, weights_, labels_ = address(places), address(rows), address(weights), address(labels)
-    data_, targets_, keys_ = address(data), address(targets), address(keys)
-    X_, total_, flat_X, flat_W = address(X), address(total), X.reshape(R * width), W.reshape(R * width)
+    flat_X, flat_W = X.reshape(R * width), W.reshape(R * width)
     for k in range(len(etas)):
         total[:] = 0.0
-        for i in range(len(offsets) - 1):
+        for i in range(len(sizes)):
             flat_X[:] = flat_W
-            first, n = offsets[i], offsets[i + 1] - offsets[i]
             for step in range(etas.shape[1]):
-                eta, t = etas[k, step], t0 + k * etas.shape[1] + step
-                if replacement:
-                    stride = keys.shape[1] * WORD
-                    _draws(keys_ + i * WORD, stride, R, t, batch, padded, n, first, row_bytes, rows_, places_)
-                else:
-                    _distinct_draws(keys[:, i], t, batch, n, first, row_bytes, rows, places)
-                factor = -eta / batch
-                _products(
-                    data_, targets_, R, padded, row_bytes, rows_, places_, X_, logistic, factor, weights_, labels_
-                )
-                if logistic:
-                    _logistic_slopes(weights, labels, factor)
-                if batch < padded:
-                    _clear(weights, batch, padded)
-                _sums(data_, R, padded, row_bytes, rows_, weights_, 1.0 - eta * reg, X_)
+                t = t0 + k * etas.shape[1] + step
+                _local_step(
+                    address(data), address(targets), sizes[i], starts[i], etas[k, step], t, kind, batch, keys, i,
+                    address(X), width, room,
+                )  # fmt: skip
             for r in range(R):
-                add_scaled(total_ + r * row_bytes, alpha[r, i], X_ + r * row_bytes, row_bytes)
+                add_scaled(address(total) + r * row_bytes, alpha[r, i], address(X) + r * row_bytes, row_bytes)
         W[:] = total
         ends[k] = W
     return ends

@@ -13,19 +13,18 @@ from fedbounds.model.schedule import steps
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The clock of a run of T local steps.
+class Clock:
+    """The times of a run of T local steps.
 
-    ``rounds`` are (begin, end) in local steps; ``eta`` (T,). ``aggregated`` tells whether time T ends a
-    round. ``times`` (K,) are the recorded steps 0, stride, 2 stride, ... and T, and ``slot`` (T + 1,) the
-    position of each step in it or -1. Every ceil(stride / tau)-th round is recorded: ``round_slot``.
+    ``rounds`` are (begin, end) in local steps; ``eta`` (T,). ``aggregated`` tells whether time T ends a round.
+    ``times`` (K,) are the recorded steps 0, stride, 2 stride, ... and T. Every ceil(stride / tau)-th round is
+    recorded: ``round_slot`` is its place in the record, or -1.
     """
 
     eta: Array
     rounds: tuple[tuple[int, int], ...]
     aggregated: bool
     times: NDArray[np.int64]
-    slot: NDArray[np.int64]
     round_slot: NDArray[np.int64]
 
     @property
@@ -47,8 +46,8 @@ class Plan:
         )
 
 
-def make_plan(experiment: Experiment) -> Plan:
-    """The plan of an experiment.
+def make_clock(experiment: Experiment) -> Clock:
+    """The clock of an experiment.
 
     ``algorithm-1`` aggregates after steps tau, 2 tau, ...; ``equation-2`` after steps 1, tau + 1, 2 tau + 1,
     ..., so its last round is cut at T before it aggregates (unless tau = 1).
@@ -58,9 +57,7 @@ def make_plan(experiment: Experiment) -> Plan:
     ends = [*range(first, total, tau), total]
     rounds = tuple(zip([0, *ends[:-1]], ends, strict=True))
     times = np.unique(np.append(np.arange(0, total + 1, stride), total)).astype(np.int64)
-    slot = np.full(total + 1, -1, dtype=np.int64)
-    slot[times] = np.arange(len(times))
     every = -(-stride // tau)
     round_slot = np.array([r // every if r % every == 0 else -1 for r in range(len(rounds))], dtype=np.int64)
     aggregated = (total - first) % tau == 0
-    return Plan(steps(experiment.eta, total), rounds, aggregated, times, slot, round_slot)
+    return Clock(steps(experiment.eta, total), rounds, aggregated, times, round_slot)
