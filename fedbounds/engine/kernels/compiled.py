@@ -9,6 +9,7 @@ kernels, and on a machine that is busy with other work never waits at a barrier 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -23,16 +24,23 @@ SUMS = {"reassoc", "contract", "nsz"}
 STRICT = {"contract"}
 
 
-def _stamp() -> tuple[tuple[str, int, int], ...]:
+def _stamp() -> str:
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return tuple((f.name, f.stat().st_mtime_ns, f.stat().st_size) for f in files)
+    return hashlib.sha256(b"".join(f.name.encode() + f.read_bytes() for f in files)).hexdigest()
+
+
+STAMP = _stamp()
 
 
 def _share_stamp(dispatcher: Any) -> Any:
-    """Make the cached code of a kernel depend on every file of the engine."""
+    """Make the cached code of a kernel depend on the text of every file of the engine.
+
+    Numba has no public means for that: its stamp is one file's time and size, which miss an edit of a helper and
+    take every checkout for one. Where the private attribute is gone, that rule holds again.
+    """
     cache_file: Any = getattr(getattr(dispatcher, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _stamp()
+        cache_file._source_stamp = STAMP
     return dispatcher
 
 
