@@ -27,11 +27,21 @@ if TYPE_CHECKING:
     from fedbounds.theory.claim import Claim, Role
 
 
-def modules(package: str, group: str) -> Iterator[ModuleType]:
-    """The modules of ``package``, then those that other distributions register under entry point ``group``."""
+def own_modules(package: str) -> Iterator[ModuleType]:
+    """The modules of ``package`` itself."""
     parent = importlib.import_module(package)
     for info in sorted(pkgutil.iter_modules(parent.__path__), key=lambda item: item.name):
         yield importlib.import_module(f"{package}.{info.name}")
+
+
+def foreign(item: object, package: str) -> bool:
+    """Whether an object's very class, not one that it extends, is none of those in the modules of ``package``."""
+    return not any(type(item) is value for module in own_modules(package) for value in vars(module).values())
+
+
+def modules(package: str, group: str) -> Iterator[ModuleType]:
+    """The modules of ``package``, then those that other distributions register under entry point ``group``."""
+    yield from own_modules(package)
     for entry in sorted(importlib.metadata.entry_points(group=group), key=lambda item: item.name):
         yield entry.load()
 

@@ -11,6 +11,9 @@ Example::
     @given(runs())
     def test_my_lemma(trajectory):
         assert_claim(MY_CLAIM, trajectory, reading="repaired")
+
+`check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
+does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
 """
 
 from __future__ import annotations
@@ -27,19 +30,38 @@ from fedbounds.evidence.constants import Policy, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.experiment import Experiment
+from fedbounds.model.finding import Finding
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import Weighting
+from fedbounds.model.weighting import Rule, Weighting
+from fedbounds.problems.battery import check_problem, problem_findings
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.weightings import battery
+from fedbounds.weightings.battery import weighting_findings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.fixed import Fixed
+
+__all__ = [
+    "assert_claim",
+    "check_problem",
+    "check_weighting",
+    "experiments",
+    "problem_findings",
+    "problems",
+    "runs",
+    "schedules",
+    "simplexes",
+    "verdict_on",
+    "weighting_findings",
+    "weightings",
+]
 
 # Grids that curvatures, minima and weights are drawn from: coarse enough to shrink to round numbers.
 CURVATURES = (1.0, 2.0, 4.0, 10.0, 100.0)
@@ -127,6 +149,14 @@ def experiments(draw: DrawFn, noise: bool = True, theory: bool = False, homogene
 def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) -> SearchStrategy[Trajectory]:
     """Trajectories of `experiments`."""
     return experiments(noise, theory, homogeneous).map(simulate)
+
+
+def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
+    """The findings on a weighting that keeps its word on ``problem`` (quadratics unless given), or InputError."""
+    minima = np.arange(4.0)[:, None]
+    return battery.check_weighting(
+        weighting, problem or quadratic(np.ones(1), minima, np.array([0.1, 0.2, 0.3, 0.4]))
+    )
 
 
 def verdict_on(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:

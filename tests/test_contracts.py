@@ -23,6 +23,7 @@ from fedbounds.problems.registry import problem_plugins
 from fedbounds.study.build import build_problem
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
+from fedbounds.testing import check_problem, check_weighting
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind, statement
 from fedbounds.theory.reading import READINGS
@@ -141,6 +142,10 @@ class TestWeightings:
         fewer = self.weighting(key)(p, e[:2], 5, HashedRound(1, range(2), 5))
         np.testing.assert_array_equal(fewer, first[:2])
 
+    def test_it_keeps_its_word(self, key):
+        """The battery that a study runs on a weighting of somebody else's."""
+        check_weighting(weighting_named(text_of(key)), small_problem("quadratic"))
+
     def test_it_runs(self, key):
         trajectory = small_run(weighting=text_of(key))
         np.testing.assert_allclose(trajectory.alpha.sum(axis=-1), 1, atol=1e-12)
@@ -165,6 +170,10 @@ class TestWeightings:
 
 @pytest.mark.parametrize("kind", sorted(PROBLEMS))
 class TestProblems:
+    def test_it_keeps_its_word(self, kind):
+        """The battery that a study runs on a problem of somebody else's."""
+        check_problem(small_problem(kind))
+
     def test_gradients_match_differences(self, kind):
         problem, rng = small_problem(kind), np.random.default_rng(0)
         w, u = rng.standard_normal(problem.d), rng.standard_normal(problem.d)

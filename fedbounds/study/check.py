@@ -31,6 +31,8 @@ from fedbounds.study.build import (
     build_problem,
     default_weightings,
     name_checks,
+    vetted,
+    vetted_weighting,
 )
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
@@ -59,7 +61,8 @@ def check(
     """Examine claims on a federated problem under each weighting, and return a `Result`.
 
     ``problem`` is a problem's name or a `Problem` of one's own; ``weightings`` and ``claims`` are names or
-    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings and
+    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
+    weighting of one's own that does not keep its word (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
     """
     _require_objects(problem, weightings, claims)
@@ -74,12 +77,14 @@ def check(
     extra = [load_plugin(file) for file in files]
     _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
-    target = problem if isinstance(problem, Problem) else build_problem(chosen, extra)
+    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
     schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
     _check_k(schemes, target)
+    for scheme in schemes:
+        vetted_weighting(scheme, target)
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, _about(progress, scheme)) for scheme in schemes
     )

@@ -1,0 +1,169 @@
+"""What a weighting states about itself, tried: the simplex, its randomness, its dependence on w, absent clients."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from fedbounds.errors import InputError
+from fedbounds.model.finding import Finding, refuse, tried
+from fedbounds.model.problem import Array, Problem
+from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
+
+# Gaps are tried at these sizes: below rounding of a loss, around 1, and as far out as a run may get.
+SIZES = (1e-12, 1e-3, 1.0, 1e3, 1e6)
+ROUNDS = (0, 1, 7, 100)
+REPLICATES = 5
+# What the engine shows a weighting as the gap of an absent client.
+ABSENT = -1.0
+# A rule that forgets the order of clients adds its terms in another order; this is far above that rounding.
+EQUIVARIANT = 1e-9
+
+
+@dataclass
+class _Stream:
+    """A round's stream that counts its calls; one generator a replicate, so that rows have their own numbers."""
+
+    seed: int
+    replicates: int
+    calls: int = field(default=0)
+
+    def uniform(self, count: int) -> Array:
+        """Independent U[0, 1) numbers, (replicates, count)."""
+        self.calls += 1
+        rngs = (np.random.default_rng([self.seed, r, self.calls]) for r in range(self.replicates))
+        return np.stack([rng.random(count) for rng in rngs])
+
+
+def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
+    """Every fact that was tried of a weighting bound to ``problem``, as the engine would bind it."""
+    found: list[Finding] = []
+    rule = as_weighting(weighting).bind(problem)
+    for fact, test in (
+        ("weights on the simplex, one row a replicate", _simplex),
+        ("the same weights for the same stream, and no other randomness", _determined),
+        ("depends_on_w and random", _told),
+        ("absent clients", _absent),
+    ):
+        found += tried(fact, lambda test=test: test(rule, problem.p))  # type: ignore[misc]
+        if not all(finding.holds for finding in found):
+            break
+    return tuple(found)
+
+
+def check_weighting(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
+    """The findings on a weighting that keeps its word; InputError names the first gaps at which it does not."""
+    rule = as_weighting(weighting)
+    return refuse(f"weighting {rule.name}", weighting_findings(rule, problem))
+
+
+def _gaps(N: int) -> list[Array]:
+    """Gaps (REPLICATES, N): none, equal ones, one client alone, and random ones of every size."""
+    rng = np.random.default_rng(N)
+    alone = np.zeros((REPLICATES, N))
+    alone[np.arange(REPLICATES), np.arange(REPLICATES) % N] = 1.0
+    return [np.zeros((REPLICATES, N)), np.ones((REPLICATES, N)), alone] + [
+        size * rng.exponential(size=(REPLICATES, N)) for size in SIZES
+    ]
+
+
+def _row(alpha: Array) -> str:
+    return np.array2string(alpha, threshold=6, precision=6)
+
+
+def _point(row: Array) -> tuple[float, ...]:
+    return tuple(float(value) for value in row)
+
+
+def _simplex(rule: Weighting, p: Array) -> Iterator[Finding]:
+    """Rows on the simplex at every gap and for any number of replicates, arguments left as they were."""
+    fact, N = "weights on the simplex, one row a replicate", len(p)
+    for e in _gaps(N):
+        for rows, weights in ((REPLICATES, np.tile(p, (REPLICATES, 1))), (1, p[None].copy())):
+            given, shown = e[:rows].copy(), weights.copy()
+            alpha = rule(weights, given, 0, _Stream(0, rows))
+            if not (np.array_equal(given, e[:rows]) and np.array_equal(weights, shown)):
+                yield Finding(fact, False, "arguments that it changes", "copy before writing", "", _point(e[0]))
+            try:
+                check_simplex(alpha, (rows, N), rule.name)
+            except InputError as wrong:
+                yield Finding(fact, False, f"gaps with which {wrong}".rstrip("."), "mend it", "", _point(e[0]))
+    yield Finding(fact, True, "", resolution=f"{len(_gaps(N))} kinds of gaps")
+
+
+def _determined(rule: Weighting, p: Array) -> Iterator[Finding]:
+    """Two calls with one stream agree, rows stand for themselves, and no global generator moves."""
+    fact = "the same weights for the same stream, and no other randomness"
+    remedy = "draw from stream.uniform(count) only, and keep no state"
+    P = np.tile(p, (REPLICATES, 1))
+    before = random.getstate(), np.random.get_state()  # noqa: NPY002
+    for e in _gaps(len(p)):
+        for r in ROUNDS:
+            first, again = (rule(P, e.copy(), r, _Stream(r, REPLICATES)) for _ in range(2))
+            fewer = rule(P[:2], e[:2].copy(), r, _Stream(r, 2))
+            if not np.array_equal(first, again):
+                yield Finding(fact, False, f"{_row(first[0])}, then {_row(again[0])},", remedy, "", _point(e[0]))
+            if not np.array_equal(first[:2], fewer):
+                said = "weights of a replicate that change with the others"
+                yield Finding(fact, False, said, "compute each row by itself", "", _point(e[0]))
+    after = random.getstate(), np.random.get_state()  # noqa: NPY002
+    same = before[0] == after[0] and all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
+    said = "" if same else "a global generator that it moves"
+    yield Finding(fact, same, said, remedy, f"{len(ROUNDS) * len(_gaps(len(p)))} calls")
+
+
+def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
+    """A rule that says random = False draws nothing, one that says depends_on_w = False returns one alpha."""
+    P, seen = np.tile(p, (REPLICATES, 1)), []
+    for e in _gaps(len(p)):
+        for r in ROUNDS:
+            stream = _Stream(r, REPLICATES)
+            alpha = rule(P, e.copy(), r, stream)
+            drawn = stream.calls > 0
+            if drawn and not rule.random:
+                said = "draws from the stream under random = False"
+                yield Finding("random", False, said, "say random = True", "", _point(e[0]))
+            seen.append((r, e, alpha))
+    if rule.depends_on_w:
+        return
+    for r, e, alpha in seen:
+        at_first = next(other for round, _, other in seen if round == r)
+        if not np.array_equal(alpha, at_first):
+            row = int(np.argmax((alpha != at_first).any(-1)))
+            said = f"{_row(alpha[row])} beside {_row(at_first[0])} for no gaps under depends_on_w = False"
+            yield Finding("depends_on_w", False, said, "say depends_on_w = True", "", _point(e[row]))
+        # The engine takes the first round's weights for all where they are p.
+        if np.array_equal(seen[0][2], P) and not np.array_equal(alpha, P):
+            said = f"weights p in round 0 and {_row(alpha[0])} in round {r} under depends_on_w = False"
+            yield Finding("depends_on_w", False, said, "say depends_on_w = True", "", _point(e[0]))
+
+
+def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
+    """With p_i = 0 for one client and the engine's mark as its gap, the rest are still weighted.
+
+    What an absent client is given the engine takes away, so only the simplex is asked for. That clients may be
+    renamed where p is equal is measured and not asked for: fixed weights are a rule too.
+    """
+    N = len(p)
+    for away in range(N if N > 1 else 0):
+        present = np.where(np.arange(N) == away, 0.0, p)
+        if present.sum() == 0:
+            continue
+        P = np.tile(present / present.sum(), (REPLICATES, 1))
+        for e in _gaps(N):
+            e[:, away] = ABSENT
+            alpha = rule(P, e.copy(), 0, _Stream(0, REPLICATES))
+            try:
+                check_simplex(alpha, e.shape, rule.name)
+            except InputError as wrong:
+                said = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
+                yield Finding("absent clients", False, said, "ignore clients with p_i = 0", "", _point(e[0]))
+    e, equal = _gaps(N)[-1], np.full((REPLICATES, N), 1 / N)
+    if not rule.random:
+        turned = np.roll(rule(equal, np.roll(e, 1, axis=-1), 0, _Stream(0, REPLICATES)), -1, axis=-1)
+        apart = float(np.abs(turned - rule(equal, e.copy(), 0, _Stream(0, REPLICATES))).max())
+        said = "kept" if apart <= EQUIVARIANT else f"weights differ by up to {apart:.3g}"
+        yield Finding("clients may be renamed (measured)", True, said)
