@@ -18,7 +18,7 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
 from fedbounds.referee.redundancy import proved_factor, why_still_true
 from fedbounds.referee.regime import Regime, Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, shipped_regimes
 from fedbounds.referee.sensitivity import Place, examined, nearest_caught
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -70,14 +70,14 @@ class Row:
 
 
 def power(
-    claims: Iterable[Claim], regimes: Sequence[Regime] = REGIMES, progress: Progress | None = None
+    claims: Iterable[Claim], regimes: Sequence[Regime] | None = None, progress: Progress | None = None
 ) -> list[Row]:
     """Throw every mutant of every claim at every regime: one row a mutant, after one for the claim in each reading.
 
     Mutants are made in the repaired reading where there is one. A claim already false there has no mutants:
     a refutation of them would say nothing. Claims about rates have none either.
     """
-    suite = Suite(tuple(regimes))
+    suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
     chosen = list(claims)
     rows: list[Row] = []
     for k, claim in enumerate(chosen):

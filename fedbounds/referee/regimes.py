@@ -7,12 +7,20 @@ the whole suite simulates in seconds. Most are equality cases or near ones, sinc
 from __future__ import annotations
 
 from fedbounds.evidence.constants import Policy
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import Geometric
-from fedbounds.referee.regime import MANY, REPLICATES, Regime, RoundSteps, Suite, experiment, line, plane
+from fedbounds.model.weighting import Weighting
+from fedbounds.referee.regime import MANY, REPLICATES, Regime, RoundSteps, Suite, Table, experiment, line, plane
+from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.fixed import Fixed
 from fedbounds.weightings.power_of_choice import PowerOfChoice
+
+# A shipped run of more rounds than this is recorded about this many times.
+LONG = 10
 
 # Shares of a common client and a rare one.
 RARE = (0.999, 0.001)
@@ -214,6 +222,40 @@ REGIMES: tuple[Regime, ...] = (
         ),
     ),
     Regime(
+        "started at w*, flat directions",
+        "FedAvg at w*, L Gamma a hundred times G^2: nothing moves, so a negative right-hand side shows",
+        lambda: experiment(plane([[1, 100], [1, 100]], [[1, 0], [-1, 0]]), [0, 0], eta=0.01),
+    ),
+    Regime(
+        "started at w*, drifting",
+        "FedAvg at w* with curvatures 1 and 4 and eight local steps: drift alone moves it",
+        lambda: experiment(line([1, 4], [-1, 1]), [0.6], tau=8, rounds=4),
+    ),
+    Regime(
+        "no skew at w*",
+        "all weight on a client whose minimum is w*: rho_tilde = 0 < rho_bar",
+        lambda: experiment(line([1, 1, 1], [-1, 0, 1]), [1], Fixed((0.0, 1.0, 0.0)), eta=1e-3, rounds=1),
+    ),
+    Regime(
+        "contraction beyond 0",
+        "kappa = 200 and a client of share 10^-7 far away: eta mu (1 + 3 rho_bar/8) exceeds 1",
+        lambda: experiment(
+            plane([[1, 200], [1, 200]], [[0, 0], [50, 0]], (1 - 1e-7, 1e-7)), [1, 0], FedMax(1), eta=1 / 200, rounds=1
+        ),
+    ),
+    Regime(
+        "half the clients, started at w*",
+        "participation C = 1/2 at w*: the choice of clients alone moves the model",
+        lambda: experiment(
+            line([1, 4, 1, 4], [-1, 1, -1, 1]), [0.6], participation=0.5, replicates=REPLICATES, tau=2, rounds=10
+        ),
+    ),
+    Regime(
+        "steps of almost 2/L",
+        "eta = 1.99/L on one steep direction: the iterate swings, and Delta falls by a hundredth",
+        lambda: experiment(plane([[1, 40]], [[0, 0]]), [0, 1], eta=1.99 / 40, rounds=10),
+    ),
+    Regime(
         "random selection",
         "Power-of-Choice: two candidates, one selected, weights that are random",
         lambda: experiment(line([1, 2, 1], [2, 0, -2], noise=0.5), [1], PowerOfChoice(2, 1), tau=2, rounds=10),
@@ -250,4 +292,48 @@ REGIMES: tuple[Regime, ...] = (
     ),
 )
 
-__all__ = ["REGIMES", "Regime", "Suite"]
+
+def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
+    """A shipped exact instance as a regime; None where an experiment has no such noise, weights or floor."""
+    constant = len(set(instance.weights)) <= 1
+    if any(instance.noise) or any(instance.floor) or not constant:
+        return None
+    weighting: Weighting = FedAvg()
+    if instance.weighting == "fixed":
+        weighting = Fixed(tuple(float(a) for a in instance.weights[0]))
+    elif instance.weighting != "fedavg":
+        weighting = FedMax(int(instance.weighting.partition(":")[2] or 1))
+
+    def build() -> Experiment:
+        rows = [[float(x) for x in row] for row in instance.curvatures]
+        problem = plane(rows, [[float(x) for x in row] for row in instance.minima], [float(x) for x in instance.p])
+        return experiment(
+            problem,
+            [float(x) for x in instance.w0],
+            weighting,
+            Table(tuple(float(x) for x in instance.eta)),
+            instance.tau,
+            instance.rounds,
+            stride=_stride(instance.rounds),
+        )
+
+    return Regime(f"counterexample {name}", title, build)
+
+
+def _stride(rounds: int) -> int:
+    """Rounds between records: few records of a long run, the last round among them."""
+    return next(step for step in range(max(1, rounds // LONG), rounds + 1) if rounds % step == 0)
+
+
+def shipped_regimes() -> tuple[Regime, ...]:
+    """The counterexamples shipped, each as a regime where an experiment can be one."""
+    found = []
+    for path in all_files():
+        example = read(path)
+        if "instance" in example.document:
+            instance = from_json(example.document["instance"])
+            found.append(of_instance(example.name, str(example.document["title"]), instance))
+    return tuple(regime for regime in found if regime is not None)
+
+
+__all__ = ["REGIMES", "Regime", "Suite", "shipped_regimes"]

@@ -30,13 +30,13 @@ from fedbounds.referee.mutants import (
 from fedbounds.referee.power import Outcome
 from fedbounds.referee.redundancy import SLACK, argument_for, never_negative, proved_factor, why_still_true
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, shipped_regimes
 from fedbounds.referee.sensitivity import ERROR_RATE
 from fedbounds.study.bound import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, tau
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, rho_tilde, tau
 from fedbounds.theory.verdict import Status, Verdict
 from validate import false_alarms
 
@@ -95,6 +95,31 @@ WRONG = {
     ),
     "theorem 1 without the drift": (scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], "drift"), 0).claim, REPAIRED),
 }
+
+
+def without_max(claim):
+    """The corollary with only rho_bar repaired."""
+    capped = {symbol: value for symbol, value in claim.repair.substitutions.items() if symbol != rho_tilde}
+    return replace(claim, repair=replace(claim.repair, substitutions=capped))
+
+
+SHIPPED = {
+    "heterogeneity times -1": ("started at w*, flat directions", "theorem-1", "heterogeneity", -1),
+    "bias times 10": ("no skew at w*", "theorem-1", "bias", 10),
+    "contraction times 10": ("contraction beyond 0", "theorem-1", "contraction", 10),
+    "no drift in the star corollary": ("started at w*, drifting", "star-corollary", ": 4*G_sq*(tau - 1)**2", 0),
+    "no Max": ("counterexample corollary-D", "corollary", None, None),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_mutants_with_known_exact_counterexamples_are_refuted(name):
+    regime, key, term, factor = SHIPPED[name]
+    chosen = [r for r in (*REGIMES, *shipped_regimes()) if r.name == regime]
+    claim = KNOWN[key]
+    wrong = without_max(claim) if term is None else scaled(claim, part(claim, term), factor).claim
+    assert refuting(Suite(tuple(chosen)), wrong, REPAIRED) == [regime]
+    assert refuting(Suite(tuple(chosen)), claim, REPAIRED) == []
 
 
 @pytest.mark.parametrize("name", WRONG)

@@ -7,7 +7,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.plugins import claims
 from fedbounds.referee.regime import Suite, own_steps
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.regimes import REGIMES, shipped_regimes
 from fedbounds.referee.sensitivity import ERROR_RATE
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -37,7 +37,7 @@ BY_NAME = {regime.name: regime for regime in REGIMES}
 
 @pytest.fixture(scope="module")
 def suite():
-    return Suite(REGIMES)
+    return Suite((*REGIMES, *shipped_regimes()))
 
 
 def statuses(suite, key, reading):

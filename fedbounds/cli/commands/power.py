@@ -42,6 +42,7 @@ SHORTEST_REGIMES = 2
 
 @click.command()
 @click.option("--claim", "keys", multiple=True, metavar="KEY", help="A claim to mutate (default: every one).")
+@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="How to print.")
 @click.option("--verbose", "-v", is_flag=True, help="Every part of every claim, as --claim shows those of one.")
 def power(keys: tuple[str, ...], form: str, verbose: bool) -> None:
@@ -53,7 +54,8 @@ def power(keys: tuple[str, ...], form: str, verbose: bool) -> None:
     from fedbounds.referee import power as table
     from fedbounds.show import terminal as console
 
-    chosen = [plugins.claim_named(key) for key in keys] or list(plugins.claims().values())
+    extra = [plugins.load_file(path) for path in plugin]
+    chosen = [plugins.claim_named(key, extra) for key in keys] or list(plugins.claims(extra).values())
     with console.progress(sys.stderr.isatty()) as bar:
         rows = table.power(chosen, progress=(lambda _, k, n: bar("mutants", k, n)) if bar else None)
     if form == "json":
