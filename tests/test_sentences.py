@@ -6,6 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.decide import compare, judge_assumptions
+from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 
@@ -82,3 +86,21 @@ def test_words_in_quotation_marks_after_the_paper_are_the_paper_s():
     assert '"arbitrary large"' in said
     for never in ("may be arbitrarily large", "The error vanishes where", "V_min is reached"):
         assert never not in said
+
+
+def test_what_a_negative_D_needs():
+    path = next(path for path in all_files() if path.stem == "corollary-D")
+    example = read(path)
+    instance = from_json(example.document["instance"])
+    assert (instance.L / instance.mu, instance.total) == (400, 1)
+    longer = {
+        "curvatures": [["1", "1", "100"]] * 3, "w0": ["6/5", "0", "0"],
+        "eta": {"mu": "1", "gamma": "400", "steps": 800},
+    }  # fmt: skip
+    record = run(from_json(example.document["instance"] | longer))
+    claim, reading = example.claim(), READINGS["literal"]
+    assert not any(judge_assumptions(claim, record, reading))
+    sides = next(s for s in compare(claim, record, reading, 800))
+    assert sides.rhs < 0 < sides.lhs
+    said = "L/mu = 400 and one step; with 800 steps, 2 gamma of them, from (6/5, 0, 0), L/mu = 100 is enough"
+    assert said in page("docs/counterexamples.md")

@@ -45,7 +45,7 @@ SHORTEST_REGIMES = 2
 @click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
 @click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="How to print.")
 @click.option("--verbose", "-v", is_flag=True, help="Every part of every claim, as --claim shows those of one.")
-def power(keys: tuple[str, ...], form: str, verbose: bool) -> None:
+def power(keys: tuple[str, ...], plugin: tuple[str, ...], form: str, verbose: bool) -> None:
     """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
 
     Takes about a minute for all claims, which share one table: how many mutants were noticed, and which were not.
