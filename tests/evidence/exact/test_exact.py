@@ -97,7 +97,7 @@ def tampered(name, change):
         ("theorem-1-sync", lambda d: d["instance"].update(p=["1/2", "1/2"])),
         ("theorem-1-literal", lambda d: d["instance"].update(eta=["1/10", "1/10"])),
         ("corollary-B", lambda d: d["instance"].update(p=["9/10", "1/10"])),
-        ("corollary-D", lambda d: d.update(t=20)),
+        ("corollary-D", lambda d: d["instance"].update(weights=[["9/20", "1/10", "9/20"]])),
         ("induction-B", lambda d: d["data"].update(B="21/5")),
         ("induction-beta", lambda d: d["data"].update(B="2")),
         ("induction-D", lambda d: d["data"].update(D="0")),
