@@ -277,6 +277,11 @@ class _Verdict:
         return Verdict(**_held(self, _Verdict) | {"coverage": coverage})
 
 
+def verdicts_from(value: Any) -> list[Verdict]:
+    """The verdicts of a list of their JSON objects; InputError where it is none."""
+    return [stored.opened() for stored in shaped(value, list[_Verdict], "a list of verdicts")]
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Problem(_ProblemNumbers):
     L: _Constant

@@ -34,7 +34,7 @@ def ledger(out: Path | None, form: str, verbose: bool) -> int:
     from fedbounds.study import store
 
     result = None if out is None else store.read(out)[0]
-    lines = study.ledger(plugins.claims(), result.verdicts if result else ())
+    lines = study.ledger(plugins.claims(), result.verdicts if result else (), afresh=True)
     table = ledger_table(lines)
     blocks = [*summary.alarm_blocks(lines), table]
     blocks += summary.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
