@@ -19,7 +19,7 @@ does before it starts; `problem_findings` and `weighting_findings` list what was
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
+from hypothesis import assume, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -73,6 +73,9 @@ NOISY_REPLICATES = 16
 
 settings.register_profile("fedbounds", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fedbounds-thorough", deadline=None, derandomize=False, max_examples=2000)
+# The first example compiles every formula: whatever profile is in use, no time limit an example goes with it.
+settings.register_profile("fedbounds-untimed", parent=settings.default, deadline=None)
+settings.load_profile("fedbounds-untimed")
 
 
 @st.composite
@@ -167,7 +170,11 @@ def verdict_on(claim: Claim, trajectory: Trajectory, reading: str = "repaired") 
 
 
 def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:
-    """Fail with both sides and the instance if the claim is refuted on a trajectory; otherwise the verdict."""
+    """Fail with both sides and the instance if the claim is refuted on a trajectory; otherwise the verdict.
+
+    A trajectory on which nothing is compared (an assumption fails, or both sides are 0) is no example: as with
+    `hypothesis.assume`, another one is drawn, and the test fails (`Unsatisfiable`) where none of them counts.
+    """
     verdict = verdict_on(claim, trajectory, reading)
     if verdict.status is Status.REFUTED:
         experiment = trajectory.experiment
@@ -177,4 +184,5 @@ def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired"
             f"w_0 = {experiment.start}, weighting = {experiment.weighting}, eta = {experiment.eta}, "
             f"tau = {experiment.tau}, rounds = {experiment.rounds}"
         )
+    assume(verdict.status is not Status.VACUOUS and verdict.margin is not None)
     return verdict

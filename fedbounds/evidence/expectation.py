@@ -22,6 +22,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
 from fedbounds.evidence.constants import Policy, Run, Value, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.status import concluded
 from fedbounds.evidence.skews import rho_bar
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
@@ -142,8 +143,7 @@ def examine(claim: Claim, run: Run) -> Verdict:
     )
     if len(ends) == 1:
         return replace(found, evidence=Evidence.EXPECTATION, detail=f"{found.detail}; {TOTAL}")
-    rounding = np.maximum(sides[0].rounding, sides[1].rounding)
-    return _over_skews(claim, run, found, rounding, low, high)
+    return _over_skews(claim, run, found, sides, low, high)
 
 
 def verdicts(
@@ -194,7 +194,9 @@ def _difference(claim: Claim, run: Run) -> sp.Expr:
     return left - right
 
 
-def _over_skews(claim: Claim, run: Run, found: Verdict, rounding: Array, low: float, high: float) -> Verdict:
+def _over_skews(
+    claim: Claim, run: Run, found: Verdict, sides: Sequence[empirical.Comparison], low: float, high: float
+) -> Verdict:
     """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
@@ -204,18 +206,20 @@ def _over_skews(claim: Claim, run: Run, found: Verdict, rounding: Array, low: fl
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         below, above = bounds(_difference(claim, run), ranges | dict.fromkeys(SMALLEST_SKEWS, cell))
     below, above = (np.broadcast_to(side, (CELLS, len(seen.times(claim.scope)))) for side in (below, above))
+    rounding = np.maximum(sides[0].rounding, sides[1].rounding).max(axis=0)
+    allowed = np.minimum(sides[0].allowed, sides[1].allowed)
     if claim.kind is Kind.IDENTITY:
-        wrong, right = (below > rounding) | (above < -rounding), (below >= -rounding) & (above <= rounding)
+        wrong, right = (below > rounding) | (above < -rounding), (below >= -allowed) & (above <= allowed)
     else:
-        wrong, right = below > rounding, above <= rounding
+        wrong, right = below > rounding, above <= allowed
+    untested = np.logical_and.reduce([side.untested(*[(side.lhs - side.rhs)[0]] * 2) for side in sides])
     where = f"for every rho_bar in [{low:.4g}, {high:.4g}]"
-    if wrong.any(axis=1).all():
-        status = Status.REFUTED
-    elif right.all():
-        status = Status.HOLDS
-    else:
-        status, where = Status.UNDECIDED, f"not decided {where}"
-    return replace(found, evidence=Evidence.EXPECTATION, status=status, detail=f"{found.detail}; {where}; {TOTAL}")
+    refuted = wrong.any(axis=1).all(keepdims=True)
+    status, grounds = concluded(claim, run, refuted, right.all(axis=0), untested)
+    if status is Status.UNDECIDED and not grounds:
+        where = f"not decided {where}"
+    detail = f"{found.detail}; {where}{grounds}; {TOTAL}"
+    return replace(found, evidence=Evidence.EXPECTATION, status=status, detail=detail)
 
 
 def bounds(expression: sp.Expr, ranges: Mapping[str, Range]) -> Range:

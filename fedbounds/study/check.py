@@ -19,6 +19,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import failed_on
 from fedbounds.evidence.constants import Policy, Run, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.bands import holm
 from fedbounds.evidence.evaluate import evaluate, steps_asked
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
@@ -38,7 +39,7 @@ from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, fa
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Verdict, finite_or_none
+from fedbounds.theory.verdict import Status, Verdict, finite_or_none
 
 Progress = Callable[[str, int, int], None]
 
@@ -88,6 +89,7 @@ def check(
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, _about(progress, scheme)) for scheme in schemes
     )
+    runs = _with_study_rates(runs)
     objects = _objects(problem, weightings, theorems, extra)
     return Result(facts_of(target), chosen, runs, versions(), objects, files, Examined(target, theorems))
 
@@ -213,6 +215,26 @@ def run_weighting(
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, companions),
     )
+
+
+def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
+    """Beside each status that was decided at an error rate the smallest rate at which it stands in the whole study."""
+    places = [
+        (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
+    ]
+    found = [list(run.verdicts) for run in runs]
+    for (i, j), rate in zip(places, holm([_smallest_rate(found[i][j]) for i, j in places]), strict=True):
+        if found[i][j].status in (Status.HOLDS, Status.REFUTED):
+            found[i][j] = replace(found[i][j], data={**found[i][j].data, "study_rate": rate})
+    return tuple(replace(run, verdicts=tuple(own)) for run, own in zip(runs, found, strict=True))
+
+
+def _smallest_rate(verdict: Verdict) -> float:
+    """The smallest rate at which a verdict stands, as far as it is known; 1 where nothing was decided."""
+    if verdict.status not in (Status.HOLDS, Status.REFUTED):
+        return 1.0
+    known = verdict.data.get("smallest_rate")
+    return known if isinstance(known, float) else verdict.error_rate
 
 
 def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:

@@ -9,6 +9,7 @@ No band covers every law (Bahadur and Savage 1956); measured miss rates are in d
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -29,6 +30,8 @@ ROUNDING = 64 * float(np.finfo(float).eps)
 
 # The interpolation is 1.6% low between the first two levels, so the first only guides the curve.
 MAX_LEVEL = 0.1
+# Levels at which a smallest error rate is looked up: neighbours differ by less than a factor 2.
+CURVE_POINTS = 128
 
 # q with P(sqrt(R) (1 - xbar)/s > q) = level for R chi-square variables (one degree of freedom), a row per R;
 # written by `python -m validate.critical_values`, relative standard error below 6e-4.
@@ -98,6 +101,34 @@ def critical_value(replicates: int, level: float) -> float:
     return max(q, float(t.isf(level, replicates - 1)))
 
 
+@lru_cache(maxsize=64)
+def _curve(replicates: int) -> tuple[Array, Array]:
+    """Levels of the table's range, from large to small, and their critical values."""
+    from scipy.stats import norm
+
+    levels = norm.sf(np.linspace(norm.isf(MAX_LEVEL), norm.isf(LEVELS[-1]), CURVE_POINTS))
+    levels = np.clip(levels, LEVELS[-1], MAX_LEVEL)
+    return levels, np.array([critical_value(replicates, float(level)) for level in levels])
+
+
+def smallest_level(replicates: int, distance: float) -> float:
+    """The smallest of some hundred levels whose critical value ``distance`` attains; 1 where none."""
+    levels, values = _curve(replicates)
+    return float(levels[distance >= values].min(initial=1.0))
+
+
+def holm(rates: Sequence[float]) -> list[float]:
+    """The smallest rates at which each of several decisions stands in the family of all (Holm 1979).
+
+    The k-th smallest of n becomes the largest of (n - j + 1) rate_j over j <= k, at most 1.
+    """
+    adjusted, largest = [0.0] * len(rates), 0.0
+    for rank, index in enumerate(sorted(range(len(rates)), key=rates.__getitem__)):
+        largest = max(largest, (len(rates) - rank) * rates[index])
+        adjusted[index] = min(1.0, largest)
+    return adjusted
+
+
 def band(samples: ArrayLike, error_rate: float = 1e-3, deterministic: bool | NDArray[np.bool_] = False) -> Band:
     """Simultaneous band for the means of ``samples`` (R, m): rows independent, columns dependent in any way.
 
@@ -133,13 +164,18 @@ def band_from_moments(
     replicates: int,
     error_rate: float = 1e-3,
     deterministic: bool | NDArray[np.bool_] = False,
+    size: Array | float = np.inf,
 ) -> Band:
     """The band of :func:`band` from the means (m,) and standard deviations (m,) of streamed replicates.
 
-    ``std`` has divisor R - 1; where it is 0 the limits are unbounded unless the column is deterministic.
-    Errors: InputError for a rate outside (0, 1) or a level beyond the table.
+    ``std`` has divisor R - 1; where it is 0 the limits are unbounded unless the column is deterministic. ``size`` is
+    that of the entries, beside which the spread of a deterministic column must be rounding.
+    Errors: InputError for a rate outside (0, 1), a level beyond the table, or deterministic columns that vary.
     """
     mean, std = np.asarray(mean, dtype=float), np.asarray(std, dtype=float)
+    spread = np.where(deterministic, std, 0.0)
+    if (spread > DETERMINISTIC_SPREAD * size).any():
+        raise reject("deterministic columns must not vary", f"spread {spread.max():.3g}", "pass deterministic=False")
     if not 0 < error_rate < 1:
         raise reject("the error rate must lie strictly between 0 and 1", error_rate, "use for example 1e-3")
     q = critical_value(replicates, error_rate / (2 * mean.size))

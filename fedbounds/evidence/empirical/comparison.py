@@ -6,7 +6,6 @@ covers all those means at once (and on both sides) decides. Nothing here is ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,39 +14,66 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.conditions import cannot_express, judged_on
 from fedbounds.evidence.conditions import failed_on as failed_assumptions
-from fedbounds.evidence.constants import Run, Value, evaluate
+from fedbounds.evidence.constants import Run, evaluate
 from fedbounds.evidence.empirical import streamed as linear
-from fedbounds.evidence.empirical.bands import Band, band, band_from_moments
+from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
 from fedbounds.evidence.empirical.floor import floor_fit
+from fedbounds.evidence.empirical.rare import distrust
+from fedbounds.evidence.empirical.rounding import (
+    NEGLIGIBLE,
+    RELATIVE_ROUNDING,
+    SQUARED_CANCELLATION,
+    position_rounding,
+    value_rounding,
+)
+from fedbounds.evidence.empirical.status import concluded, this_run
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
-from fedbounds.theory.symbols import gap
+from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
-# precision); what such errors can do to lhs - rhs is rounding, not evidence.
-RELATIVE_ROUNDING = 1e-11
-# A computed iterate is off by a few units in the last place of |w|: so many epsilons are allowed for.
-POSITION_ROUNDING = 64 * np.finfo(float).eps
-# A squared gradient this far below the largest of the run is the square of a cancellation error.
-SQUARED_CANCELLATION = 1e-26
+# What the band's error rate rests on, said beside it.
+BAND_NEEDS = "a t-type band: needs a finite variance and tails no heavier than chi-square, misses measured in docs"
 
 
 @dataclass(frozen=True)
 class Comparison:
     """Both sides of a claim on a run: ``lhs`` and ``rhs`` (R, m) at ``times`` (m,).
 
-    ``rounding`` (R, m) is how far floating point alone may put lhs above rhs. Of a streamed run both sides are
-    means (1, m), and ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``.
+    ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
+    the accuracy of the iterates sets whatever the claim says. Of a streamed run both sides are means (1, m), and
+    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``.
     """
 
     times: np.ndarray
     lhs: Array
     rhs: Array
     rounding: Array
+    floor: Array
     std: Array | None = None
     replicates: int = 1
+
+    @property
+    def scale(self) -> Array:
+        """The larger of both sides' means (m,)."""
+        return np.maximum(np.abs(self.lhs.mean(axis=0)), np.abs(self.rhs.mean(axis=0)))
+
+    @property
+    def allowed(self) -> Array:
+        """How far above 0 lhs - rhs may lie (m,): its rounding where that is negligible, else less than nothing.
+
+        What lies within rounding that is not negligible beside the sides is neither above nor below.
+        """
+        rounding = self.rounding.max(axis=0)
+        return np.where(rounding <= NEGLIGIBLE * self.scale, rounding, -rounding)
+
+    def untested(self, lower: Array, upper: Array) -> np.ndarray:
+        """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
+        blurred = (np.maximum(np.abs(lower), np.abs(upper)) <= self.rounding.max(axis=0)) & (
+            self.floor.max(axis=0) > NEGLIGIBLE * self.scale
+        )
+        return np.asarray((self.scale == 0) | blurred)
 
     def band(self, error_rate: float, known: np.ndarray) -> Band:
         """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
@@ -56,7 +82,21 @@ class Comparison:
             return band(difference, error_rate, deterministic=known)
         if not np.isfinite(difference).all():
             raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
-        return band_from_moments(difference[0], self.std, self.replicates, error_rate, known)
+        return band_from_moments(difference[0], self.std, self.replicates, error_rate, known, self.scale)
+
+    def smallest_rate(self, claim: Claim, status: Status, interval: Band) -> float | None:
+        """The smallest family-wise error rate at which a status stands; None where none was decided."""
+        if status not in (Status.HOLDS, Status.REFUTED):
+            return None
+        replicates, mean = self.replicates if self.std is not None else len(self.lhs), interval.mean
+        error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
+        if status is Status.HOLDS:
+            room = np.where(error > 0, self.allowed - mean, np.inf)
+        else:
+            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.rounding.max(axis=0)
+        distance = room / np.where(error > 0, error, 1.0)
+        extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
+        return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
 
 
 def compare(claim: Claim, run: Run) -> Comparison:
@@ -68,40 +108,23 @@ def compare(claim: Claim, run: Run) -> Comparison:
     values = {**seen.constants, **places}
     shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
     left, right, _ = claim.sides(run.reading)
+    floor = _floor(claim, run, left - right, len(times))
     if run.trajectory.streamed and claim.scope in ("step", "horizon"):
         means = linear.both_sides(left, right, claim, run, values)
-        rounding = means.rounding * RELATIVE_ROUNDING + _position_rounding(claim, run, len(times))
-        return Comparison(
-            times, means.lhs[None], means.rhs[None], rounding, means.std, run.trajectory.experiment.replicates
-        )
+        rounding = means.rounding * RELATIVE_ROUNDING + floor
+        replicates = run.trajectory.experiment.replicates
+        return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
     lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
     rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
-    rounding = _value_rounding(left - right, values, lhs - rhs) + _position_rounding(claim, run, len(times))
-    return Comparison(times, lhs, rhs, np.broadcast_to(rounding, shape))
+    rounding = value_rounding(left - right, values, lhs - rhs) + floor
+    return Comparison(times, lhs, rhs, np.broadcast_to(rounding, shape), np.broadcast_to(floor, shape))
 
 
-def _value_rounding(difference: sp.Expr, values: Mapping[str, Value], base: Array) -> Array:
-    """How far lhs - rhs moves when each measured quantity moves by its relative accuracy."""
-    moved = np.zeros_like(base)
-    for name in sorted(symbol.name for symbol in difference.free_symbols):
-        nudged = dict(values) | {name: np.asarray(values[name]) * (1 + RELATIVE_ROUNDING)}
-        with np.errstate(invalid="ignore"):
-            moved = moved + np.abs(evaluate(difference, nudged) - base)
-    return np.nan_to_num(moved, nan=0.0, posinf=0.0)
-
-
-def _position_rounding(claim: Claim, run: Run, count: int) -> Array:
-    """What an error delta in w does to ||w_t - w*||^2: delta^2 + 2 delta ||w_t - w*||; L times that for F."""
+def _floor(claim: Claim, run: Run, difference: sp.Expr, count: int) -> Array:
+    """What the rounding of w does to the two sides; L times that of the squared distance for F."""
     if claim.scope not in ("step", "horizon"):
         return np.zeros((1, 1))
-    trajectory = run.trajectory
-    reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
-    delta = POSITION_ROUNDING * reach
-    if trajectory.streamed:
-        distance = np.sqrt(trajectory.streamed.paths[run.reading.virtual].high[None, :count, 0])
-    else:
-        distance = np.sqrt(trajectory.paths[run.reading.virtual].distance_sq[:, :count])
-    return (delta**2 + 2 * delta * distance) * (run.constants["L"].value if sp.sympify(claim.lhs).has(gap) else 1.0)
+    return position_rounding(run, count) * (run.constants["L"].value if difference.has(gap, gap_t) else 1.0)
 
 
 def not_applicable(claim: Claim, run: Run) -> Verdict | None:
@@ -121,13 +144,13 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
     if claim.kind is Kind.RATE:
         return examine_rate(claim, run, error_rate, not run.trajectory.experiment.stochastic)
     sides = compare(claim, run)
-    deterministic = known_columns(claim, run, sides.times)
+    if sides.lhs.size == 0:
+        return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
     if claim.scope == "point":
         return _examine_points(claim, run, sides)
-    vacuous = np.isposinf(sides.rhs).any(axis=0)
-    if vacuous.all():
+    if np.isposinf(sides.rhs).any(axis=0).all():
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
-    return decide(claim, run, sides, error_rate, deterministic)
+    return decide(claim, run, sides, error_rate, known_columns(claim, run, sides.times))
 
 
 def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
@@ -140,45 +163,60 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
 
 
 def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: np.ndarray) -> Verdict:
-    """HOLDS if the band of lhs - rhs lies below 0 (identity: around it), REFUTED if some t lies above."""
+    """HOLDS if the band of lhs - rhs lies below 0 (identity: around it), REFUTED if some t lies above.
+
+    Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `concluded`.
+    """
     rounding = sides.rounding.max(axis=0)
     interval = sides.band(error_rate, known)
-    deterministic = bool(known.all())
+    lower, upper = interval.lower, interval.upper
     if claim.kind is Kind.IDENTITY:
-        refuted = (interval.lower > rounding) | (interval.upper < -rounding)
-        holds = (np.abs(interval.lower) <= rounding) & (np.abs(interval.upper) <= rounding)
-        distance = -np.maximum(np.abs(interval.lower), np.abs(interval.upper))
+        refuted = (lower > rounding) | (upper < -rounding)
+        holds = np.maximum(np.abs(lower), np.abs(upper)) <= sides.allowed
+        distance = -np.maximum(np.abs(lower), np.abs(upper))
     else:
-        refuted, holds, distance = interval.lower > rounding, interval.upper <= rounding, -interval.upper
+        refuted, holds, distance = lower > rounding, upper <= sides.allowed, -upper
     lhs, rhs = sides.lhs.mean(axis=0), sides.rhs.mean(axis=0)
-    relative = distance / np.maximum(np.maximum(np.abs(lhs), np.abs(rhs)), np.finfo(float).tiny)
+    relative = distance / np.maximum(sides.scale, np.finfo(float).tiny)
     relative[np.abs(distance) <= rounding] = 0.0
     relative = np.where(np.isnan(relative), -np.inf, relative)
+    untested = sides.untested(lower, upper)
+    status, grounds = concluded(claim, run, refuted, holds, untested)
+    if status in (Status.HOLDS, Status.REFUTED) and not (known.all() or (refuted & known).any()):
+        doubt = distrust(run, _used(claim, run), sides.times, error_rate)
+        status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
     worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
-    status = Status.REFUTED if refuted.any() else Status.HOLDS if holds.all() else Status.UNDECIDED
+    certain = bool(known.all())
+    rate = None if certain else sides.smallest_rate(claim, status, interval)
     return _verdict(
         claim,
         run,
         status,
         margin=float(relative[worst]),
-        tightness=_tightness(lhs, rhs),
+        tightness=_tightness(lhs, rhs, np.abs(lhs - rhs) > -sides.allowed),
         worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
-        error_rate=0.0 if deterministic else error_rate,
-        detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, deterministic),
-        data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])},
+        error_rate=0.0 if certain else error_rate,
+        detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
+        data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
+        coverage=this_run(run),
     )
 
 
-def _tightness(lhs: Array, rhs: Array) -> float | None:
-    """The smallest bound over measured among positive measured values."""
-    positive = lhs > 0
-    return float(np.min(rhs[positive] / lhs[positive])) if positive.any() else None
+def _used(claim: Claim, run: Run) -> set[str]:
+    left, right, _ = claim.sides(run.reading)
+    return {symbol.name for symbol in (left - right).free_symbols}
+
+
+def _tightness(lhs: Array, rhs: Array, apart: np.ndarray) -> float | None:
+    """The smallest bound over measured among positive measured values that rounding leaves ``apart`` from it."""
+    chosen = (lhs > 0) & apart
+    return float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None
 
 
 def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
-    relation = {Status.REFUTED: ">", Status.HOLDS: "<=", Status.UNDECIDED: "against"}[status]
+    relation = {Status.REFUTED: ">", Status.HOLDS: "<="}.get(status, "against")
     words = [f"lhs {lhs:.4g} {relation} rhs {rhs:.4g}"]
-    words.append("no sampling error" if deterministic else family)
+    words.append("no sampling error" if deterministic else f"{family}; {BAND_NEEDS}")
     estimated = [n for n, c in run.constants.items() if c.provenance is Provenance.ESTIMATED]
     if estimated:
         words.append("with estimated " + ", ".join(estimated))
@@ -189,12 +227,14 @@ def _examine_points(claim: Claim, run: Run, sides: Comparison) -> Verdict:
     """A statement about every visited point and client: deterministic, no band."""
     floor = SQUARED_CANCELLATION * float(sides.lhs.max(initial=0.0))
     rounding = sides.rounding + floor
-    difference = sides.lhs - sides.rhs
+    difference, size = sides.lhs - sides.rhs, np.maximum(np.abs(sides.lhs), np.abs(sides.rhs))
     refuted = difference > rounding
+    holds = difference <= np.where(rounding <= NEGLIGIBLE * size, rounding, -rounding)
+    untested = (size == 0) | ((np.abs(difference) <= rounding) & (floor > NEGLIGIBLE * size))
+    status, grounds = concluded(claim, run, refuted, holds, untested)
     relative = -difference / np.maximum(np.maximum(sides.lhs, sides.rhs), np.finfo(float).tiny)
     relative[np.abs(difference) <= rounding] = 0.0
     row, column = np.unravel_index(int(np.argmin(relative)), relative.shape)
-    status = Status.REFUTED if refuted.any() else Status.HOLDS
     used = sides.lhs > floor
     return _verdict(
         claim,
@@ -204,8 +244,9 @@ def _examine_points(claim: Claim, run: Run, sides: Comparison) -> Verdict:
         tightness=float((sides.rhs[used] / sides.lhs[used]).min()) if used.any() else None,
         worst_t=int(sides.times[column]),
         detail=f"{relative.size} visited points; worst lhs {sides.lhs[row, column]:.4g}, "
-        f"rhs {sides.rhs[row, column]:.4g}",
+        f"rhs {sides.rhs[row, column]:.4g}{grounds}",
         data={"lhs": float(sides.lhs[row, column]), "rhs": float(sides.rhs[row, column])},
+        coverage=this_run(run),
     )
 
 

@@ -1,0 +1,228 @@
+"""Attacks on the verdicts of runs: randomness forgotten, thinned runs, hidden in rounding, rare events, nothing tested."""
+
+import numpy as np
+import pytest
+import sympy as sp
+from hypothesis import given, settings
+from hypothesis.errors import FailedHealthCheck, Unsatisfiable
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence import expectation
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.bands import band, band_from_moments, critical_value, holm, smallest_level
+from fedbounds.evidence.empirical.rare import DOMINANT, share_limit
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.problems.least_squares import from_clients
+from fedbounds.problems.quadratic import quadratic
+from fedbounds.testing import assert_claim, runs
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, T, drift, eta, eta_0, gap, gap_t, mu, t
+from fedbounds.theory.verdict import Status
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.power_of_choice import PowerOfChoice
+
+READING = READINGS["all-steps"]
+NEVER = Assumption("never", "what no problem satisfies", sp.Lt(L, mu))
+STATISTICS = ("stored", "streamed")
+
+
+def made(scope, lhs, rhs, kind=Kind.INEQUALITY, assumptions=()):
+    return Claim(
+        key="made",
+        title="",
+        source="",
+        scope=scope,
+        kind=kind,
+        lhs=sp.sympify(lhs),
+        terms={"rhs": sp.sympify(rhs)},
+        assumptions=assumptions,
+        readings=("all-steps",),
+    )
+
+
+def noisy(statistics="stored", weighting=None, **changes):
+    problem = changes.pop("problem", quadratic(np.ones((3, 1)), np.array([[-1.0], [0.5], [2.0]]), noise_std=1.0))
+    made_with = {"tau": 2, "rounds": 10, "replicates": 64, "batch_size": 1, "engine": "reference"} | changes
+    step = made_with.pop("eta", ConstantStep(0.1))
+    experiment = Experiment(problem, weighting or FedAvg(), step, **made_with)
+    return simulate(experiment, statistics=statistics)
+
+
+def verdict(claim, trajectory, rate=1e-3):
+    return empirical.examine(claim, examine_run(trajectory, READING), rate)
+
+
+# Randomness
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize(
+    "protocol",
+    [{"participation": 0.5}, {"weighting": PowerOfChoice(2, 1)}, {"participation": 0.5, "batch_size": None}],
+)
+def test_gap_t_and_weights_are_random(statistics, protocol):
+    """gap_t varies from t = 1 on; a claim true on average must not be refuted for its spread, nor crash."""
+    trajectory = noisy(statistics, w0=np.array([3.0]), **protocol)
+    run = examine_run(trajectory, READING)
+    smooth = made("step", gap_t, L / 2 * Delta)
+    known = empirical.known_columns(smooth, run, np.arange(5))
+    assert known.tolist() == [True, False, False, False, False]
+    assert verdict(smooth, trajectory).status is not Status.REFUTED
+    contraction = made("step", Delta_next, Delta)
+    first = empirical.known_columns(contraction, run, np.arange(2))
+    assert first.tolist() == [False, False]  # the weights of the first round vary as well
+    assert verdict(made("step", gap_t, sp.Integer(100)), trajectory, 1e-6).status is not Status.REFUTED
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_true_equality_on_average_is_not_refuted_at_its_spread(seed):
+    """E gap_T = L/2 E Delta_T; as constants of the streamed means both have a spread that must enter."""
+    for statistics in STATISTICS:
+        trajectory = noisy(statistics, PowerOfChoice(2, 1), seed=seed, replicates=32)
+        mean = np.mean(noisy("stored", PowerOfChoice(2, 1), seed=seed + 100, replicates=512).paths["alpha"].gap[:, 5])
+        claim = made("step", gap_t, sp.Float(mean) + 1e6 * (t - 5) ** 2)
+        assert verdict(claim, trajectory, 1e-6).status is not Status.REFUTED
+
+
+def test_a_column_called_known_that_varies_is_refused_stored_and_streamed():
+    samples = np.random.default_rng(0).standard_normal((16, 3))
+    with pytest.raises(InputError, match="must not vary"):
+        band(samples, deterministic=True)
+    with pytest.raises(InputError, match="must not vary"):
+        band_from_moments(samples.mean(0), samples.std(0, ddof=1), 16, deterministic=True, size=np.ones(3))
+    band_from_moments(samples.mean(0), np.full(3, 1e-12), 16, deterministic=True, size=np.ones(3))
+
+
+# Thinning
+
+
+def test_a_thinned_run_refutes_and_never_holds():
+    """drift <= 0 is true at every aggregation, and only there: with tau = stride = 5 nothing else is recorded."""
+    claim = made("step", drift, sp.Integer(0))
+    changes = {"tau": 5, "eta": InverseTime(1.0, 4.0), "batch_size": None, "replicates": 1}
+    for stride, status in ((5, Status.VACUOUS), (1, Status.REFUTED), (2, Status.REFUTED)):
+        assert verdict(claim, noisy(stride=stride, **changes)).status is status
+    below = made("step", drift, eta)
+    for statistics in STATISTICS:
+        found = verdict(below, noisy(statistics, stride=5, w0=np.array([3.0]), **{**changes, "replicates": 4}))
+        assert found.status is Status.UNDECIDED and "thinned run can refute, not hold" in found.detail
+    exact = simulate(noisy(stride=5, **(changes | {"batch_size": 1, "replicates": 64})).experiment, exact=True)
+    found = expectation.examine(below, expectation.exact_run(exact, READING))
+    assert found.status is Status.UNDECIDED and "thinned" in found.detail
+    assert expectation.examine(claim, expectation.exact_run(exact, READING)).status is not Status.HOLDS
+
+
+@pytest.mark.parametrize("stride", [2, 3, 7])
+def test_no_claim_about_steps_holds_on_a_thinned_run(stride):
+    trajectory = noisy(stride=stride, w0=np.array([2.0]))
+    for claim in (made("step", Delta_next, 100 + Delta), made("horizon", gap, sp.Integer(10**6))):
+        assert verdict(claim, trajectory).status is Status.UNDECIDED
+    assert verdict(made("constant", mu, 2 * L), trajectory).status is Status.HOLDS
+
+
+def test_a_verdict_covers_its_run():
+    found = verdict(made("step", Delta_next, 100 + Delta), noisy())
+    assert found.coverage is not None and {"problem", "tau", "N", "gradients", "T"} <= set(found.coverage.axes)
+    assert not found.coverage.contains({"tau": 2, "N": 3, "kappa": 1.0})  # another problem is not said to be covered
+
+
+# Rounding
+
+
+@pytest.mark.parametrize("large", [1e10, 1e13, 1e16])
+@pytest.mark.parametrize("kind", [Kind.INEQUALITY, Kind.IDENTITY])
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_a_false_claim_hidden_in_rounding_does_not_hold(large, kind, statistics):
+    hidden = made("step", Delta_next, sp.Float(large) * (eta - eta_0) + Delta / 100, kind)
+    trajectory = noisy(statistics, batch_size=None, w0=np.array([3.0]), eta=ConstantStep(0.1), replicates=1)
+    assert verdict(hidden, trajectory).status in (Status.UNDECIDED, Status.REFUTED)
+    if large >= 1e13:
+        found = verdict(hidden, trajectory)
+        assert found.status is Status.UNDECIDED and found.tightness is None
+
+
+def test_identities_still_hold_and_tightness_stays_above_the_floor():
+    """One client, tau = 1, full gradients: Delta_next = (1 - eta mu)^2 Delta exactly, until it is all rounding."""
+    problem = quadratic(np.ones((1, 1)), np.array([[1.0]]))
+    trajectory = noisy(problem=problem, batch_size=None, replicates=1, tau=1, rounds=400, w0=np.array([3.0]))
+    for kind in Kind.IDENTITY, Kind.INEQUALITY:
+        found = verdict(made("step", Delta_next, (1 - eta * mu) ** 2 * Delta, kind), trajectory)
+        assert found.status is Status.HOLDS and found.margin == 0
+        assert found.tightness is None or found.tightness >= 1 - 1e-8
+
+
+# Nothing tested
+
+
+@pytest.mark.parametrize("scope, side", [("step", drift), ("constant", sp.Integer(0))])
+def test_nothing_against_nothing_is_vacuous(scope, side):
+    trajectory = noisy(tau=1, batch_size=None, replicates=1)
+    found = verdict(made(scope, side, sp.Integer(0)), trajectory)
+    assert found.status is Status.VACUOUS and "nothing was tested" in found.detail
+
+
+def test_assert_claim_fails_where_nothing_applied():
+    never = made("step", drift, sp.Integer(0), assumptions=(NEVER,))
+
+    @settings(max_examples=20, database=None)
+    @given(runs(noise=False))
+    def lemma(trajectory):
+        assert_claim(never, trajectory, "all-steps")
+
+    with pytest.raises((Unsatisfiable, FailedHealthCheck)):
+        lemma()
+    assert settings.default.deadline is None
+
+
+# Rare events
+
+
+def rare_problem(size=1.0, count=20_000):
+    """Least squares in one dimension: all targets 0 but one, whose gradient noise is nearly all there is."""
+    features, targets = np.ones((count, 1)), np.zeros(count)
+    targets[0] = size * count
+    return from_clients([(features, targets)], 0.0)
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize("seed", range(6))
+def test_rare_events_unseen_or_barely_seen_decide_nothing(statistics, seed):
+    trajectory = noisy(statistics, problem=rare_problem(), tau=1, rounds=20, seed=seed, w0=np.array([1.0]))
+    exact = simulate(trajectory.experiment, exact=True).paths["alpha"].distance_sq[0, -1]
+    false = made("horizon", Delta_T, sp.Float(exact / 130) + 2 * Delta_0 / (1 + T))
+    found = verdict(false, trajectory)
+    assert found.status is not Status.HOLDS, found
+    equality = made("horizon", sp.Float(exact), Delta_T + 10 * exact * (20 - T))
+    found = verdict(equality, trajectory)
+    assert found.status is not Status.REFUTED, found
+
+
+def test_beyond_the_reference_law_one_replicate_dominates():
+    assert share_limit(64) == DOMINANT[64] and DOMINANT[512] < share_limit(300) < DOMINANT[256]
+    assert share_limit(10**6) == DOMINANT[1024]
+
+
+# Rates
+
+
+def test_smallest_level_inverts_the_critical_value_on_the_safe_side():
+    for R in (16, 64, 3000):
+        for level in (1e-2, 1e-5, 1e-9):
+            found = smallest_level(R, critical_value(R, level))
+            assert level * (1 - 1e-9) <= found <= 2 * level
+    assert smallest_level(64, 0.1) == 1.0
+
+
+def test_holm_and_the_rate_at_which_a_status_stands():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == [] and holm([0.9, 0.8]) == [1.0, 1.0]
+    trajectory = noisy(w0=np.array([3.0]))
+    claim = made("horizon", gap, sp.Rational(1, 10**6))
+    found = verdict(claim, trajectory)
+    rate = found.data["smallest_rate"]
+    assert found.status is Status.REFUTED and rate < 1e-3
