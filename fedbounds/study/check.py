@@ -218,7 +218,7 @@ def run_weighting(
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
-    """Beside each status that was decided at an error rate the smallest rate at which it stands in the whole study."""
+    """Beside each status decided at an error rate the smallest rate at which it stands in the whole study."""
     places = [
         (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
     ]

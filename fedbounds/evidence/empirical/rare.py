@@ -7,15 +7,17 @@ known truth, it is not to be trusted on these data.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 import numpy as np
+import sympy as sp
+from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
 from fedbounds.evidence.empirical.rounding import RELATIVE_ROUNDING, position_rounding
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import fields
 
 # Replicates -> the share of the sum of squared deviations that the largest of so many chi-square variables (one
@@ -25,9 +27,12 @@ DOMINANT = {8: 0.873, 16: 0.916, 32: 0.890, 64: 0.795, 128: 0.644, 256: 0.490, 5
 REALISED, EXPECTED = PATH_FIELDS.index("next_distance_sq"), PATH_FIELDS.index("next_mean")
 
 
-def distrust(run: Run, used: Collection[str], times: Array, error_rate: float) -> str | None:
-    """Why a band over the replicates of a run is not to be trusted for a claim in the symbols ``used``, if so."""
-    return _missed_noise(run, error_rate) or _dominated(run, used, times)
+def distrust(claim: Claim, run: Run, times: NDArray, room: Array, error_rate: float) -> str | None:
+    """Why a band over the replicates of a run is not to be trusted for a claim, if so.
+
+    ``room`` (m,) is how far the means of both sides lie from each other at ``times`` (m,).
+    """
+    return _missed_noise(run, error_rate) or _dominated(claim, run, times, room)
 
 
 def share_limit(replicates: int) -> float:
@@ -78,18 +83,27 @@ def _missed_noise(run: Run, error_rate: float) -> str | None:
     return None
 
 
-def _dominated(run: Run, used: Collection[str], times: Array) -> str | None:
-    """Whether one replicate carries more of a measured field's variance than the band's reference law allows."""
-    behind = fields("random")
-    at = sorted({PATH_FIELDS.index(behind[name]) for name in used if behind.get(name) in PATH_FIELDS})
-    mean, covariance, high = (moment[: len(times)] for moment in _moments(run))
+def _dominated(claim: Claim, run: Run, times: NDArray, room: Array) -> str | None:
+    """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
+
+    It does not matter where both sides would stay as they are if every replicate were like that one.
+    """
+    left, right, _ = claim.sides(run.reading)
+    seen, behind = run.observed(claim.symbols), fields("random")
+    values = {**seen.constants, **seen.places(claim.scope)}
+    moments = [moment[: len(times)] for moment in _moments(run)]
     replicates = run.trajectory.experiment.replicates
-    limit = share_limit(replicates)
-    for index in at:
-        variance, away = (replicates - 1) * covariance[:, index, index], high[:, index] - mean[:, index]
-        real = away > RELATIVE_ROUNDING * high[:, index] + position_rounding(run, len(away)).max(axis=0)
-        share = np.where(real, away**2 / np.where(real & (variance > 0), variance, np.inf), 0.0)
-        if share.max(initial=0.0) > limit:
+    for symbol in sorted((left - right).free_symbols, key=str):
+        if behind.get(symbol.name) not in PATH_FIELDS:
+            continue
+        index = PATH_FIELDS.index(behind[symbol.name])
+        mean, variance, high = moments[0][:, index], moments[1][:, index, index], moments[2][:, index]
+        slope = np.abs(evaluate(sp.diff(left - right, symbol), values))
+        slope = np.broadcast_to(slope, np.broadcast_shapes(slope.shape, (1, len(times)))).max(axis=0)
+        away, total = high - mean, (replicates - 1) * variance
+        real = away > RELATIVE_ROUNDING * high + position_rounding(run, len(away)).max(axis=0)
+        share = np.where(real & (slope * away >= room), away**2 / np.where(real & (total > 0), total, np.inf), 0.0)
+        if share.max(initial=0.0) > share_limit(replicates):
             worst = int(share.argmax())
             return (
                 f"the run has not seen enough of its rare events: at t = {times[worst]} one of {replicates} "

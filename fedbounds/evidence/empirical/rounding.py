@@ -34,7 +34,7 @@ def value_rounding(difference: sp.Expr, values: Mapping[str, Value], base: Array
 
 
 def position_rounding(run: Run, count: int) -> Array:
-    """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to ||w_t - w*||^2 at the first ``count`` times."""
+    """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to it squared, at the first ``count`` times."""
     trajectory = run.trajectory
     reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
     delta = POSITION_ROUNDING * reach

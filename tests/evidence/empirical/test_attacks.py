@@ -1,4 +1,4 @@
-"""Attacks on the verdicts of runs: randomness forgotten, thinned runs, hidden in rounding, rare events, nothing tested."""
+"""Attacks on verdicts of runs: forgotten randomness, thinning, rounding, rare events, nothing tested."""
 
 import numpy as np
 import pytest
@@ -186,7 +186,7 @@ def rare_problem(size=1.0, count=20_000):
     """Least squares in one dimension: all targets 0 but one, whose gradient noise is nearly all there is."""
     features, targets = np.ones((count, 1)), np.zeros(count)
     targets[0] = size * count
-    return from_clients([(features, targets)], 0.0)
+    return from_clients([features], [targets], 0.0, None)
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)

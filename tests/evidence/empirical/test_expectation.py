@@ -32,6 +32,7 @@ from fedbounds.weightings.fixed import Fixed
 CLAIMS = plugins.claims()
 SKEWED = Fixed((0.4, 0.1, 0.3, 0.2))
 MISPRINTS = {"speed-floor", "fedavg-speed"}
+ABOUT_SKEWS = {"error-minimiser", "error-by-pi"}
 
 
 def make(problem, weighting, **changes):
@@ -60,7 +61,9 @@ def test_under_fedavg_every_claim_is_decided(build):
     assert len(applied) > 20
     for claim, verdict in applied:
         wanted = Status.REFUTED if claim.key in MISPRINTS else Status.HOLDS
-        assert verdict.status is wanted, (claim.key, verdict)
+        # What is about the weights alone says 0 <= 0 under FedAvg.
+        also = Status.VACUOUS if claim.key in ABOUT_SKEWS else wanted
+        assert verdict.status in (wanted, also), (claim.key, verdict)
         assert verdict.error_rate == 0 and "no sampling error" in verdict.detail
 
 
