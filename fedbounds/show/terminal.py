@@ -25,7 +25,6 @@ STYLES = {
     Status.HOLDS: "green",
     Status.REFUTED: "bold red",
     Status.UNDECIDED: "yellow",
-    Status.VACUOUS: "dim",
     Status.NOT_APPLICABLE: "dim",
     Status.VACUOUS: "dim",
 }
