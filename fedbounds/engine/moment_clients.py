@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fedbounds.engine.primitives import batch_scale
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Problem, QuadraticArrays
+from fedbounds.model.problem import Array, LeastSquaresArrays, Problem, QuadraticArrays
 
 # A client's table of fourth moments may have so many entries (1 MB, a processor's second cache) and columns for
 # each sample: beyond either, a pass over the samples is cheaper.
@@ -71,14 +72,6 @@ def prepare(experiment: Experiment) -> Clients:
     else:
         noise = _additive(np.zeros(problem.N), problem.d)
     return Clients(H, U, away, problem.p, np.tensordot(problem.p, H, 1), (lam, offset, *noise))
-
-
-def batch_scale(n: Indices, b: int | None, replacement: bool) -> Array:
-    """What turns one sample's gradient covariance into that of a batch's mean (N,); 0 where n_i = 1 or b is None."""
-    if b is None:
-        return np.zeros(len(n))
-    correction = np.ones(len(n)) if replacement else (n - b) / np.maximum(n - 1, 1)
-    return np.where(n > 1, correction, 0.0) / b
 
 
 def _additive(variance: Array, d: int) -> tuple:

@@ -10,7 +10,15 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices
+
+
+def batch_scale(n: Indices, b: int | None, replacement: bool) -> Array:
+    """What turns one sample's gradient covariance into that of a batch's mean (N,); 0 where n_i = 1 or b is None."""
+    if b is None:
+        return np.zeros(len(n))
+    correction = np.ones(len(n)) if replacement else (n - b) / np.maximum(n - 1, 1)
+    return np.where(n > 1, correction, 0.0) / b
 
 
 class Moments(NamedTuple):

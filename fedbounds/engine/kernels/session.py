@@ -20,8 +20,7 @@ from fedbounds.engine.kernels import quadratic as kernel_quadratic
 from fedbounds.engine.kernels import steps as kernel_steps
 from fedbounds.engine.kernels.products import padded
 from fedbounds.engine.kernels.vectors import LANES, WORD
-from fedbounds.engine.moment_clients import batch_scale
-from fedbounds.engine.primitives import Moments, Primitives
+from fedbounds.engine.primitives import Moments, Primitives, batch_scale
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays
