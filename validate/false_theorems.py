@@ -40,7 +40,8 @@ from fedbounds.plugins import claims
 from fedbounds.referee.mutants import parts, scaled, shifted, swapped
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.refute import BUDGETS, refute
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.refute import refute
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, eta, mu, tau

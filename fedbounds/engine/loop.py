@@ -83,7 +83,7 @@ def choose_engine(experiment: Experiment) -> Primitives:
         raise reject("engine kernels needs a problem with kernel_data()", kind, "use engine auto or reference")
     if experiment.engine == "reference" or not has_kernel:
         return Reference(experiment)
-    from fedbounds.engine.kernels.session import compiled_engine
+    from fedbounds.engine.kernels.select import compiled_engine
 
     return compiled_engine(experiment)
 

@@ -215,7 +215,7 @@ def _over_skews(
     untested = np.logical_and.reduce([side.untested(*[(side.lhs - side.rhs)[0]] * 2) for side in sides])
     where = f"for every rho_bar in [{low:.4g}, {high:.4g}]"
     refuted = np.atleast_1d(wrong.any(axis=1).all())
-    status, grounds = concluded(claim, run, refuted, right.all(axis=0), untested)
+    status, grounds = concluded(claim, run, refuted, np.atleast_1d(right.all(axis=0)), untested)
     if status is Status.UNDECIDED and not grounds:
         where = f"not decided {where}"
     detail = f"{found.detail}; {where}{grounds}; {TOTAL}"

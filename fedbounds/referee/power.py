@@ -18,8 +18,9 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
 from fedbounds.referee.redundancy import proved_factor, why_still_true
 from fedbounds.referee.regime import Regime, Suite
-from fedbounds.referee.regimes import REGIMES, shipped_regimes
+from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sensitivity import Place, examined, nearest_caught
+from fedbounds.referee.shipped import shipped_regimes
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict

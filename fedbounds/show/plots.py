@@ -6,7 +6,6 @@ global state changes. Lines differ in dash and marker as well as in colour.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -15,18 +14,16 @@ from typing import Any
 import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
-from fedbounds.files import write
 from fedbounds.show import curves, palette
 from fedbounds.show.numbers import EQUAL
 from fedbounds.show.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
+from fedbounds.show.writing import save
 from fedbounds.study import store
 from fedbounds.study.bound import gamma_of
 from fedbounds.study.ledger import claims_of
@@ -314,27 +311,3 @@ def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Pat
         for stem, build in FIGURES.items()
         for path in save(partial(build, result, drawn, **own.get(stem, {})), out, stem)
     ]
-
-
-def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:
-    """Write the figure that ``build`` makes as ``stem``.png and ``stem``.svg in ``out``."""
-    with matplotlib.rc_context(palette.RC):
-        figure = build()
-        # One pass of layout serves both formats.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        raster = write(out / f"{stem}.png", FigureCanvasAgg(figure).print_png)
-        return [raster, write(out / f"{stem}.svg", partial(_print_svg, figure))]
-
-
-def _print_svg(figure: Figure, file: Any) -> None:
-    # Without a date the same study gives the same bytes.
-    FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})
-
-
-def svg(build: Callable[[], Figure]) -> str:
-    """The figure that ``build`` makes as the text of an SVG document."""
-    with matplotlib.rc_context(palette.RC):
-        file = io.BytesIO()
-        _print_svg(build(), file)
-    return file.getvalue().decode()

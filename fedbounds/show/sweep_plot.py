@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.show import palette, plots
+from fedbounds.show import palette, plots, writing
 from fedbounds.show.palette import CLIENTS, DASHES
 from fedbounds.study.bound import main_tightness
 from fedbounds.study.sweep.lines import Series, series, varying
@@ -124,5 +124,5 @@ def draw(
             lines = series(folder, name, quantity, group, chosen)
             said = ", ".join(f"{key} {value}" for key, value in chosen.items())
             stem = f"{quantity}-against-{name}".replace("_", "-")
-            paths += plots.save(partial(sweep_figure, lines, name, quantity, said), Path(folder), stem)
+            paths += writing.save(partial(sweep_figure, lines, name, quantity, said), Path(folder), stem)
     return paths

@@ -12,7 +12,7 @@ from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels import softmax as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.products import padded, product
-from fedbounds.engine.kernels.session import compiled_engine
+from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
 from fedbounds.engine.reference import Reference
 from fedbounds.model.experiment import Experiment

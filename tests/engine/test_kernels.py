@@ -7,7 +7,7 @@ from problem_zoo import ZOO
 
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.session import compiled_engine
+from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
 from fedbounds.engine.reference import Reference
 from fedbounds.errors import InputError

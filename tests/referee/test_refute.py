@@ -18,11 +18,12 @@ from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.run import run
 from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.search import refute as module
+from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.campaign import run_all, searches
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Batch, Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, Target, margins
-from fedbounds.referee.search.refute import BUDGETS, families, refute
+from fedbounds.referee.search.refute import families, refute
 from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

@@ -26,7 +26,8 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels import streams as kernel_streams
-from fedbounds.engine.kernels.session import aligned, compiled_engine
+from fedbounds.engine.kernels.select import compiled_engine
+from fedbounds.engine.kernels.session import aligned
 from fedbounds.engine.simulate import simulate
 from fedbounds.files import write_text
 from fedbounds.model.experiment import Experiment

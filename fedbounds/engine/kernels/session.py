@@ -7,7 +7,7 @@ an order fixed at compile time.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,15 +15,13 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels import common as kernel_common
-from fedbounds.engine.kernels import logistic as kernel_logistic
 from fedbounds.engine.kernels import quadratic as kernel_quadratic
 from fedbounds.engine.kernels import steps as kernel_steps
 from fedbounds.engine.kernels.products import padded
 from fedbounds.engine.kernels.vectors import LANES, WORD
 from fedbounds.engine.primitives import Moments, Primitives, batch_scale
-from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays
+from fedbounds.model.problem import Array, Indices, LogisticArrays
 
 # Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
 # 32 replicates of an ordinary problem make blocks for two threads. The size depends on the problem alone.
@@ -237,112 +235,6 @@ class LeastSquares(Sampled, Quadratic):
         if self.experiment.batch_size is None:
             return np.empty(0), np.empty((0, 0)), np.empty(0), self.variance_scale
         return table(self.data.A), self.data.b, self.data.c, self.variance_scale
-
-
-@dataclass(frozen=True)
-class Logistic(Sampled):
-    """Logistic regression with K rows of scores, 1 where there are two classes; ``data`` are `LogisticArrays`."""
-
-    @property
-    def work(self) -> int:
-        """Rough arithmetic of one local step of one replicate: scores, gradients and divergences."""
-        features = self.data.X.shape[1]
-        return int(self.starts[-1]) * self.data.K * (6 * features + (200 if self.data.K == 1 else 2 * EXPONENTIAL))
-
-    @property
-    def walks(self) -> bool:
-        """Whether there are two classes."""
-        return bool(self.data.K == 1)
-
-    @cached_property
-    def columns(self) -> Array:
-        """The features client by client, feature by feature."""
-        return self.table(self.data.X.T, 0.0)
-
-    @cached_property
-    def norms(self) -> Array:
-        """||x_j||^2 of every padded sample."""
-        return self.table(np.einsum("ni,ni->n", self.data.X, self.data.X)[None], 0.0)
-
-    @cached_property
-    def client_centre(self) -> tuple[Array, Array]:
-        """Probabilities of every sample at its client's w_i*, and what goes with them."""
-        scores = np.empty((self.data.K, len(self.data.X)))
-        for i, w in enumerate(self.w_i_star):
-            part = slice(*self.data.offsets[i : i + 2])
-            scores[:, part] = self._scores(w, part)
-        return self._probabilities(scores)
-
-    @cached_property
-    def star_centre(self) -> tuple[Array, Array]:
-        """Probabilities of every sample at w*, and what goes with them."""
-        return self._probabilities(self._scores(self.w_star, slice(None)))
-
-    @property
-    def _shape(self) -> tuple[Any, ...]:
-        return self.starts, self.sizes, self.data.K, self.data.reg
-
-    def excess(self, W: Array) -> Array:
-        """e_i(w): (R, d) -> (R, N)."""
-        centre = self.w_i_star, *self.client_centre, self.data.residual_i
-        return np.maximum(kernel_logistic.excess(W, self.columns, *self._shape, *centre), 0.0)
-
-    def gap(self, W: Array) -> Array:
-        """F(w) - F*: (R, d) -> (R,)."""
-        centre = self.w_star[None], *self.star_centre, self.data.residual[None]
-        parts = kernel_logistic.excess(W, self.columns, *self._shape, *centre)
-        return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
-
-    def moments(self, X: Array) -> Moments:
-        """Exact local quantities at the local models (R, N, d)."""
-        grads, sums = kernel_logistic.moments(
-            X, self.columns, self.rows, self.targets, self.norms, *self._shape, self.w_i_star, *self.client_centre,
-            self.data.residual_i, self.variance_scale, self.w_star,
-        )  # fmt: skip
-        return Moments(grads, *sums)
-
-    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
-        if self.walks:
-            return Sampled.walk(self, X, etas, t0, replicates)
-        batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
-        models = [X]
-        for k, eta in enumerate(etas.tolist()):
-            known = models[-1], self.rows, self.targets, *self._shape
-            models.append(kernel_logistic.sample_step(*known, eta, t0 + k, keys, batch, replacement))
-        return np.stack(models)
-
-    def _scores(self, w: Array, part: slice) -> Array:
-        """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""
-        return np.einsum("kf,nf->kn", w.reshape(self.data.K, -1), self.data.X[part])
-
-    def _probabilities(self, scores: Array) -> tuple[Array, Array]:
-        """Soft-max of scores (K, n) and its logarithm, with K = 1 both labels' probabilities; as tables."""
-        if self.data.K == 1:
-            small = np.exp(-np.abs(scores))
-            plus, minus = (np.where(side, 1.0, small) / (1.0 + small) for side in (scores >= 0, scores <= 0))
-            return self.table(plus, 0.5), self.table(minus, 0.5)
-        below = scores - scores.max(0)
-        weights = np.exp(below)
-        whole = weights.sum(0)
-        return self.table(weights / whole, 1 / self.data.K), self.table(below - np.log(whole), -np.log(self.data.K))
-
-
-ENGINES: dict[type, type[Compiled]] = {
-    QuadraticArrays: Quadratic,
-    LeastSquaresArrays: LeastSquares,
-    LogisticArrays: Logistic,
-}
-
-
-def compiled_engine(experiment: Experiment) -> Compiled:
-    """The compiled primitives for an experiment whose problem has ``kernel_data``."""
-    data: Any = experiment.problem.kernel_data()
-    if type(data) not in ENGINES:
-        names = ", ".join(kind.__name__ for kind in ENGINES)
-        raise reject(f"kernel_data() must give one of {names}", type(data).__name__, "use engine reference")
-    arrays = {name: own(value) for name, value in vars(data).items() if isinstance(value, np.ndarray)}
-    return ENGINES[type(data)](experiment, replace(data, **arrays))
 
 
 def own(values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,8 @@ from typing import Any
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.plugins import claim_named, load_file
-from fedbounds.referee.search.refute import BUDGETS, Progress, refute
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.refute import Progress, refute
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 

@@ -24,6 +24,7 @@ from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasur
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.model.problem import Array
+from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, Target, margins
@@ -45,28 +46,6 @@ PROBE = Instance(curvatures=(ONE,), minima=(ONE,), p=ONE, w0=ONE, eta=ONE)
 Progress = Callable[[str, int, int], None]
 
 
-@dataclass(frozen=True)
-class Budget:
-    """How much a search may spend: generations and restarts a family, which families, seconds of shrinking."""
-
-    name: str
-    generations: int
-    population: int
-    restarts: int
-    clients: tuple[int, ...]
-    dimensions: tuple[int, ...]
-    polish: int
-    shrink_seconds: float
-
-
-BUDGETS = {
-    b.name: b
-    for b in (
-        Budget("small", 40, 6, 1, (2,), (1,), 100, 4.0),
-        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 30.0),
-        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0),
-    )
-}
 # Members of a family looked at to see whether it can meet a claim's assumptions at all, steps apart.
 TRIED = 64
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})

@@ -74,6 +74,6 @@ def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
 
 
 def _picture(name: str, caption: str, build: Callable[[], Any]) -> Picture:
-    from fedbounds.show import plots
+    from fedbounds.show import writing
 
-    return Picture(inline(plots.svg(build), name, caption), caption)
+    return Picture(inline(writing.svg(build), name, caption), caption)

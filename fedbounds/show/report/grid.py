@@ -127,7 +127,7 @@ def setting_word(name: str, value: Any) -> str:
 
 def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | None:
     """Tightness of the corollary, and the floor, against the first numeric axis; None where nothing can be drawn."""
-    from fedbounds.show import plots
+    from fedbounds.show import writing
     from fedbounds.show.sweep_plot import panels_figure
 
     name = next((name for name, values in axes.items() if name not in SUMMED and _numeric(values)), None)
@@ -148,7 +148,7 @@ def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | 
         f"Against {name.replace('_', ' ')}, a line a weighting: {'; '.join(said[quantity] for quantity in drawn)}. "
         "A point is the median over the other axes and the seeds; a bar of tightness is its range."
     )
-    return Picture(inline(plots.svg(partial(panels_figure, drawn, name)), "sweep", caption), caption)
+    return Picture(inline(writing.svg(partial(panels_figure, drawn, name)), "sweep", caption), caption)
 
 
 def _lines(folder: Path, x: str, y: str, where: Mapping[str, str]) -> list[Series]:

@@ -1,0 +1,41 @@
+"""Figures as files: PNG and SVG, the same bytes for the same study."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.backends.backend_svg import FigureCanvasSVG
+from matplotlib.figure import Figure
+
+from fedbounds.files import write
+from fedbounds.show import palette
+
+
+def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:
+    """Write the figure that ``build`` makes as ``stem``.png and ``stem``.svg in ``out``."""
+    with matplotlib.rc_context(palette.RC):
+        figure = build()
+        # One pass of layout serves both formats.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        raster = write(out / f"{stem}.png", FigureCanvasAgg(figure).print_png)
+        return [raster, write(out / f"{stem}.svg", partial(_print_svg, figure))]
+
+
+def _print_svg(figure: Figure, file: Any) -> None:
+    # Without a date the same study gives the same bytes.
+    FigureCanvasSVG(figure).print_svg(file, metadata={"Date": None})
+
+
+def svg(build: Callable[[], Figure]) -> str:
+    """The figure that ``build`` makes as the text of an SVG document."""
+    with matplotlib.rc_context(palette.RC):
+        file = io.BytesIO()
+        _print_svg(build(), file)
+    return file.getvalue().decode()
