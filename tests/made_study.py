@@ -1,5 +1,7 @@
 """A small made-up study in the saved format, whose every number is chosen by hand."""
 
+import copy
+
 import numpy as np
 
 from fedbounds.study.settings import Settings
@@ -35,7 +37,7 @@ def run(weighting, verdicts, error=0.5):
         "error": error,
         "engine": "reference",
         "constants": {"sigma_sq": constant(2.0), "G_sq": constant(4.0)},
-        "verdicts": verdicts,
+        "verdicts": copy.deepcopy(verdicts),  # tests change what they are given
     }
 
 

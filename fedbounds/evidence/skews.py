@@ -38,7 +38,9 @@ def _is_p(trajectory: Trajectory) -> NDArray[np.bool_]:
 
 
 def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
-    """min over visited weights alpha_r and visited points w' of sum alpha e(w') / sum p e(w') (Cho et al.'s rho_bar).
+    """min over visited weights alpha_r and points w', those visited and w*, of sum alpha e(w') / sum p e(w').
+
+    It is Cho et al.'s rho_bar, which ranges over every w', so that it is at most rho_tilde.
 
     Returns the value and whether it is exact over the recorded pairs; when there are too many pairs
     it is pi = min alpha_i/p_i instead, which bounds it from below; so it is where the run was streamed or thinned.
@@ -47,7 +49,7 @@ def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
         return float(trajectory.extremes.pi_min.min()), False
     N = trajectory.experiment.problem.N
     weights = np.unique(trajectory.alpha.reshape(-1, N), axis=0)
-    points = trajectory.excess.reshape(-1, N)
+    points = np.concatenate([trajectory.excess.reshape(-1, N), trajectory.experiment.problem.star_excess[None]])
     if len(weights) * len(points) > MAX_PAIRS:
         return float(trajectory.extremes.pi_min.min()), False
     denominator = points @ trajectory.experiment.problem.p

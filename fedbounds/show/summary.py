@@ -182,7 +182,7 @@ def grounds_of(lines: Iterable[Line], runs: int) -> list[Listed]:
         for where, verdict in line.found:
             at = "" if verdict.worst_t is None else f" at t = {verdict.worst_t}"
             subject, said = f"{line.claim.key} [{line.reading}], {LABELS[verdict.evidence]}{at}", grounds(verdict)
-            if verdict.failed:
+            if verdict.failed and verdict.status is Status.NOT_APPLICABLE:
                 subject, said = line.claim.key, "; ".join(f"needs {failure.statement}" for failure in verdict.failed)
             names = groups[verdict.status].setdefault((subject, said), [])
             names += [where] if where not in names else []

@@ -335,7 +335,7 @@ def test_the_command_prints_the_table(rows_of_theorem_1):
     value = json.loads(found.output)
     assert value["tally"]["refuted"] >= 5 and {row["claim"] for row in value["rows"]} == {"pi-inverse"}
     text = CliRunner().invoke(power, ["--claim", "lemma-2"]).output
-    assert "lemma-2 [literal]: false as stated (by faster decay)" in text
+    assert "lemma-2 [literal]: false as stated (by faster decay; counterexample lemma-2)" in text
     assert any(line.split()[:6] == ["drift", "R", "R", "R", "R", "R"] for line in text.splitlines())
     with pytest.raises(InputError, match="lemma-1"):
         CliRunner().invoke(power, ["--claim", "lemma-11"], catch_exceptions=False)

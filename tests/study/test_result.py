@@ -245,7 +245,7 @@ CLAIMS = (Claim('mine', 'Mine', 'me', 'constant', rho_bar, {'skew': rho_tilde}, 
 def test_a_study_with_a_plugin_outlives_its_file_and_runs_it_only_when_trusted(tmp_path):
     path, out, page = tmp_path / "mine.py", tmp_path / "study", tmp_path / "report.html"
     marker = tmp_path / "ran"
-    path.write_text(PLUGIN + f"open({str(marker)!r}, 'a').write('x')\n")
+    path.write_text(PLUGIN + f"with open({str(marker)!r}, 'a') as ran:\n    ran.write('x')\n")
     result = fedbounds.check("quadratic", weightings=["fedavg"], claims=["mine"], plugins=[str(path)], **SMALL)
     store.save(result, out)
     assert result.plugin_files[0].source == path.read_text()

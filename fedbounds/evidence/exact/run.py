@@ -228,11 +228,11 @@ def _eta_ratio(instance: Instance) -> Fraction:
 
 
 def _smallest_pair(recorder: _Recorder) -> Fraction:
-    """min over visited weights and visited points of the skew."""
+    """min over visited weights, and over visited points and w*, of the skew."""
     p = recorder.instance.p
     pairs = [
         recorder.weighted(row, e) / recorder.weighted(p, e)
-        for e in recorder.excesses
+        for e in (*recorder.excesses, recorder.star)
         for row in recorder.alphas
         if recorder.weighted(p, e)
     ]

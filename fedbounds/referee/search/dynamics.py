@@ -131,6 +131,7 @@ def _constants(
     ratios = alphas / p[:, None, :]
     star_max = (alphas * star[:, None, :]).sum(-1).max(-1)
     zero = Gamma <= 0
+    visited = np.concatenate([visited, star[:, None, :]], axis=1)  # rho_pairs ranges over w* too
     numerator, below = np.einsum("prn,ptn->prt", alphas, visited), (p[:, None] * visited).sum(-1)[:, None, :]
     pairs = np.where(below > 0, numerator / np.where(below > 0, below, 1), np.inf)
     count = (alphas > 0).sum(-1)
