@@ -39,7 +39,7 @@ def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
             stride=_stride(instance.rounds),
         )
 
-    return Regime(f"counterexample {name}", title, build)
+    return Regime(f"shipped {name}", title, build)
 
 
 def _stride(rounds: int) -> int:

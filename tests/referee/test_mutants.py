@@ -109,7 +109,7 @@ SHIPPED = {
     "bias times 10": ("no skew at w*", "theorem-1", "bias", 10),
     "contraction times 10": ("contraction beyond 0", "theorem-1", "contraction", 10),
     "no drift in the star corollary": ("started at w*, drifting", "star-corollary", ": 4*G_sq*(tau - 1)**2", 0),
-    "no Max": ("counterexample corollary-D", "corollary", None, None),
+    "no Max": ("shipped corollary-D", "corollary", None, None),
 }
 
 
@@ -335,7 +335,7 @@ def test_the_command_prints_the_table(rows_of_theorem_1):
     value = json.loads(found.output)
     assert value["tally"]["refuted"] >= 5 and {row["claim"] for row in value["rows"]} == {"pi-inverse"}
     text = CliRunner().invoke(power, ["--claim", "lemma-2"]).output
-    assert "lemma-2 [literal]: false as stated (by faster decay; counterexample lemma-2)" in text
+    assert "lemma-2 [literal]: false as stated (by faster decay; shipped lemma-2)" in text
     assert any(line.split()[:6] == ["drift", "R", "R", "R", "R", "R"] for line in text.splitlines())
     with pytest.raises(InputError, match="lemma-1"):
         CliRunner().invoke(power, ["--claim", "lemma-11"], catch_exceptions=False)
