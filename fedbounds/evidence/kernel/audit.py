@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.kernel.statement import digest, statement
 from fedbounds.files import read_json, shaped, write_json
 from fedbounds.plugins import claim_named, shipped
@@ -199,7 +199,11 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
     for proof in stored():
         if proof.claim != claim.key or proof.reading != reading.name:
             continue
-        if digest(statement(claim, reading)) != proof.statement:
+        try:
+            same = digest(statement(claim, reading)) == proof.statement
+        except InputError:  # not a claim that the model can express, so not the one that was proved
+            same = False
+        if not same:
             detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
             return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
         detail = (

@@ -11,7 +11,7 @@ from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import audit as checker
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, tau
+from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, t, tau
 from fedbounds.theory.verdict import Status
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
@@ -42,6 +42,7 @@ def test_a_changed_claim_is_not_proved(key):
         {"terms": {**claim.terms, name: term * sp.Rational(99, 100)}},
         {"terms": {**claim.terms, "more": mu}},
         {"lhs": claim.lhs + 1},
+        {"terms": {**claim.terms, "time": t}},
     ):
         changed = dataclasses.replace(claim, **changes)
         assert kernel.examine(changed, checker.reading_of(claim)).status is Status.UNDECIDED
