@@ -101,9 +101,7 @@ def _write_sources(folder: Path, known: Mapping[str, Path]) -> None:
             raise reject("no statement may be shipped: it is written from the claim", str(path), "delete the file")
         shutil.copy(path, folder)
     for key in known:
-        claim = claim_named(key)
-        text = statement(claim, reading_of(claim))
-        (folder / f"statement_{key.replace('-', '_')}.v").write_text(text, encoding="utf-8")
+        (folder / f"statement_{key.replace('-', '_')}.v").write_text(_statement(key), encoding="utf-8")
 
 
 def _needs(folder: Path, module: str) -> list[str]:
