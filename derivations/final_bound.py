@@ -1,4 +1,4 @@
-"""The final bound, in pi alone: the repaired corollary with pi for the capped skew and Pi for rho_tilde."""
+"""The repaired corollary with pi for the capped skew and Pi for rho_tilde, and the final bound in pi alone."""
 
 import sympy as sp
 
@@ -9,10 +9,10 @@ from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tild
 
 from ._recursion import FOUR, FOUR_STEP, R, above_four, r
 from ._setting import claim, right_side
-from .pi_chain import MEETS, NAMES, PI, TOTALS, WIDER, at_most, pi, total
+from .pi_chain import MEETS, NAMES, PI, PI_POSITIVE, TOTALS, WIDER, at_most, pi, total
 from .star import UNDER_ONE
 
-CLAIM = claim("final-bound")
+WITH_PI_MAX, CLAIM = claim("ratio-bound"), claim("final-bound")
 CAP = next(argument for argument in CAPPED.args if argument != rho_bar)
 r_over, R_under = sp.Symbol("r_over", nonnegative=True), sp.Symbol("R_under", nonnegative=True)
 
@@ -33,23 +33,21 @@ STEPS = (
     step("pi-under-r", pi_min, "<=", r, by=Every(r, ("rho-over-pi", "pi-under-cap"))),
     step("r-under-Pi", r, "<=", pi_max, Extreme(r, rho_bar), Earlier("rho-bar-under-Pi")),
     step("R-under-Pi", R, "<=", pi_max, by=Every(R, ("rho-under-Pi", "r-under-Pi"))),
-    WIDER,
     step(
         "conclude",
-        CLAIM.lhs,
+        WITH_PI_MAX.lhs,
         "<=",
-        right_side(CLAIM),
+        right_side(WITH_PI_MAX),
         Cited("corollary", {"positive-rho_bar": "rho-positive"}),
         (LAMBDA_1 / (T + gamma) * r_over / (pi * r), ONE),
         (LAMBDA_2 * (pi_max * r_over + R_under * pi) / (pi * r), ONE),
-        (LAMBDA_2, Earlier("error")),
     ),
 )
 DERIVATIONS = (
     Derivation(
-        key="final-bound",
-        title="Convergence bound in pi",
-        claim="final-bound",
+        key="ratio-bound",
+        title=WITH_PI_MAX.title,
+        claim="ratio-bound",
         steps=STEPS,
         abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)},
         conditions=(
@@ -60,9 +58,26 @@ DERIVATIONS = (
             Condition(R_under, Earlier("R-under-Pi")),
         ),
         notation=NAMES | {"r_over": r"(r-\pi)", "R_under": r"(\Pi-R)", "above_four": r"(\gamma-4)"},
-        findings=(
-            "It holds without a cap: pi <= 1 <= 8(gamma - 1)/3, so pi is below the capped skew.",
-            "It depends on min p and N too, not on pi alone.",
+        findings=("It holds without a cap: pi <= 1 <= 8(gamma - 1)/3, so pi is below the capped skew.",),
+    ),
+    Derivation(
+        key="final-bound",
+        title=CLAIM.title,
+        claim="final-bound",
+        steps=(
+            PI_POSITIVE,
+            WIDER,
+            step(
+                "conclude",
+                CLAIM.lhs,
+                "<=",
+                right_side(CLAIM),
+                Cited("ratio-bound"),
+                (LAMBDA_2, Earlier("error")),
+            ),
         ),
+        conditions=(PI,),
+        notation=NAMES,
+        findings=("It depends on min p and N too, not on pi alone.",),
     ),
 )

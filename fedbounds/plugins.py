@@ -25,6 +25,7 @@ KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM")
 if TYPE_CHECKING:
     from fedbounds.model.weighting import Weighting, WeightingPlugin
     from fedbounds.theory.claim import Claim, Role
+    from fedbounds.theory.remark import Remark
 
 
 def own_modules(package: str) -> Iterator[ModuleType]:
@@ -145,6 +146,11 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
         for claim in getattr(module, "CLAIMS", ()):
             add(found, "claim", claim, module)
     return found
+
+
+def remarks() -> list[Remark]:
+    """The remarks of this package's papers that no claim states."""
+    return [remark for module in own_modules("fedbounds.claims") for remark in getattr(module, "REMARKS", ())]
 
 
 def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:

@@ -7,20 +7,21 @@ from dataclasses import replace
 
 from fedbounds.show.numbers import number, readable, times
 from fedbounds.show.table import ORDER, Cell, Said, Table
-from fedbounds.study.ledger import Line
+from fedbounds.study.ledger import Line, Remarked
 from fedbounds.theory.verdict import Evidence, Verdict
-from fedbounds.theory.words import LABELS, grounds, shown
+from fedbounds.theory.words import LABELS, shown
 
 
-def evidence_cell(verdicts: Sequence[Verdict], kind: Evidence) -> Cell:
+def evidence_cell(line: Line, kind: Evidence) -> Cell:
     """One kind of evidence on one claim: a word a status, how often if more than once, and the numbers beside it."""
+    verdicts = line.verdicts(kind)
     said = []
     for status in ORDER:
         own = [verdict for verdict in verdicts if verdict.status is status]
         if own:
             count = "" if len(verdicts) == 1 else f" {len(own)}"
             said.append(Said(shown(status, kind) + count, status, _note(own)))
-    return ranked(said, kind, "; ".join(dict.fromkeys(map(grounds, verdicts))))
+    return ranked(said, kind, "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
 
 
 def ranked(said: Sequence[Said], kind: Evidence, hint: str = "") -> Cell:
@@ -45,8 +46,27 @@ def _note(verdicts: Sequence[Verdict]) -> str:
 
 def ledger_table(lines: Iterable[Line]) -> Table:
     """Claims in their readings by kinds of evidence."""
-    body = [
-        [line.claim.key, line.reading, *(evidence_cell(line.verdicts(kind), kind) for kind in Evidence)]
-        for line in lines
-    ]
+    body = [[line.claim.key, line.reading, *(evidence_cell(line, kind) for kind in Evidence)] for line in lines]
     return Table.of(("claim", "reading", *(LABELS[kind] for kind in Evidence)), body)
+
+
+def remark_table(remarks: Iterable[Remarked]) -> Table:
+    """What the paper remarks without a formula: how it is read, and what exact instances say of it."""
+    body = [
+        [
+            item.remark.key,
+            item.remark.words,
+            item.remark.reading,
+            Said(str(verdict.status), verdict.status),
+            _because(verdict),
+        ]
+        for item in remarks
+        for verdict in item.verdicts
+    ]
+    head = ("remark", "the paper", "read as", "verdict", "because")
+    return Table.of(head, body, "Remarks, each by exact instances alone")
+
+
+def _because(verdict: Verdict) -> str:
+    place = verdict.coverage.words() if verdict.coverage and verdict.coverage.axes else ""
+    return f"{verdict.detail} (at {place})" if place else verdict.detail

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -15,7 +16,7 @@ from fedbounds.study.alarm import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, claims_of, ledger
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import LABELS, grounds
+from fedbounds.theory.words import LABELS
 
 # Evidence about a run, in the order in which a cell is filled.
 MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)
@@ -109,12 +110,12 @@ def run_table(run: WeightingRun, lines: Sequence[Line], replicates: int) -> Tabl
     rows: dict[tuple[str, ...], tuple[list[str], list[Cell]]] = {}
     silent = 0
     for line in lines:
-        measured = {kind: line.verdicts(kind, run.weighting) for kind in MEASURED}
-        if not any(verdict.status not in SILENT for own in measured.values() for verdict in own):
-            silent += any(measured.values())
+        here = replace(line, found=tuple(pair for pair in line.found if pair[0] in (run.weighting, ANYWHERE)))
+        measured = [verdict for kind in MEASURED for verdict in line.verdicts(kind, run.weighting)]
+        if not any(verdict.status not in SILENT for verdict in measured):
+            silent += bool(measured)
             continue
-        found = measured | {kind: line.verdicts(kind, ANYWHERE) for kind in others}
-        cells = [_brief(own, kind, replicates) for kind, own in found.items()]
+        cells = [_brief(here, kind, replicates) for kind in (*MEASURED, *others)]
         rows.setdefault((line.claim.key, *map(str, cells)), ([], cells))[0].append(line.reading)
     worst = [Status.REFUTED, Status.UNDECIDED]
     body = [[key[0], ", ".join(readings), *cells] for key, (readings, cells) in rows.items()]
@@ -128,19 +129,22 @@ def _place(cell: Any, worst: Sequence[Status]) -> int:
     return min((worst.index(status) for status in cell.statuses if status in worst), default=len(worst))
 
 
-def _brief(verdicts: Sequence[Verdict], kind: Evidence, replicates: int) -> Cell:
+def _brief(line: Line, kind: Evidence, replicates: int) -> Cell:
     """The statuses; of a run also bound over measured and, where it is open, how many replicates would decide."""
     said = []
-    for item in evidence_cell(verdicts, kind).said:
+    cell = evidence_cell(line, kind)
+    for item in cell.said:
         # The column says whose proof it is.
         text, note = item.text.partition(" (")[0], ""
         if kind is Evidence.EMPIRICAL:
-            needed = replicates_needed(verdicts[0], replicates)
-            note = compact(verdicts[0].tightness, 6) + (f", ~{number(needed, 2)} replicates" if needed else "")
+            needed = replicates_needed(line.verdicts(kind)[0], replicates)
+            note = compact(line.verdicts(kind)[0].tightness, 6) + (
+                f", ~{number(needed, 2)} replicates" if needed else ""
+            )
         elif kind is Evidence.SDP:
             text = text.rstrip(" 0123456789")
         said.append(Said(text, item.status, note))
-    return Cell(tuple(said), "; ".join(map(grounds, verdicts)))
+    return Cell(tuple(said), cell.hint)
 
 
 def replicates_needed(verdict: Verdict, replicates: int) -> float | None:
@@ -181,7 +185,10 @@ def grounds_of(lines: Iterable[Line], runs: int) -> list[Listed]:
     for line in lines:
         for where, verdict in line.found:
             at = "" if verdict.worst_t is None else f" at t = {verdict.worst_t}"
-            subject, said = f"{line.claim.key} [{line.reading}], {LABELS[verdict.evidence]}{at}", grounds(verdict)
+            subject, said = (
+                f"{line.claim.key} [{line.reading}], {LABELS[verdict.evidence]}{at}",
+                line.grounds(verdict),
+            )
             if verdict.failed and verdict.status is Status.NOT_APPLICABLE:
                 subject, said = line.claim.key, "; ".join(f"needs {failure.statement}" for failure in verdict.failed)
             names = groups[verdict.status].setdefault((subject, said), [])

@@ -11,7 +11,7 @@ import hashlib
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -23,8 +23,11 @@ from fedbounds.errors import InputError
 from fedbounds.files import read_json, write_json
 from fedbounds.study.result import Result, verdicts_from
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.remark import Remark
 from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import grounds
 
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.counterexamples import Counterexample
@@ -56,6 +59,11 @@ class Line:
     def proved(self) -> bool:
         """Whether a proof or a certificate supports the claim as read."""
         return any(where == ANYWHERE and verdict.status is Status.HOLDS for where, verdict in self.found)
+
+    def grounds(self, verdict: Verdict) -> str:
+        """A verdict on the claim in words: of a HOLDS also what the claim speaks of beyond what it covers."""
+        reading = READINGS.get(verdict.reading)
+        return grounds(verdict, None if reading is None else self.claim.coverage(reading))
 
     def to_json(self) -> dict[str, Any]:
         """The line as a JSON object."""
@@ -172,14 +180,15 @@ def _refutations(path: Path) -> tuple[Verdict, ...]:
     from fedbounds.evidence.exact.instance import from_json
 
     document = read(path).document
-    readings = [str(document["reading"]), *document.get("also", ())]
+    readings = [str(document.get("reading", "-")), *document.get("also", ())]
     if document.get("substitution"):
         instance, claim = from_json(document["instance"]), plugins.claim_named(document["claim"])
         verdicts = [examine(instance, claim, READINGS[reading]) for reading in readings]
         return tuple(verdict for verdict in verdicts if verdict.status is Status.REFUTED)
     example, sides = counterexample(path)
-    detail = f"{short(sides.lhs)} > {short(sides.rhs)}"
-    data = {"t": document.get("t"), "lhs": str(sides.lhs), "rhs": str(sides.rhs), "instance": document["instance"]}
+    detail = f"{short(sides.lhs)} {'>' if sides.lhs > sides.rhs else '!='} {short(sides.rhs)}"
+    data = {"t": document.get("t"), "lhs": str(sides.lhs), "rhs": str(sides.rhs)}
+    data |= {name: document[name] for name in ("instance", "data", "title") if name in document}
     return tuple(
         Verdict(
             example.subject,
@@ -192,6 +201,57 @@ def _refutations(path: Path) -> tuple[Verdict, ...]:
             data=data,
         )
         for reading in readings
+    )
+
+
+@dataclass(frozen=True)
+class Remarked:
+    """A remark of a paper, and what the exact instances about it say."""
+
+    remark: Remark
+    verdicts: tuple[Verdict, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """The remark as a JSON object."""
+        return {**asdict(self.remark), "verdicts": [verdict.to_json() for verdict in self.verdicts]}
+
+
+def remarked() -> list[Remarked]:
+    """The papers' remarks, with every shipped counterexample to them verified again."""
+    from fedbounds.evidence.exact.counterexamples import all_files, read
+
+    files = [(read(path).document.get("check"), path) for path in all_files()]
+    rows = []
+    for remark in plugins.remarks():
+        found = [verdict for check, path in files if check == remark.key for verdict in _refutations(path)]
+        found = [
+            replace(
+                verdict, detail=f"{verdict.data['title']}: {verdict.detail}", coverage=_where(verdict.data["data"])
+            )
+            for verdict in found
+        ]
+        none = Verdict(remark.key, "-", Evidence.EXACT, Status.UNDECIDED, detail=remark.undecided)
+        rows.append(Remarked(remark, tuple(found) or (none,)))
+    return rows
+
+
+def _where(data: Any) -> Coverage:
+    """The experiments that a check's data describe, where they are one or more instances."""
+    from fedbounds.evidence.exact.instance import from_json
+
+    given = [data.get("instance"), *(data.get(name, {}) for name in ("first", "second"))]
+    instances = [from_json(one.get("instance", one)) for one in given if one]
+    return Coverage(
+        {
+            "kappa": only(*(one.L / one.mu for one in instances)),
+            "tau": only(*(one.tau for one in instances)),
+            "gradients": only(*("stochastic" if any(one.noise) else "full" for one in instances)),
+            "participation": only(1),
+            "N": only(*(one.N for one in instances)),
+            "T": only(*(one.total for one in instances)),
+        }
+        if instances
+        else {}
     )
 
 

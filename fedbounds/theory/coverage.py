@@ -80,7 +80,10 @@ class Coverage:
         wider = [axis for axis in AXES if axis in self.axes and not _covers(self.axes[axis], axis, claimed)]
         if claimed is None or not wider:
             return said
-        return f"{said}; the claim also speaks of other {', '.join(AXES[axis] for axis in wider)}"
+        named = [words for axis in wider if (words := BEYOND.get((axis, self.axes[axis])))]
+        others = [OTHER.get(axis, AXES[axis]) for axis in wider if (axis, self.axes[axis]) not in BEYOND]
+        named += [f"other {', '.join(others)}"] if others else []
+        return f"{said}; the claim also speaks of {' and '.join(named)}"
 
     def to_json(self) -> dict[str, Any]:
         """The set as a JSON object: axis -> {low, high} or a list of values; rationals as text."""
@@ -97,6 +100,13 @@ def only(*values: object) -> frozenset:
     return frozenset(values)
 
 
+# What a claim speaks of beyond a region, where that has a name, and how the other values of an axis are called.
+BEYOND: Mapping[tuple[str, object], str] = {
+    ("gradients", only("full")): "stochastic gradients",
+    ("gradients", only("stochastic")): "full gradients",
+    ("participation", only(1)): "partial participation",
+}
+OTHER = {"problem": "problems"}
 # Symbols that lie on an axis; of weight_ratio one bounds the low end and one the high end.
 ON_AXIS = {"C": "participation", "tau": "tau", "N": "N", "T": "T", "pi_min": "weight_ratio", "pi_max": "weight_ratio"}
 ONE_ENDED = {"pi_min": "low", "pi_max": "high"}

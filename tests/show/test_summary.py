@@ -170,7 +170,8 @@ def test_the_grounds_are_grouped_by_what_they_say():
     assert listed["Refuted"][1].startswith(
         "theorem-1 [literal], Empirical at t = 7 under every weighting: REFUTED: lhs 2"
     )
-    assert "theorem-1 [repaired], SDP: CERTIFIED for tau = 3" in listed["Not refuted, decided, certified or proved"]
+    said = "theorem-1 [repaired], SDP: CERTIFIED for tau = 3; the claim also speaks of other tau"
+    assert said in listed["Not refuted, decided, certified or proved"]
     assert listed["Not applicable"] == ("li-2020 under every weighting: needs alpha_t^i = p_i (FedAvg)",)
 
 
@@ -180,10 +181,11 @@ def test_the_grounds_are_grouped_by_what_they_say():
 def test_a_cell_counts_statuses_and_never_merges_them():
     one = Verdict("c", "r", Evidence.EMPIRICAL, Status.HOLDS, 0.99999, 2.0)
     two = Verdict("c", "r", Evidence.EMPIRICAL, Status.REFUTED, -0.5, 0.5)
-    cell = evidence_cell([one, two], Evidence.EMPIRICAL)
+    claim = plugins.claim_named("lemma-2")
+    cell = evidence_cell(Line(claim, "literal", (("a", one), ("b", two))), Evidence.EMPIRICAL)
     assert str(cell) == "REFUTED 1 margin −0.5, 0.5×, not refuted 1 margin >0.999, 2×"
     assert (cell.statuses, cell.rank) == ([Status.REFUTED, Status.HOLDS], 0)
-    assert str(evidence_cell([], Evidence.SDP)) == numbers.MISSING
+    assert str(evidence_cell(Line(claim, "literal"), Evidence.SDP)) == numbers.MISSING
 
 
 def test_the_ledger_has_a_column_a_kind_and_none_is_merged():

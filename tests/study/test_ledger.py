@@ -6,8 +6,9 @@ from fractions import Fraction
 import pytest
 
 from fedbounds import plugins
+from fedbounds.evidence.exact.checks import CHECKS
 from fedbounds.study.alarm import STUDY_RATE, alarms, instance_of
-from fedbounds.study.ledger import ANYWHERE, Line, ledger
+from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -51,6 +52,19 @@ def test_a_claim_of_somebody_s_own_inherits_no_evidence_of_a_shipped_name():
 
 def test_shipped_evidence_does_not_contradict_itself(lines):
     assert alarms(lines.values()) == []
+
+
+def test_every_remark_has_a_row_and_what_no_instance_decides_says_why():
+    rows = {item.remark.key: item for item in remarked()}
+    undecided = {key for key, item in rows.items() if item.verdicts[0].status is Status.UNDECIDED}
+    assert undecided == {"rho-tilde"} and rows.keys() == CHECKS.keys() | undecided
+    assert "by convention" in rows["rho-tilde"].verdicts[0].detail
+    assert all(v.status is Status.REFUTED for key in rows.keys() - undecided for v in rows[key].verdicts)
+    assert len(rows["induction"].verdicts) == 3 and rows["equation-2"].remark.key not in plugins.claims()
+    (found,) = rows["negative-alpha"].verdicts
+    assert found.detail == "Theorem 1 fails for negative weights: 10201/10000 > 10093/10000"
+    assert found.coverage == Coverage.from_json(rows["negative-alpha"].to_json()["verdicts"][0]["coverage"])
+    assert "full gradients, C = 1, N = 2, T = 1" in found.coverage.words()
 
 
 # ---- the alarm ----

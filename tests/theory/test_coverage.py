@@ -33,7 +33,7 @@ def test_the_words_say_what_the_claim_also_speaks_of():
     covered = Coverage({"gradients": only("full"), "participation": only(1), "tau": only(3)})
     claimed = Coverage({"participation": only(1)})
     said = covered.words(claimed)
-    assert "full gradients" in said and said.endswith("the claim also speaks of other tau, gradients")
+    assert "full gradients" in said and said.endswith("the claim also speaks of stochastic gradients and other tau")
 
 
 def test_axes_are_known_names():

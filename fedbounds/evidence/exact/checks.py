@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.exact.decide import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector
-from fedbounds.evidence.exact.run import ExactRun, run
+from fedbounds.evidence.exact.run import ExactRun, combine, distance_sq, run
 from fedbounds.plugins import claim_named
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
 
 Relation = Literal["<=", "="]
 Outcome = tuple[Fraction, Fraction, Relation]
@@ -93,6 +97,117 @@ def depends_alone(data: Data) -> Outcome:
     return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "="
 
 
+def ordered(data: Data) -> Outcome:
+    """A bound is no larger for what is said to be as good or better: its right side on ``first`` <= on ``second``.
+
+    Both are taken at the end of the run, in the ``terms`` named or in all.
+    """
+    claim = claim_named(data["claim"])
+    claim = replace(claim, terms={name: claim.terms[name] for name in data.get("terms", claim.terms)})
+    first, second = (_at_the_end(claim, from_json(data[name])) for name in ("first", "second"))
+    return first.rhs, second.rhs, "<="
+
+
+def loose(data: Data) -> Outcome:
+    """A bound is tight: at the end of a run it is at most ``factor`` times what it bounds."""
+    sides = _at_the_end(claim_named(data["claim"]), from_json(data["instance"]))
+    return sides.rhs, fraction(data["factor"]) * sides.lhs, "<="
+
+
+def _at_the_end(claim: Claim, instance: Instance) -> Sides:
+    record, reading = run(instance), READINGS[claim.readings[0]]
+    _require(judge_assumptions(claim, record, reading) == ((), ()), f"the assumptions of {claim.key}")
+    (sides,) = compare(claim, record, reading, instance.total)
+    return sides
+
+
+def fedmax_tie(data: Data) -> Outcome:
+    """FedMax's argmax is a single client: from a start without a tie no weights of a run are shared."""
+    instance = from_json(data["instance"])
+    _require(sum(a > 0 for a in instance.alpha(0, instance.excess(instance.w0))) == 1, "a start without a tie")
+    return Fraction(max(sum(a > 0 for a in row) for row in run(instance).alphas)), Fraction(1), "<="
+
+
+def aggregation_index(data: Data) -> Outcome:
+    """Equation (2), which aggregates in the step from t where tau divides t, has one model at tau as Algorithm 1 has.
+
+    The sides are the first coordinates of two clients' models at t = tau.
+    """
+    instance = from_json(data["instance"])
+    alpha, X = instance.alpha(0, instance.excess(instance.w0)), (instance.w0,) * instance.N
+    for t in range(instance.tau):
+        X = tuple(_moved(instance, i, x, instance.eta[t]) for i, x in enumerate(X))
+        X = (combine(alpha, X),) * instance.N if t % instance.tau == 0 else X
+    return X[0][0], X[1][0], "="
+
+
+def negative_alpha(data: Data) -> Outcome:
+    """A one-step inequality for weights of any sign that sum to 1, over one step from w_0 with Gamma = 0."""
+    claim, instance, alpha = claim_named(data["claim"]), from_json(data["instance"]), vector(data["alpha"])
+    record = run(instance)
+    _require(sum(alpha) == 1 and instance.total == 1, "alpha of sum 1 and one step")
+    _require(record.values["Gamma"] == 0, "Gamma = 0")
+    e = tuple((x,) for x in instance.excess(instance.w0))
+    skew = combine(alpha, e)[0] / combine(instance.p, e)[0]
+    X = tuple(_moved(instance, i, instance.w0, instance.eta[0]) for i in range(instance.N))
+    places = {"Delta": record.values["Delta_0"], "eta": instance.eta[0], "rho_bar": skew}
+    right = rational(claim.rhs, {**record.values, **places})
+    _require(right is not None, "a finite bound")
+    return distance_sq(combine(alpha, X), record.w_star), Fraction(right or 0), "<="
+
+
+def seen_noise(data: Data) -> Outcome:
+    """E(A_2) = 0 where alpha is FedMax's at the local models after the step, so that it sees the step's noise.
+
+    A_2 = 2 eta <w_0 - w* - eta sum_i alpha_i grad F_i, sum_i alpha_i (grad F_i - g_i)>.
+    """
+    instance = from_json(data["instance"])
+    eta, w_star = instance.eta[0], instance.argmin(instance.p)
+    slopes = tuple(instance.grad(i, instance.w0) for i in range(instance.N))
+    total, outcomes = Fraction(0), list(itertools.product(*((-s, s) for s in instance.noise)))
+    for noise in outcomes:
+        drawn = tuple((slope[0] + s, *slope[1:]) for slope, s in zip(slopes, noise, strict=True))
+        models = [tuple(x - eta * g for x, g in zip(instance.w0, row, strict=True)) for row in drawn]
+        alpha = largest(tuple(instance.client_excess(i, x) for i, x in enumerate(models)), 1)
+        ahead = instance.w0[0] - w_star[0] - eta * combine(alpha, slopes)[0]
+        total -= 2 * eta * ahead * sum(a * s for a, s in zip(alpha, noise, strict=True)) / len(outcomes)
+    return total, Fraction(0), "="
+
+
+def _moved(instance: Instance, i: int, x: Vector, eta: Fraction) -> Vector:
+    return tuple(a - eta * g for a, g in zip(x, instance.grad(i, x), strict=True))
+
+
+def softmax_bound(data: Data) -> Outcome:
+    """The error that the bound in pi gives FedSoftMax, after a round from ``far``, is at most that from w_0."""
+    from fedbounds.evidence.exact.intervals import softmax
+
+    instance, term = from_json(data["instance"]), claim_named(data["claim"]).terms[data["term"]]
+    far, near = (
+        [a / _ball(q) for a, q in zip(softmax(instance, list(map(_ball, w)), heat), instance.p, strict=True)]
+        for heat in [fraction(data["temperature"])]
+        for w in (vector(data["far"]), instance.w0)
+    )
+    low = _certified(min(far, key=lambda r: float(r.mid())), data, "pi_far_below")
+    high = min(_certified(r, data, "pi_near_above") for r in near)
+    sides = [rational(term, {**run(instance).values, "pi_min": pi}) for pi in (low, high)]
+    return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "<="
+
+
+def softmax_bias(data: Data) -> Outcome:
+    """FedSoftMax's bias |w_inf - w*| grows in proportion to heterogeneity: ``factor`` times bounds it on ``second``.
+
+    ``second`` has the minimisers of ``first`` twice as far apart, so that Gamma is 4 times as large.
+    """
+    biases = []
+    for name in ("first", "second"):
+        instance, low, high = _bracket({**data[name], "temperature": data["temperature"]})
+        w_star = instance.argmin(instance.p)[0]
+        _require(not low <= w_star <= high, "w* to lie outside the bracket")
+        biases.append(sorted((abs(low - w_star), abs(high - w_star))))
+    return biases[1][0], fraction(data["factor"]) * biases[0][1], "<="
+
+
 def softmax_path(data: Data) -> Outcome:
     """FedSoftMax interpolates to FedMax(k): its weights come within distance 0 of 1/k on the k largest gaps.
 
@@ -165,7 +280,7 @@ def _ball(x: Fraction) -> Any:
 def _certified(value: Any, data: Data, key: str) -> Fraction:
     """The data's bound on an interval, once the interval is proved to lie beyond it."""
     bound = fraction(data[key])
-    beyond = value > _ball(bound) if key == "lhs_above" else value < _ball(bound)
+    beyond = value > _ball(bound) if key.endswith("above") else value < _ball(bound)
     _require(bool(beyond), f"the interval {value} to satisfy {key} = {bound}")
     return bound
 
@@ -182,6 +297,15 @@ CHECKS: Mapping[str, Callable[[Data], Outcome]] = {
     "error-free-iid": error_free_iid,
     "fedmax-k-poc": power_of_choice,
     "pi-alone": depends_alone,
+    "without-loss": ordered,
+    "fedmax-speed": ordered,
+    "tight": loose,
+    "fedmax-tie": fedmax_tie,
+    "equation-2": aggregation_index,
+    "negative-alpha": negative_alpha,
+    "seen-noise": seen_noise,
+    "softmax-bound": softmax_bound,
+    "softmax-bias": softmax_bias,
     "softmax-limits": softmax_path,
     "softmax-rate": softmax_rate,
     "alpha-limit": alpha_limit,

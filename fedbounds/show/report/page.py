@@ -100,7 +100,7 @@ def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
     for line in lines:
         name = Markup('<a href="#claim-{0}">{0}</a> <span class="quiet">{1}</span>')
         first = Cell((Said(name.format(line.claim.key, prose(line.claim.title))),), place=line.claim.key)
-        cells = (evidence_cell(line.verdicts(kind), kind) for kind in Evidence)
+        cells = (evidence_cell(line, kind) for kind in Evidence)
         body.append([first, Cell((Said(line.reading),), place=line.reading), *cells])
     return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in Evidence)), body, LEDGER.format(runs, rate))
 

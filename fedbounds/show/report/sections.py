@@ -21,7 +21,7 @@ from fedbounds.theory.claim import Assumption, Claim, Kind
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import LABELS, grounds, shown
+from fedbounds.theory.words import LABELS, shown
 
 RELATIONS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
 SCOPES = {
@@ -143,7 +143,7 @@ def details(lines: Iterable[Line]) -> Listed:
     for line in lines:
         for where, verdict in line.found:
             key = f"{line.reading}, {LABELS[verdict.evidence].lower()}"
-            groups.setdefault((key, grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
+            groups.setdefault((key, line.grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
     items = [
         f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(said)}"
         for (key, said), names in groups.items()

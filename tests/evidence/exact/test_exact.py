@@ -59,6 +59,15 @@ REFUTED = {
     "alpha-limit": ("alpha-limit", "-"),
     "temperature-higher": ("temperature", "-"),
     "temperature-lower": ("temperature", "-"),
+    "without-loss": ("without-loss", "-"),
+    "fedmax-speed": ("fedmax-speed", "-"),
+    "tight": ("tight", "-"),
+    "fedmax-tie": ("fedmax-tie", "-"),
+    "equation-2": ("equation-2", "-"),
+    "negative-alpha": ("negative-alpha", "-"),
+    "seen-noise": ("seen-noise", "-"),
+    "softmax-bound": ("softmax-bound", "-"),
+    "softmax-bias": ("softmax-bias", "-"),
 }
 
 
@@ -80,7 +89,7 @@ def test_counterexample_is_verified_exactly(name):
     sides = read(FILES[name]).verify()
     assert isinstance(sides.lhs, F) and isinstance(sides.rhs, F)
     assert sides.lhs > sides.rhs or (
-        sides.lhs != sides.rhs and name in ("error-free-iid", "fedmax-k-poc", "pi-alone")
+        sides.lhs != sides.rhs and name in ("equation-2", "error-free-iid", "fedmax-k-poc", "pi-alone")
     )
 
 
@@ -114,6 +123,22 @@ def tampered(name, change):
         ("alpha-limit", lambda d: d["data"].update(lhs_above="1/8")),
         ("temperature-higher", lambda d: d["data"].update(slower="2")),
         ("temperature-lower", lambda d: d["data"].update(slower="1/2")),
+        ("without-loss", lambda d: d["data"]["first"].update(weights=[["1/100", "99/100"]])),
+        ("fedmax-speed", lambda d: d["data"]["second"].update(weights=[["0", "1"], ["0", "1"]])),
+        ("fedmax-speed", lambda d: d["data"]["first"].update(eta=["1/2", "1/2"])),
+        ("tight", lambda d: d["data"].update(factor="1000")),
+        ("fedmax-tie", lambda d: d["data"]["instance"].update(w0=["1/2"])),
+        ("fedmax-tie", lambda d: d["data"]["instance"].update(w0=["0"])),
+        ("equation-2", lambda d: d["data"]["instance"].update(tau=1)),
+        ("equation-2", lambda d: d["data"]["instance"].update(curvatures=["1", "1"], minima=["0", "0"])),
+        ("negative-alpha", lambda d: d["data"].update(alpha=["1", "0"])),
+        ("negative-alpha", lambda d: d["data"].update(alpha=["2", "-2"])),
+        ("negative-alpha", lambda d: d["data"]["instance"].update(minima=["0", "1"])),
+        ("seen-noise", lambda d: d["data"]["instance"].update(noise=["0", "0"])),
+        ("softmax-bound", lambda d: d["data"].update(far=["1"])),
+        ("softmax-bound", lambda d: d["data"].update(pi_near_above="1/2")),
+        ("softmax-bias", lambda d: d["data"].update(factor="8")),
+        ("softmax-bias", lambda d: d["data"]["first"].update(bracket=["3/25", "1/8"])),
         ("rate", lambda d: d["instance"].update(w0=["1/4"])),
         ("lemma-2", lambda d: d.update(lhs="1/17")),
         ("lemma-2", lambda d: d.update(reading="repaired")),
