@@ -119,7 +119,8 @@ def compare(claim: Claim, run: Run) -> Comparison:
         return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
     lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
     rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
-    rounding = value_rounding(left - right, values, lhs - rhs) + floor
+    with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing
+        rounding = value_rounding(left - right, values, lhs - rhs) + floor
     return Comparison(times, lhs, rhs, np.broadcast_to(rounding, shape), np.broadcast_to(floor, shape))
 
 

@@ -1,0 +1,162 @@
+"""Theorems that nobody here wrote, thrown at every evidence: what must never happen is counted first.
+
+    python -m validate.false_theorems --count 1000 --seed 7     some 2 s of processor time a specimen
+
+The records are lines of JSON, one a specimen after a first one with the seed; an interrupted run continues. With
+``--page`` the table of docs/power.md is written anew from the records.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.errors import reject
+from fedbounds.files import write_text
+
+from ..ledger_page import filled
+from .evidences import Bench, Fate, tried
+from .specimens import specimen
+
+Record = Mapping[str, Any]
+
+RESULTS = Path(__file__).parent.parent / "results" / "false_theorems.jsonl"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "power.md"
+SCOPES = ("constant", "point", "step", "horizon")
+EVIDENCES = ("empirical", "expectation", "sdp", "symbolic", "kernel", "exact")
+
+
+def record(k: int, fate: Fate) -> dict[str, Any]:
+    """What a run remembers of a specimen."""
+    one = fate.specimen
+    return {
+        "k": k,
+        "base": one.base.key,
+        "reading": one.reading.name,
+        "scope": one.base.scope,
+        "way": one.way,
+        "change": one.change,
+        "true": one.true,
+        "noisy": one.against is not None and "noise" in one.against.data["instance"],  # type: ignore[operator]
+        "refuted_by": fate.refuted_by,
+        "said": {kind: dict(Counter(words)) for kind, words in fate.said.items()},
+        "unsound": fate.unsound,
+        "narrower": fate.narrower,
+    }
+
+
+def read(path: Path) -> tuple[int, list[Record]]:
+    """The seed and the records of a file."""
+    first, *rest = (json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+    return first["seed"], rest
+
+
+def go_on(path: Path, count: int, seed: int) -> list[Record]:
+    """Try the specimens of a seed that the file has not yet, and append each."""
+    if not path.exists():
+        write_text(path, json.dumps({"seed": seed}) + "\n")
+    known, done = read(path)
+    if known != seed:
+        raise reject(f"{path} holds specimens of one seed", f"{seed}, where it has {known}", "choose another file")
+    bench = Bench(seed)
+    for k in range(len(done), count):
+        found = record(k, tried(specimen(seed, k), bench, k))
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(found) + "\n")
+        done.append(found)
+        print(f"\r{k + 1}/{count}", end="", file=sys.stderr, flush=True)
+    return done
+
+
+def counted(records: Iterable[Record]) -> dict[str, int]:
+    """The numbers of a line of the table."""
+    records = list(records)
+    false, true = ([one for one in records if one["true"] is truth] for truth in (False, True))
+    return {
+        "false": len(false),
+        "unsound": sum(bool(one["unsound"]) for one in false),
+        "refuted": sum(bool(one["refuted_by"]) for one in false),
+        "true": len(true),
+        "wrongly refuted": sum(bool(one["refuted_by"]) for one in true),
+        "as wide": sum(not one["narrower"] for one in true),
+    }
+
+
+def by_evidence(records: Iterable[Record], kind: str) -> dict[str, int]:
+    """Of the specimens that an evidence was asked about: how many it refuted and held, wrongly where so."""
+    asked = [one for one in records if kind in one["said"]]
+    false, true = ([one for one in asked if one["true"] is truth] for truth in (False, True))
+    return {
+        "false": len(false),
+        "refuted": sum(kind in one["refuted_by"] for one in false),
+        "unsound": sum(any(words.startswith(kind) for words in one["unsound"]) for one in false),
+        "true": len(true),
+        "wrongly refuted": sum(kind in one["refuted_by"] for one in true),
+        "held": sum("HOLDS" in one["said"][kind] for one in true),
+    }
+
+
+def table(seed: int, records: list[Record]) -> str:
+    """The tables of the page, in Markdown."""
+    whole = counted(records)
+    noisy = sum(one["noisy"] for one in records)
+    lines = [
+        f"Seed {seed}: {whole['false']} false theorems ({noisy} of them refuted by an instance with noise) and "
+        f"{whole['true']} true ones.",
+        "",
+        "| claims about | false | a HOLDS over a counterexample | refuted | true | refuted | HOLDS as wide |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    groups = {scope: [one for one in records if one["scope"] == scope] for scope in SCOPES} | {"all": records}
+    lines += [_line(name, counted(some)) for name, some in groups.items()]
+    lines += [
+        "",
+        "| evidence | asked: false | refuted | a HOLDS over a counterexample | asked: true | refuted | HOLDS |",
+    ]
+    lines += ["|---|---|---|---|---|---|---|"]
+    lines += [_line(kind, by_evidence(records, kind)) for kind in EVIDENCES]
+    return "\n".join(lines)
+
+
+def _line(name: str, counts: Mapping[str, int]) -> str:
+    return f"| {name} | {' | '.join(map(str, counts.values()))} |"
+
+
+def in_words(one: Record) -> str:
+    """A specimen that needs looking into."""
+    return f"{one['k']}: {one['base']} [{one['reading']}], {one['change']}: {one['said']} {one['unsound']}"
+
+
+def main() -> int:
+    """Try ``--count`` specimens, print the tables and what went wrong; 1 where any verdict is wrong."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, help="by default that of the file, else drawn")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    parser.add_argument("--page", action="store_true", help="write the table of docs/power.md")
+    chosen = parser.parse_args()
+    seed = chosen.seed
+    if seed is None:
+        drawn = int(np.random.SeedSequence().generate_state(1)[0])
+        seed = read(chosen.out)[0] if chosen.out.exists() else drawn
+    records = go_on(chosen.out, chosen.count, seed)
+    shown = table(seed, records)
+    print(shown)
+    wrong = [one for one in records if one["unsound"] or (one["true"] and one["refuted_by"])]
+    missed = [one for one in records if not one["true"] and not one["refuted_by"]]
+    for title, some in (("WRONG", wrong), ("missed", missed)):
+        print("\n".join(f"{title} {in_words(one)}" for one in some))
+    if chosen.page:
+        write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), shown))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
