@@ -2,56 +2,112 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.errors import InputError
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import eta, sigma_sq
-from validate import false_theorems as study
+from fedbounds.theory.verdict import Status
+from validate.false_theorems import __main__ as study
+from validate.false_theorems import evidences, specimens
+
+SEED = 5
 
 
 @pytest.fixture(scope="module")
-def fates():
-    suite = Suite(REGIMES)
-    return [study.tried(specimen, suite, 5, search=False) for specimen in study.specimens(5, 8)]
+def bench():
+    return evidences.Bench(SEED)
+
+
+@pytest.fixture(scope="module")
+def fates(bench):
+    return [evidences.tried(specimens.specimen(SEED, k), bench, k, search=False) for k in range(8)]
 
 
 def test_no_false_theorem_holds_and_no_true_one_is_refuted(fates):
-    counts = study.counted(fates)
+    counts = study.counted([study.record(k, fate) for k, fate in enumerate(fates)])
     assert counts["false"] and counts["true"]
-    assert not counts["false with a HOLDS that contains the counterexample"], [fate.unsound for fate in fates]
-    assert not counts["true refuted"]
+    assert not counts["unsound"], [fate.unsound for fate in fates]
+    assert not counts["wrongly refuted"]
 
 
 def test_most_are_decided(fates):
-    counts = study.counted(fates)
-    assert counts["false refuted"] >= counts["false"] - 1
-    assert counts["true certified or proved somewhere"] >= counts["true"] - 1
+    counts = study.counted([study.record(k, fate) for k, fate in enumerate(fates)])
+    assert counts["refuted"] >= counts["false"] - 1
+    assert counts["as wide"] >= counts["true"] - 1, [fate.narrower for fate in fates]
 
 
-def test_what_is_called_false_is_false_in_fractions():
-    for specimen in study.specimens(6, 6):
-        if not specimen.true:
-            verdict = study.exactly.examine(specimen.instance, specimen.claim, specimen.reading)
-            assert verdict.status is study.Status.REFUTED
+def test_what_is_called_false_is_false_in_fractions(fates):
+    for fate in fates:
+        one = fate.specimen
+        if not one.true:
+            instance = evidences.from_json(one.against.data["instance"])
+            assert specimens.exactly.examine(instance, one.claim, one.reading).status is Status.REFUTED
 
 
-def test_a_checker_that_certifies_anything_is_caught(monkeypatch):
+@pytest.fixture(scope="module")
+def wrong():
+    """FedAvg's one-step bound with all but the noise dropped, and a counterexample."""
+    base = next(claim for claim, _, _ in specimens.subjects() if claim.key == "fedavg-step")
+    claim = dataclasses.replace(base, key="wrong", terms={"nothing": eta**2 * sigma_sq})
+    rng, reading = np.random.default_rng(0), READINGS["repaired"]
+    against = next(specimens.pool(SEED, None).against(claim, reading, rng))
+    return specimens.Specimen(claim, reading, base, "deleted", "all but the noise dropped", against)
+
+
+def test_a_checker_that_certifies_anything_is_caught(monkeypatch, wrong, bench):
     """The study itself must notice: every certificate is given, and the false ones among them are named."""
-    claim, reading = next(pair for pair in study.bases() if pair[0].key == "fedavg-step")
-    wrong = dataclasses.replace(claim, key="wrong", terms={"nothing": eta**2 * sigma_sq})
-    instance = study.counterexample(wrong, reading, study.pool(5))
-    fate = study.Fate(study.Specimen(wrong, reading, claim.key, "all but the noise dropped", False, instance))
-    real = study.sdp.examine
 
     def gullible(claim, setting):
-        verdict = real(claim, setting)
-        covered = study.scope.coverage(claim, setting)
-        return dataclasses.replace(verdict, status=study.Status.HOLDS, coverage=covered, failed=())
-
-    monkeypatch.setattr(study.sdp, "examine", gullible)
-    for kappa, tau, (alpha, p) in study.SETTINGS[::2]:
-        study._certified(
-            fate, study.round_setting(2, tau, kappa=kappa, alpha=alpha, p=p), study.np.random.default_rng(0)
+        covered = evidences.scope.coverage(claim, setting)
+        return evidences.Verdict(
+            claim.key, setting.reading, evidences.Evidence.SDP, Status.HOLDS, coverage=covered
         )
+
+    monkeypatch.setattr(evidences.sdp, "examine", gullible)
+    fate = evidences.Fate(wrong)
+    for k in range(4):
+        evidences._certified(fate, bench, np.random.default_rng(k))
     assert fate.unsound
+
+
+def test_a_checker_that_believes_every_proof_is_caught(monkeypatch, wrong):
+    fate = evidences.Fate(wrong)
+    evidences._proved(fate)
+    assert not fate.unsound and "UNDECIDED" in fate.said["symbolic"]
+
+    def gullible(checked, claim, reading):
+        return evidences.Verdict(claim.key, reading.name, evidences.Evidence.SYMBOLIC, Status.HOLDS)
+
+    monkeypatch.setattr(evidences.symbolic, "judge", gullible)
+    evidences._proved(fate)
+    assert fate.unsound
+
+
+def test_a_run_that_holds_where_the_claim_fails_is_caught(monkeypatch, wrong):
+    monkeypatch.setattr(
+        evidences,
+        "_judged",
+        lambda kind, claim, seen: evidences.Verdict(claim.key, "repaired", kind, Status.HOLDS),
+    )
+    fate = evidences.Fate(wrong)
+    evidences._where_it_fails(fate)
+    assert fate.unsound
+
+
+def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):
+    def untried(specimen, bench, k):
+        return evidences.Fate(specimen, {"empirical": ["REFUTED"]})
+
+    monkeypatch.setattr(study, "tried", untried)
+    monkeypatch.setattr(study, "specimen", lambda seed, k: specimens.specimen(seed, k % 2))
+    path = tmp_path / "records.jsonl"
+    study.go_on(path, 2, SEED)
+    before = path.read_text()
+    records = study.go_on(path, 3, SEED)
+    assert path.read_text().startswith(before) and (SEED, records) == study.read(path)
+    assert [one["k"] for one in records] == [0, 1, 2]
+    with pytest.raises(InputError, match="one seed"):
+        study.go_on(path, 4, SEED + 1)
+    assert "| all |" in study.table(SEED, records)

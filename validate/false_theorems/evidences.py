@@ -38,7 +38,7 @@ from fedbounds.referee.shipped import of_instance
 from fedbounds.study.alarm import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 from .specimens import Pool, Specimen, halves, some
 
