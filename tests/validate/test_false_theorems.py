@@ -8,7 +8,7 @@ import pytest
 from fedbounds.errors import InputError
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import eta, sigma_sq
-from fedbounds.theory.verdict import Status
+from fedbounds.theory.verdict import Evidence, Status
 from validate.false_theorems import __main__ as study
 from validate.false_theorems import evidences, specimens
 
@@ -61,9 +61,7 @@ def test_a_checker_that_certifies_anything_is_caught(monkeypatch, wrong, bench):
 
     def gullible(claim, setting):
         covered = evidences.scope.coverage(claim, setting)
-        return evidences.Verdict(
-            claim.key, setting.reading, evidences.Evidence.SDP, Status.HOLDS, coverage=covered
-        )
+        return evidences.Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=covered)
 
     monkeypatch.setattr(evidences.sdp, "examine", gullible)
     fate = evidences.Fate(wrong)
@@ -78,7 +76,7 @@ def test_a_checker_that_believes_every_proof_is_caught(monkeypatch, wrong):
     assert not fate.unsound and "UNDECIDED" in fate.said["symbolic"]
 
     def gullible(checked, claim, reading):
-        return evidences.Verdict(claim.key, reading.name, evidences.Evidence.SYMBOLIC, Status.HOLDS)
+        return evidences.Verdict(claim.key, reading.name, Evidence.SYMBOLIC, Status.HOLDS)
 
     monkeypatch.setattr(evidences.symbolic, "judge", gullible)
     evidences._proved(fate)

@@ -20,10 +20,9 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.files import write_text
-
-from ..ledger_page import filled
-from .evidences import Bench, Fate, tried
-from .specimens import specimen
+from validate.false_theorems.evidences import Bench, Fate, tried
+from validate.false_theorems.specimens import specimen
+from validate.ledger_page import filled
 
 Record = Mapping[str, Any]
 
@@ -44,7 +43,7 @@ def record(k: int, fate: Fate) -> dict[str, Any]:
         "way": one.way,
         "change": one.change,
         "true": one.true,
-        "noisy": one.against is not None and "noise" in one.against.data["instance"],  # type: ignore[operator]
+        "noisy": one.against is not None and "noise" in one.against.data["instance"],
         "refuted_by": fate.refuted_by,
         "said": {kind: dict(Counter(words)) for kind, words in fate.said.items()},
         "unsound": fate.unsound,

@@ -38,9 +38,8 @@ from fedbounds.referee.shipped import of_instance
 from fedbounds.study.alarm import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict
-
-from .specimens import Pool, Specimen, halves, some
+from fedbounds.theory.verdict import Status, Verdict
+from validate.false_theorems.specimens import Pool, Specimen, halves, some
 
 # Thousands of verdicts share one table, so each run decides far from a false alarm.
 ERROR_RATE = 1e-6
@@ -165,7 +164,7 @@ def _judged(kind: str, claim: Claim, seen: Run) -> Verdict:
 def _where_it_fails(fate: Fate) -> None:
     """A run of the counterexample itself: no evidence may say HOLDS there."""
     claim, reading = fate.specimen.claim, fate.specimen.reading
-    regime = of_instance("own", "", from_json(fate.specimen.against.data["instance"]))  # type: ignore
+    regime = of_instance("own", "", from_json(fate.specimen.against.data["instance"]))
     planned = None if regime is None else regime.build()
     for kind, exact in (("empirical", False), ("expectation", True)):
         if planned is None or (exact and applies(planned) is not None):
@@ -178,7 +177,7 @@ def _where_it_fails(fate: Fate) -> None:
         verdict = _judged(kind, claim, seen)
         fate.said.setdefault(f"{kind} on the counterexample", []).append(str(verdict.status))
         if verdict.status is Status.HOLDS:
-            fate.unsound.append(f"{kind} HOLDS on {fate.specimen.against.data}")  # type: ignore[union-attr]
+            fate.unsound.append(f"{kind} HOLDS on {fate.specimen.against.data}")
 
 
 # ---- certificates -------------------------------------------------------------------------------------------------
@@ -232,7 +231,7 @@ def at(setting: Setting, rng: np.random.Generator) -> Instance:
 def _certified(fate: Fate, bench: Bench, rng: np.random.Generator) -> None:
     """The SDP's word at the class of the counterexample itself, and at random settings."""
     specimen = fate.specimen
-    own = None if specimen.true else class_of(specimen.claim, specimen.reading, specimen.against)  # type: ignore
+    own = None if specimen.true else class_of(specimen.claim, specimen.reading, specimen.against)
     if own is not None:
         fate.note("sdp", sdp.examine(specimen.claim, own))
     for k in rng.choice(SETTINGS, CERTIFICATES - (own is not None), replace=False):
@@ -252,7 +251,7 @@ def _at_setting(fate: Fate, bench: Bench, setting: Setting, own: Setting, rng: n
         refuting = (one for one in bench.pool(own).against(claim, reading, rng) if one.data["t"] == own.step)
         found = next(refuting, None)
     if found is not None:
-        record = run(from_json(found.data["instance"]))  # type: ignore[arg-type]
+        record = run(from_json(found.data["instance"]))
         own = replace(own, rho_bar=record.constants(reading.skew)["rho_bar"])
     verdict = sdp.examine(claim, own)
     fate.note("sdp", verdict)
@@ -273,8 +272,8 @@ def _original_holds(bench: Bench, specimen: Specimen, setting: Setting) -> bool:
 
 def class_of(claim: Claim, reading: Reading, against: Verdict) -> Setting | None:
     """The setting of an exact counterexample, at its step; None where its weights change or nobody's class is it."""
-    instance = from_json(against.data["instance"])  # type: ignore[arg-type]
-    record, t = run(instance), int(against.data["t"] or 0)  # type: ignore[call-overload]
+    instance = from_json(against.data["instance"])
+    record, t = run(instance), int(against.data["t"] or 0)
     if len(record.alphas) > 1:
         return None
     unit = instance.L if scope.homogeneous(claim) else Q(1)

@@ -26,7 +26,7 @@ from fedbounds.referee.mutants import parts, scaled, shifted, swapped
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import L, eta, mu, tau
+from fedbounds.theory.symbols import L, Scope, eta, mu, tau
 from fedbounds.theory.verdict import Status, Verdict
 
 # A floating-point violation this small, relative to the sides, is not worth confirming in fractions.
@@ -87,7 +87,7 @@ class Pool:
             self.meeting[key] = frozenset(k for k, found in enumerate(judged) if found == ((), ()))
         return self.meeting[key]
 
-    def _floats(self, k: int, reading: Reading, scope: str) -> dict[str, np.ndarray]:
+    def _floats(self, k: int, reading: Reading, scope: Scope) -> dict[str, np.ndarray]:
         key = k, reading.name, scope
         if key not in self.columns:
             seen = self.records[k].observed(reading)
@@ -164,7 +164,7 @@ def _sizes(
         return tuple(size * fall**k for _ in range(rounds) for k in range(length))
     known = {"L": top, "mu": low, "tau": Q(length), "N": Q(N), "eta_0": size}
     found = [rational(steps, known | {"t": Q(t)}) for t in range(length * rounds)]
-    return None if None in found else tuple(found)  # type: ignore[arg-type]
+    return None if None in found else tuple(found)
 
 
 @cache
@@ -263,7 +263,7 @@ def perturbed(claim: Claim, reading: Reading, way: str, rng: np.random.Generator
 def replaced(claim: Claim, reading: Reading, gone: Assumption, factor: sp.Expr | None) -> Claim:
     """The claim without an assumption, or with the right side of its relation times a factor."""
     if gone.key == "step-size":
-        return replace(claim, eta=None if factor is None else factor * claim.eta)  # type: ignore[operator]
+        return replace(claim, eta=None if factor is None else factor * claim.eta)
     kept = [a for a in claim.assumptions_in(reading) if a is not gone and a.key != "step-size"]
     if factor is not None:
         relation = tuple(SIGNS[sign](left, factor * right, evaluate=False) for left, sign, right in gone.parts)
