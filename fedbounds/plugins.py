@@ -11,7 +11,7 @@ import importlib.util
 import pkgutil
 import sys
 import typing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -102,16 +102,24 @@ def _check_plugin(module: ModuleType, path: str) -> None:
         raise reject(f"the plug-in {path} must define one of {', '.join(KINDS)}", "none of them", "define one")
     offered = getattr(module, "CLAIMS", ())
     if not isinstance(offered, tuple | list) or not all(isinstance(item, Claim) for item in offered):
-        raise reject(f"CLAIMS of {path} must be a tuple of claims", repr(offered), "write CLAIMS = (MY_CLAIM,)")
+        raise reject(
+            f"CLAIMS of {path} must be a tuple of claims", type(offered).__name__, "write CLAIMS = (MY_CLAIM,)"
+        )
     for claim in offered:
         _check_claim(claim)
 
 
 def _check_claim(claim: Claim) -> None:
     from fedbounds.theory.assumption import Assumption
-    from fedbounds.theory.claim import Scope
+    from fedbounds.theory.claim import Kind, Scope
     from fedbounds.theory.reading import READINGS
 
+    for name, kind in (("key", str), ("terms", Mapping), ("definitions", Mapping), ("kind", Kind)):
+        if not isinstance(getattr(claim, name), kind):
+            remedy = f"give a {kind.__name__}"
+            raise reject(f"the {name} of claim {claim.key} has another type", repr(getattr(claim, name)), remedy)
+    for part in (claim.lhs, claim.eta, *claim.terms.values(), *claim.definitions.values()):
+        _check_expression(claim.key, part)
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
     if not claim.readings:
@@ -123,6 +131,21 @@ def _check_claim(claim: Claim) -> None:
         if not isinstance(item, Assumption):
             remedy = "build it with fedbounds.Assumption"
             raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
+
+
+def _check_expression(key: str, part: object) -> None:
+    """Refuse text, and a symbol that has the name of one of the claims' but is another."""
+    import sympy as sp
+
+    from fedbounds.theory import symbols
+
+    if isinstance(part, str) or not isinstance(part, sp.Expr | int | float | None):
+        raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
+    for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
+        known = getattr(symbols, symbol.name, symbol)
+        if symbol.name in symbols.NOTATION and known != symbol:
+            remedy = f"import {symbol.name} from fedbounds.theory.symbols"
+            raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 
 
 def nearest(kind: str, name: str, known: Iterable[str]) -> Exception:

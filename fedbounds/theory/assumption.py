@@ -141,6 +141,7 @@ class Assumption:
                     f"the relation of {self.key!r} must be a sympy relation, but received {one!r}: "
                     "a check on a run is given as on_run=..."
                 )
+            _part(one)
 
     def _relations(self) -> Sequence[Any]:
         if self.relation is None:

@@ -283,6 +283,13 @@ def offering(**parts):
         (offering(readings="('litteral',)"), "did you mean 'literal'"),
         (offering(readings="()"), "needs a reading"),
         (offering(assumptions="('L >= mu',)"), "must be an Assumption"),
+        (offering(assumptions="'smooth'"), "must be an Assumption"),
+        (offering(key="3"), "the key of claim 3"),
+        (offering().replace("{'skew': rho_tilde}", "(rho_tilde,)"), "the terms of claim mine"),
+        (offering().replace("rho_bar, {", "'rho_bar', {"), "made of sympy expressions"),
+        (offering().replace("readings=", "kind='identity', readings="), "the kind of claim mine"),
+        ("import sympy as sp\n" + offering().replace("'skew': rho_tilde", "'skew': sp.Symbol('rho_tilde')"),
+         "must be the claims' own"),
         ("from fedbounds.weightings.fedavg import WEIGHTING as W\nfrom dataclasses import replace\n"
          "WEIGHTING = replace(W)", "'fedavg', which exists"),
         ("from fedbounds.problems.quadratic import PROBLEM as P\nfrom dataclasses import replace\n"

@@ -187,7 +187,7 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
     untested = sides.untested(lower, upper)
     status, grounds = concluded(claim, run, refuted, holds, untested)
     if status in (Status.HOLDS, Status.REFUTED) and not (known.all() or (refuted & known).any()):
-        doubt = distrust(claim, run, sides.times, np.abs(lhs - rhs), error_rate)
+        doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
     worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
     certain = bool(known.all())

@@ -1,11 +1,18 @@
-"""Whether a run's replicates show what its noise can do: a known null, and the share of the largest replicate.
+"""Whether a run's replicates show what its randomness can do: a known null, and the range of what was not seen.
 
 A t-type band is blind to an event that no replicate shows. The record holds ||w_{t+1} - w*||^2 and its exact mean
-given the state at t, so that sum_t of their difference has mean exactly 0: where the very same band excludes that
-known truth, it is not to be trusted on these data.
+given the state at t and the round's weights, so that sum_t of their difference has mean exactly 0: where the very
+same band excludes that known truth, it is not to be trusted on these data.
+
+Nothing of that kind is known of random weights and participation. There the range is: alpha lies on the simplex, so
+a round ends no farther from w* than the farthest local model, and what R replicates do not show has a probability
+of at most log(1/error rate)/R in each.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Mapping
 
 import numpy as np
 import sympy as sp
@@ -27,12 +34,34 @@ DOMINANT = {8: 0.873, 16: 0.916, 32: 0.890, 64: 0.795, 128: 0.644, 256: 0.490, 5
 REALISED, EXPECTED = PATH_FIELDS.index("next_distance_sq"), PATH_FIELDS.index("next_mean")
 
 
-def distrust(claim: Claim, run: Run, times: NDArray, room: Array, error_rate: float) -> str | None:
+def distrust(
+    claim: Claim, run: Run, times: NDArray, difference: Array, refuted: NDArray[np.bool_], error_rate: float
+) -> str | None:
     """Why a band over the replicates of a run is not to be trusted for a claim, if so.
 
-    ``room`` (m,) is how far the means of both sides lie from each other at ``times`` (m,).
+    ``difference`` (m,) is the mean of lhs - rhs at ``times`` (m,), nan where it is known for certain; ``refuted``
+    (m,) says where the band lies above 0.
     """
-    return _missed_noise(run, error_rate) or _dominated(claim, run, times, room)
+    slopes = _slopes(claim, run, len(times))
+    return (
+        _missed_noise(run, error_rate)
+        or _dominated(run, times, np.abs(difference), slopes)
+        or _unseen_weights(run, difference, slopes, refuted, error_rate)
+    )
+
+
+def _slopes(claim: Claim, run: Run, count: int) -> dict[int, Array]:
+    """By how much lhs - rhs moves with each recorded field, (R or 1, count), by the field's place."""
+    left, right, _ = claim.sides(run.reading)
+    seen, behind = run.observed(claim.symbols), fields("random")
+    values = {**seen.constants, **seen.places(claim.scope)}
+    found = {}
+    for symbol in sorted((left - right).free_symbols, key=str):
+        if behind.get(symbol.name) in PATH_FIELDS:
+            slope = evaluate(sp.diff(left - right, symbol), values)
+            shape = np.broadcast_shapes(slope.shape, (1, count))
+            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(slope, shape)
+    return found
 
 
 def share_limit(replicates: int) -> float:
@@ -83,26 +112,19 @@ def _missed_noise(run: Run, error_rate: float) -> str | None:
     return None
 
 
-def _dominated(claim: Claim, run: Run, times: NDArray, room: Array) -> str | None:
+def _dominated(run: Run, times: NDArray, room: Array, slopes: Mapping[int, Array]) -> str | None:
     """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
 
     It does not matter where both sides would stay as they are if every replicate were like that one.
     """
-    left, right, _ = claim.sides(run.reading)
-    seen, behind = run.observed(claim.symbols), fields("random")
-    values = {**seen.constants, **seen.places(claim.scope)}
     moments = [moment[: len(times)] for moment in _moments(run)]
     replicates = run.trajectory.experiment.replicates
-    for symbol in sorted((left - right).free_symbols, key=str):
-        if behind.get(symbol.name) not in PATH_FIELDS:
-            continue
-        index = PATH_FIELDS.index(behind[symbol.name])
+    for index, slope in slopes.items():
         mean, variance, high = moments[0][:, index], moments[1][:, index, index], moments[2][:, index]
-        slope = np.abs(evaluate(sp.diff(left - right, symbol), values))
-        slope = np.broadcast_to(slope, np.broadcast_shapes(slope.shape, (1, len(times)))).max(axis=0)
-        away, total = high - mean, (replicates - 1) * variance
+        away = high - mean
         real = away > RELATIVE_ROUNDING * high + position_rounding(run, len(away)).max(axis=0)
-        share = np.where(real & (slope * away >= room), away**2 / np.where(real & (total > 0), total, np.inf), 0.0)
+        matters = real & (np.abs(slope).max(axis=0) * away >= room)
+        share = np.where(matters, largest_share(away, variance, replicates), 0.0)
         if share.max(initial=0.0) > share_limit(replicates):
             worst = int(share.argmax())
             return (
@@ -110,3 +132,42 @@ def _dominated(claim: Claim, run: Run, times: NDArray, room: Array) -> str | Non
                 f"replicates carries {share[worst]:.0%} of the variance of {PATH_FIELDS[index]}"
             )
     return None
+
+
+def largest_share(away: Array, variance: Array, replicates: int) -> Array:
+    """The share of the sum of squared deviations that a replicate ``away`` from the mean carries."""
+    total = (replicates - 1) * variance
+    return np.where(total > 0, away**2 / np.where(total > 0, total, 1.0), 0.0)
+
+
+def _unseen_weights(
+    run: Run, difference: Array, slopes: Mapping[int, Array], refuted: NDArray[np.bool_], error_rate: float
+) -> str | None:
+    """Whether weights that no replicate may have met could turn what was found; any are possible where few are.
+
+    A local model moves at most (sum of its steps) ||grad F_i(w_t)|| in a round, and ||grad F_i||^2 <= 2 L e_i. The
+    farthest such place at each of two recorded times counts.
+    """
+    trajectory, experiment = run.trajectory, run.trajectory.experiment
+    present = max(round(experiment.participation * experiment.problem.N), 1)
+    chance = min(1.0, math.log(1 / error_rate) / experiment.replicates)
+    patterns = math.comb(experiment.problem.N, present)
+    if not experiment.rule.random and (experiment.everyone_present or patterns * chance <= 1):
+        return None
+    L, steps = run.constants["L"].value, experiment.tau * float(trajectory.eta.max())
+    gradient = np.sqrt(2 * L * trajectory.excess.max(axis=(0, -1)))
+    away, moved = np.sqrt(_moments(run)[2][:, 0]), steps * gradient
+    reach = {"distance_sq": (away + moved) ** 2, "gap": L / 2 * (away + moved) ** 2, "drift": (2 * moved) ** 2}
+    reach |= dict.fromkeys(("next_distance_sq", "next_mean"), reach["distance_sq"])
+    towards, could = -1 if refuted.any() else 1, np.zeros(len(difference))
+    for index, slope in slopes.items():
+        farthest = reach[PATH_FIELDS[index]]
+        farthest = np.maximum(farthest, np.roll(farthest, 1))[: len(difference)]
+        could += np.maximum(towards * slope, 0).max(axis=0) * farthest
+    open_ = chance * could >= np.abs(difference)
+    if not (open_[refuted].all() if refuted.any() else open_.any()):
+        return None
+    return (
+        f"weights that a replicate meets with probability up to {chance:.2g} may not have been seen in "
+        f"{experiment.replicates}, and could turn this: more replicates would tell"
+    )

@@ -16,8 +16,19 @@ from fedbounds.evidence.symbolic.atoms import (
     Weights,
     random,
 )
-from fedbounds.evidence.symbolic.scope import CANONICAL, NAMED, NUMBERS, SIGNS, STRICT, Grounds, Scope, Unproved
+from fedbounds.evidence.symbolic.scope import (
+    CANONICAL,
+    NAMED,
+    NUMBERS,
+    SHIPPED,
+    SIGNS,
+    STRICT,
+    Grounds,
+    Scope,
+    Unproved,
+)
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
 
 
 def admit(expression: sp.Basic, scope: Scope) -> Grounds:
@@ -156,6 +167,42 @@ def shown_positive(expression: sp.Expr) -> bool:
     terms = sp.Add.make_args(sp.expand(numerator))
     signs = all(term.is_nonnegative for term in terms) and any(term.is_positive for term in terms)
     return bool(expression.is_positive or (signs and denominator.is_positive))
+
+
+def require_follows(assumption: Assumption, part: Part) -> None:
+    """Raise unless what an assumption gives is a positive multiple of its relation, or weaker on sight.
+
+    A limit c on eta_ratio is one on each eta_s/eta_t of the round: c eta_t - eta_s >= 0.
+    """
+    if not assumption.parts or SHIPPED.get(assumption.key) == assumption:
+        return
+    value = sp.expand(sp.sympify(part.right - part.left))
+    known = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
+    known += [
+        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, setting.ETA_S / sy.eta)), sign)
+        for fact, sign in known
+        if sp.diff(fact, sy.eta_ratio).is_negative and sign != "="
+    ]
+    if not any(_no_stronger(value, part.sign, fact, sign) for fact, sign in known):
+        raise Unproved(f"0 {part.sign} {value}, which {assumption.key} gives, does not follow from its relation")
+
+
+def _no_stronger(value: sp.Expr, wanted: str, fact: sp.Expr, sign: str) -> bool:
+    """Whether ``0 wanted value`` follows from ``0 sign fact`` on sight, once a term is cancelled."""
+    own = value.as_coefficients_dict()
+    for factor in {own[term] / c for term, c in fact.as_coefficients_dict().items() if own.get(term)}:
+        rest = sp.expand(value - factor * fact)
+        if not factor.is_positive and sign != "=":
+            continue
+        if wanted == "=":
+            enough = rest == 0 and sign == "="
+        elif wanted == "<" and sign != "<":
+            enough = shown_positive(rest)
+        else:
+            enough = shown_non_negative(rest)
+        if enough:
+            return True
+    return False
 
 
 def degree(expression: sp.Basic) -> int:

@@ -17,6 +17,7 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.rules import outcome_of
 from fedbounds.evidence.symbolic.scope import (
     CANONICAL,
+    SHIPPED,
     Checked,
     Grounds,
     Outcome,
@@ -32,7 +33,6 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
-SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 STEP_SIZE = "step-size"
 
 

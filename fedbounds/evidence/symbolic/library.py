@@ -18,7 +18,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import check as checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited, Step
-from fedbounds.evidence.symbolic.scope import CANONICAL, Checked, Grounds, Outcome, Scope, Shelf
+from fedbounds.evidence.symbolic.scope import CANONICAL, SHIPPED, Checked, Grounds, Outcome, Scope, Shelf
 from fedbounds.plugins import claims, nearest
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -128,7 +128,7 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
         status, detail = Status.REFUTED, f"refuted by derivation: {derivation.steps[-1].note or derivation.title}"
     else:
         names = ", ".join(sorted(checked.assumptions)) or "none"
-        status, detail = Status.HOLDS, f"proved under these assumptions: {names}"
+        status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
     data = {
         "derivation": derivation.key,
         "steps": len(derivation.steps),
@@ -139,6 +139,13 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     }
     covered = covers(claim.assumptions_in(reading)) if status is Status.HOLDS else None
     return Verdict(claim.key, reading.name, Evidence.SYMBOLIC, status, detail=detail, data=data, coverage=covered)
+
+
+def _on_their_word(checked: Checked) -> str:
+    """The assumptions whose facts nothing was compared with: somebody's own, which are no relations."""
+    used = [checked.universe[key] for key in sorted(checked.assumptions) if key in checked.universe]
+    own = [one.key for one in used if one.gives is not None and not one.parts and SHIPPED.get(one.key) != one]
+    return f"; what {', '.join(own)} gives to the proof was taken on its word" if own else ""
 
 
 def covers(assumptions: Iterable[Assumption]) -> Coverage:

@@ -21,12 +21,15 @@ from fedbounds.evidence.symbolic.atoms import (
     Vec,
 )
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Sign
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
 STRICT = ("<", ">")
+# What these give to a proof was compared with what they say, by hand.
+SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 # Characters of what an unproved identity leaves that a message shows.
 SHOWN = 300
 CANONICAL = {s.name: s for s in (*vars(sy).values(), *setting.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import setting
-from fedbounds.evidence.symbolic.admission import admit, admit_weights, degree, indices, signed
+from fedbounds.evidence.symbolic.admission import admit, admit_weights, degree, indices, require_follows, signed
 from fedbounds.evidence.symbolic.atoms import Centre, Mean, Slack, norm_sq, random
 from fedbounds.evidence.symbolic.derivation import (
     Averaged,
@@ -155,6 +155,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
             ) from fault
         if type(part) is not Part:
             raise Unproved(f"{assumption.key} gives no Part")
+        require_follows(assumption, part)
         return part
     facts = assumption.facts()
     which = int(points[0]) if points else 0

@@ -1,5 +1,7 @@
 """Attacks on verdicts of runs: forgotten randomness, thinning, rounding, rare events, nothing tested."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 import sympy as sp
@@ -15,6 +17,7 @@ from fedbounds.evidence.empirical.bands import band, band_from_moments, critical
 from fedbounds.evidence.empirical.rare import DOMINANT, share_limit
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.model.weighting import Weighting
 from fedbounds.problems.least_squares import from_clients
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.testing import assert_claim, runs
@@ -183,8 +186,8 @@ def test_assert_claim_fails_where_nothing_applied():
 
 
 def rare_problem(size=1.0, count=20_000):
-    """Least squares in one dimension: all targets 0 but one, whose gradient noise is nearly all there is."""
-    features, targets = np.ones((count, 1)), np.zeros(count)
+    """Least squares in one dimension: targets of order 1 but one, whose gradient noise is nearly all there is."""
+    features, targets = np.ones((count, 1)), np.random.default_rng(0).standard_normal(count)
     targets[0] = size * count
     return from_clients([features], [targets], 0.0, None)
 
@@ -194,12 +197,83 @@ def rare_problem(size=1.0, count=20_000):
 def test_rare_events_unseen_or_barely_seen_decide_nothing(statistics, seed):
     trajectory = noisy(statistics, problem=rare_problem(), tau=1, rounds=20, seed=seed, w0=np.array([1.0]))
     exact = simulate(trajectory.experiment, exact=True).paths["alpha"].distance_sq[0, -1]
-    false = made("horizon", Delta_T, sp.Float(exact / 130) + 2 * Delta_0 / (1 + T))
-    found = verdict(false, trajectory)
-    assert found.status is not Status.HOLDS, found
-    equality = made("horizon", sp.Float(exact), Delta_T + 10 * exact * (20 - T))
-    found = verdict(equality, trajectory)
-    assert found.status is not Status.REFUTED, found
+    false, equality = false_and_true(exact)
+    assert verdict(false, trajectory).status is not Status.HOLDS
+    assert verdict(equality, trajectory).status is not Status.REFUTED
+
+
+def false_and_true(exact):
+    """A claim that E Delta_20 is 130 times smaller than it is, and an equality at T = 20."""
+    return (
+        made("horizon", Delta_T, sp.Float(exact / 130) + 2 * Delta_0 / (1 + T)),
+        made("horizon", sp.Float(exact), Delta_T + 10 * exact * (20 - T)),
+    )
+
+
+def test_without_the_guard_rare_events_pass(monkeypatch):
+    """The attack is real: on most seeds the band alone lets the false claim hold, and refutes the true one."""
+    monkeypatch.setattr(empirical, "distrust", lambda *_: None)
+    held = refuted = 0
+    for seed in range(6):
+        trajectory = noisy(problem=rare_problem(), tau=1, rounds=20, seed=seed, w0=np.array([1.0]))
+        exact = simulate(trajectory.experiment, exact=True).paths["alpha"].distance_sq[0, -1]
+        found = [verdict(claim, trajectory).status for claim in false_and_true(exact)]
+        held, refuted = held + (found[0] is Status.HOLDS), refuted + (found[1] is Status.REFUTED)
+    assert held >= 4 and refuted >= 4, (held, refuted)
+
+
+@dataclass(frozen=True)
+class Rarely(Weighting):
+    """All weight on the last client with probability 1/20,000, p otherwise."""
+
+    name: str = "rarely"
+    random = True
+
+    def __call__(self, p, excess, round, stream):
+        rare = stream.uniform(1) < 1 / 20_000
+        return np.where(rare, np.eye(excess.shape[-1])[-1], np.broadcast_to(p, excess.shape))
+
+
+def rare_weights(which, statistics, **changes):
+    """(run, E Delta_20) where one client in 20,000, or weights of that probability, move the model far.
+
+    All curvatures are 1, so that with tau = 1 a round is w - eta (w - sum_i alpha_i m_i): E Delta follows from the
+    mean and the variance of sum_i alpha_i m_i.
+    """
+    if which == "client":
+        count, weighting, share = 20_000, FedAvg(), 1 / 20_000
+        p = np.full(count, 1 / count)
+    else:
+        count, weighting, share = 2, Rarely(), 1.0
+        p = np.array([1 - 1e-9, 1e-9])
+    minima = np.zeros(count)
+    minima[-1] = 20_000.0
+    problem = quadratic(np.ones((count, 1)), minima[:, None], p=p, noise_std=1.0)
+    w_star, q, eta_ = p @ minima, 1 / 20_000, 0.1
+    mean, variance = q * 20_000.0 - w_star, q * (1 - q) * 20_000.0**2
+    away, spread = 1.0 - w_star, 0.0
+    for _ in range(20):
+        away, spread = (1 - eta_) * away + eta_ * mean, (1 - eta_) ** 2 * spread + eta_**2 * (variance + 1)
+    protocol = {"tau": 1, "rounds": 20, "w0": np.array([1.0]), "participation": share}
+    return noisy(statistics, weighting, problem=problem, **(protocol | changes)), away**2 + spread
+
+
+@pytest.mark.parametrize("which", ["client", "weights"])
+def test_rare_clients_and_rare_weights_decide_nothing(which, monkeypatch):
+    trajectory, exact = rare_weights(which, "streamed")
+    false, equality = false_and_true(exact)
+    for claim in false, equality:
+        found = verdict(claim, trajectory)
+        assert found.status is Status.UNDECIDED and "may not have been seen" in found.detail
+    monkeypatch.setattr(empirical, "distrust", lambda *_: None)
+    assert [verdict(claim, trajectory).status for claim in (false, equality)] == [Status.HOLDS, Status.REFUTED]
+
+
+@pytest.mark.parametrize("weighting, share", [(FedAvg(), 0.5), (PowerOfChoice(2, 1), 1.0)])
+def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighting, share):
+    trajectory = noisy(weighting=weighting, participation=share, w0=np.array([3.0]), replicates=256)
+    assert verdict(made("horizon", Delta_T, 2 * Delta_0), trajectory).status is Status.HOLDS
+    assert verdict(made("horizon", gap, sp.Rational(1, 10**6)), trajectory).status is Status.REFUTED
 
 
 def test_beyond_the_reference_law_one_replicate_dominates():

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 import pytest
 import sympy as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from proofs import checked, fault, gives
 
 from fedbounds.evidence.symbolic import library as symbolic
@@ -48,6 +50,7 @@ from fedbounds.evidence.symbolic.setting import (
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
@@ -401,3 +404,57 @@ def test_the_attacks_fail_for_their_own_reasons():
     assert not of(step("end", 0, "<=", sy.G_sq - norm_sq(G), premise("bounded-gradient", X)))
     assert not of(step("end", 0, "<=", r**2, by=Cases(r, case(s_1, (s_1**2, ONE)), case(s_2, (s_2**2, ONE)))))
     assert toy(sy.G_sq, 2 * sy.G_sq, (sy.G_sq, ONE)).status is Status.HOLDS
+
+
+# What an assumption of one's own gives, against its relation
+
+
+LESS_STEP = sy.eta * sy.L
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.fractions(0, 4, max_denominator=8),
+    st.fractions(-4, 4, max_denominator=8),
+    st.fractions(-2, 4, max_denominator=8),
+    st.booleans(),
+)
+def test_what_is_given_follows_from_the_relation_or_is_refused(limit, stated, factor, strict):
+    """0 <= stated - factor eta L is true wherever eta L <= limit if 0 <= factor and factor limit <= stated."""
+    limit, stated, factor = (sp.Rational(x.numerator, x.denominator) for x in (limit, stated, factor))
+    line = stated - factor * LESS_STEP
+    mine = Assumption(
+        "mine",
+        "",
+        sp.Le(LESS_STEP, limit, evaluate=False),
+        gives=lambda o: Part(sp.Integer(0), "<" if strict else "<=", line),
+    )
+    proof = step("end", 0, "<" if strict else "<=", line, premise("mine"))
+    true = factor >= 0 and (factor * limit < stated if strict else factor * limit <= stated)
+    # A negative multiple is true too where eta L >= 0 suffices, but then it does not come from the relation.
+    if fault(proof, assumes=(mine,)):
+        assert not (factor > 0 and true)
+    else:
+        assert true or (factor <= 0 and stated >= 0)
+
+
+def test_a_limit_on_the_ratio_of_steps_is_one_on_each():
+    def ratio(limit, given_):
+        gives_ = lambda o: Part(sp.Integer(0), "<=", given_ * sy.eta - o.eta_s)  # noqa: E731
+        mine = Assumption("mine", "", sp.Le(sy.eta_ratio, limit), gives=gives_)
+        return fault(step("end", 0, "<=", given_ * sy.eta - ETA_S, premise("mine")), assumes=(mine,))
+
+    assert not ratio(3, 3) and not ratio(3, 4)
+    assert "does not follow from its relation" in ratio(3, 2)
+
+
+def test_a_proof_says_which_facts_it_took_on_their_word():
+    mine = Assumption(
+        "mine", "", on_run=lambda run: (True, ""), gives=lambda o: Part(sp.Integer(0), "<=", -sy.sigma_sq)
+    )
+    claim = Claim("toy", "toy", "here", "constant", sy.sigma_sq, {"no": sp.Integer(0)}, assumptions=(mine,))
+    proof = Derivation("toy", "toy", (step("end", sy.sigma_sq, "<=", 0, premise("mine")),), claim="toy")
+    verdict = symbolic.judge(checked(proof, claim), claim, READINGS["repaired"])
+    assert verdict.status is Status.HOLDS and "what mine gives to the proof was taken on its word" in verdict.detail
+    stricter = replace(mine, relation=sp.Le(sy.sigma_sq, 1))
+    assert fault(proof.steps[0], assumes=(stricter,))
