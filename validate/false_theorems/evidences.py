@@ -45,6 +45,8 @@ from validate.false_theorems.specimens import Pool, Specimen, halves, some
 ERROR_RATE = 1e-6
 # Settings drawn for a study, certificates asked for a specimen, and random instances of a class tried at each.
 SETTINGS, CERTIFICATES, TRIES = 12, 2, 40
+# Marks what an evidence says of a run of the counterexample itself.
+SHOWN = " on the counterexample"
 # A regime whose exact expectations cost more work than this is left to sampling.
 WORK = 2e9
 
@@ -63,8 +65,8 @@ class Fate:
 
     @property
     def refuted_by(self) -> list[str]:
-        """The evidences that refute it."""
-        return sorted(kind for kind, words in self.said.items() if "REFUTED" in words)
+        """The evidences that refute it, none of which was shown the counterexample."""
+        return sorted(kind for kind, words in self.said.items() if "REFUTED" in words and not kind.endswith(SHOWN))
 
     def note(self, kind: str, verdict: Verdict) -> None:
         """Remember a verdict; one that HOLDS where the specimen's own counterexample lies is unsound."""
@@ -175,7 +177,7 @@ def _where_it_fails(fate: Fate) -> None:
             continue
         seen = expectation.exact_run(found, reading) if exact else examine_run(found, reading, Policy())
         verdict = _judged(kind, claim, seen)
-        fate.said.setdefault(f"{kind} on the counterexample", []).append(str(verdict.status))
+        fate.said.setdefault(f"{kind}{SHOWN}", []).append(str(verdict.status))
         if verdict.status is Status.HOLDS:
             fate.unsound.append(f"{kind} HOLDS on {fate.specimen.against.data}")
 
