@@ -1,6 +1,7 @@
 """The benchmarks run small: what is compared agrees, and the tables, files and the picture come out."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -20,8 +21,24 @@ def test_one_table_of_all_engines(tmp_path, capsys):
         assert {"plain numba kernel", "gathered numpy", "researcher's loop"} <= set(rows)
         assert all(row["wall"] > 0 for row in rows.values())
         assert all(name in printed for name in rows)
-    assert "-" in bench.table({"W": {"only": {"a": 1.0, "b": 1.0, "c": 1.0, "wall": 1.0}}, "L": {}})
+    assert "-" in engine.table({"W": {"only": {"wall": 1.0, "processor": 1.0, "over fedbounds": 1.0}}, "L": {}})
     assert found["machine"]["numpy"] == np.__version__
+
+
+def test_an_engine_that_goes_astray_is_not_timed():
+    experiment = engine.workload("W", rounds=2, N=3, n=20, d=4, replicates=2)
+    wrong = {"fedbounds": engine.fedbounds, "wrong": lambda e: engine.fedbounds(e.with_(seed=1))}
+    with pytest.raises(AssertionError, match="wrong"):
+        engine.timings(wrong, experiment, 1)
+
+
+# side_by_side() leaves the engine out on such a machine too
+@pytest.mark.skipif(not (shutil.which("cc") and engine.has_avx512()), reason="no C compiler or no AVX-512 here")
+def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
+    limit = engine.c_limit(tmp_path)
+    for replicates in (1, 2, 5):
+        experiment = engine.workload("W", rounds=3, N=4, n=30, replicates=replicates)
+        np.testing.assert_allclose(limit(experiment), engine.fedbounds(experiment), rtol=0, atol=engine.AGREEMENT)
 
 
 @pytest.mark.parametrize("kind", ["W", "L"])
@@ -57,13 +74,14 @@ def test_the_quadratic_form_is_the_gap():
 
 
 def test_scaling_curves_and_their_picture(tmp_path):
-    found = scaling.curves(SMALL, (1, 2), repeats=1)
+    found = scaling.measure(SMALL, (1, 2), repeats=1)
     assert set(found) == set(SMALL)
     for name, curve in found.items():
         assert curve["sizes"] == [SMALL[name], 2 * SMALL[name]]
         experiment = scaling.scaled(name, 2, SMALL)
         sizes = (experiment.problem.N, experiment.replicates, experiment.rounds, experiment.batch_size)
         assert (*sizes, experiment.problem.d) == tuple(v * (1 + (key == name)) for key, v in SMALL.items())
+    assert all(f"{name}  exponent" in scaling.table(found) for name in SMALL)
     scaling.draw(scaling_example(), tmp_path / "scaling.png")
     assert (tmp_path / "scaling.png").stat().st_size > 1000
 
@@ -84,4 +102,5 @@ def test_the_profile_of_a_check():
 
 def test_new_processes_are_timed(monkeypatch):
     monkeypatch.setattr(check_profile, "COMMANDS", {"help": check_profile.COMMANDS["fedbounds --help"]})
-    assert check_profile.new_processes(1)["help"] > 0
+    found = {"check": {"whole": 1.0}, "processes": check_profile.new_processes(1)}
+    assert found["processes"]["help"] > 0 and "help" in check_profile.table(found)

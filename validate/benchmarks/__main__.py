@@ -10,17 +10,29 @@ checked to agree before any time is printed.
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
-import json
 import os
 import platform
-import tempfile
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from fedbounds.files import write_text
-from validate.benchmarks import check_profile, engine, frameworks, memory, moments, scaling
+from fedbounds.files import read_json, write_json
+from validate.benchmarks import frameworks
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+ROOT = Path(__file__).resolve().parent.parent.parent
+PICTURE = ROOT / "docs" / "img" / "scaling.png"
+# Part -> its module with ``measure`` and ``table``, its file, and the package that it needs.
+PARTS = {
+    "engines": ("engine", "engines", "numba"),
+    "moments": ("moments", "moments", "numba"),
+    "pepit": ("against_pepit", "against_pepit", "PEPit"),
+    "scaling": ("scaling", "scaling", "numba"),
+    "memory": ("memory", "memory", "numba"),
+    "check": ("check_profile", "check_profile", "numba"),
+    "vision": ("vision", "vision_speed", "torch"),
+}
 
 
 def machine() -> dict[str, str]:
@@ -40,37 +52,19 @@ def machine() -> dict[str, str]:
     }
 
 
-def engines(rounds: int, replicates: int, repeats: int) -> dict[str, dict[str, dict[str, float]]]:
-    """Timings on W and L: wall-clock and processor seconds, and the ratio of wall-clock seconds to fedbounds."""
-    found: dict[str, dict[str, dict[str, float]]] = {}
-    for kind in ("W", "L"):
-        with tempfile.TemporaryDirectory() as folder:
-            times = engine.side_by_side(kind, rounds, replicates, repeats, Path(folder), installed=True)
-        own = times["fedbounds"].wall
-        ordered = sorted(times.items(), key=lambda item: item[1].wall)
-        found[kind] = {
-            name: {"wall": t.wall, "processor": t.processor, "over fedbounds": t.wall / own} for name, t in ordered
-        }
+def measured(part: str, options: argparse.Namespace) -> Any:
+    """The figures of a part."""
+    module = importlib.import_module(f"validate.benchmarks.{PARTS[part][0]}")
+    given: Mapping[str, tuple[int, ...]] = {
+        "engines": (options.rounds, options.replicates, options.repeats),
+        "moments": (options.rounds,),
+        "check": (options.repeats,),
+    }
+    found = module.measure(*given.get(part, ()))
+    print(module.table(found), flush=True)
+    if part == "scaling":
+        module.draw(found, PICTURE)
     return found
-
-
-def table(found: dict[str, dict[str, dict[str, float]]]) -> str:
-    """Rows: engines; columns: seconds, processor seconds and the ratio on each workload."""
-    names = sorted({name for rows in found.values() for name in rows}, key=lambda n: _last(found, n))
-    head = "".join(f"| {kind + ': s':>10} {'cpu s':>10} {'ratio':>9} " for kind in found)
-    lines = [f"{'engine':<28}{head}"]
-    for name in names:
-        cells = ""
-        for rows in found.values():
-            row = rows.get(name)
-            numbers = [f"{row[key]:.3f}" for key in row] if row else ["-", "-", "-"]
-            cells += f"| {numbers[0]:>10} {numbers[1]:>10} {numbers[2]:>9} "
-        lines.append(f"{name:<28}{cells}")
-    return "\n".join(lines)
-
-
-def _last(found: dict[str, dict[str, dict[str, float]]], name: str) -> float:
-    return next(rows[name]["wall"] for rows in found.values() if name in rows)
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -79,38 +73,20 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--rounds", type=int, default=400)
     parser.add_argument("--replicates", type=int, default=32)
     parser.add_argument("--repeats", type=int, default=5)
-    parts = ("engines", "moments", "pepit", "scaling", "memory", "check", "vision")
-    parser.add_argument("--only", nargs="+", choices=parts, default=parts)
-    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of the JSON files it writes")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=tuple(PARTS))
+    parser.add_argument("--out", type=Path, default=ROOT / "validate" / "results", help="folder of its JSON files")
     options = parser.parse_args(arguments)
-    if "engines" in options.only:
-        found = engines(options.rounds, options.replicates, options.repeats)
-        print(table(found), flush=True)
-        _store(options.out / "engines.json", {"machine": machine(), "workloads": found})
-    if "moments" in options.only:
-        exact = moments.measure(options.rounds)
-        print(moments.table(exact), flush=True)
-        _store(options.out / "moments.json", {"machine": machine(), **exact})
-    if "pepit" in options.only and frameworks.has("PEPit"):
-        from validate.benchmarks import against_pepit
-
-        against_pepit.main()
-    if "scaling" in options.only:
-        scaling.main([])
-    if "memory" in options.only:
-        memory.main([])
-    if "check" in options.only:
-        check_profile.main([])
-    if "vision" in options.only and frameworks.has("torch"):
-        from validate.benchmarks import vision
-
-        round_times = vision.measure()
-        print(vision.table(round_times), flush=True)
-        _store(options.out / "vision_speed.json", {"machine": machine(), **round_times})
-
-
-def _store(path: Path, found: object) -> None:
-    write_text(path, json.dumps(found, indent=1) + "\n")
+    for part in options.only:
+        _, name, needed = PARTS[part]
+        if frameworks.has(needed):
+            path, found = options.out / f"{name}.json", measured(part, options)
+            if part == "engines":
+                found = {"workloads": found}
+            if part in ("engines", "moments", "vision"):
+                found = {"machine": machine(), **found}
+            if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
+                found = read_json(path) | found
+            write_json(path, found)
 
 
 if __name__ == "__main__":

@@ -1,20 +1,17 @@
 """Seconds a solve: this package's compiled programme against PEPit, on one curve of local gradient descent.
 
-    python -m validate.benchmarks.against_pepit           (about a minute on one core)
+    python -m validate.benchmarks --only pepit           (about a minute on one core)
 
 Both solve sup ||w+ - w*||^2 over ||w_0 - w*||^2 <= 1 and mean ||grad F_i(w*)||^2 <= 1 (mu = 1/kappa, L = 1,
-eta = 1/2, uniform weights) for a run of kappas, with the same solver. Writes validate/results/against_pepit.json.
+eta = 1/2, uniform weights) for a run of kappas, with the same solver.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from fractions import Fraction as F
 from pathlib import Path
-
-from fedbounds.files import write_text
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KAPPAS = tuple(range(3, 23))
@@ -46,7 +43,7 @@ def theirs(N: int, tau: int) -> tuple[float, list[float]]:
     return (time.perf_counter() - begun) / len(KAPPAS), values
 
 
-def main() -> None:
+def measure() -> list[dict[str, float]]:
     """Both on every size, after one solve each to warm up."""
     ours(2, 1), theirs(2, 1)
     rows = []
@@ -54,10 +51,12 @@ def main() -> None:
         (a, mine), (b, other) = ours(N, tau), theirs(N, tau)
         gap = max(abs(x - y) / y for x, y in zip(mine, other, strict=True))
         rows.append({"N": N, "tau": tau, "seconds": a, "pepit_seconds": b, "largest_difference": gap})
-        print(f"N = {N}, tau = {tau}: {1e3 * a:.1f} ms, PEPit {1e3 * b:.1f} ms, largest difference {gap:.1e}")
-    path = ROOT / "validate" / "results" / "against_pepit.json"
-    write_text(path, json.dumps(rows, indent=1) + "\n")
+    return rows
 
 
-if __name__ == "__main__":
-    main()
+def table(found: list[dict[str, float]]) -> str:
+    """One line a size."""
+    line = (
+        "N = {N}, tau = {tau}: {seconds:.4f} s, PEPit {pepit_seconds:.4f} s, values within {largest_difference:.1e}"
+    )
+    return "\n".join(line.format(**row) for row in found)

@@ -1,25 +1,22 @@
-"""Where `fedbounds check` spends its time, and what imports cost: `python -m validate.benchmarks.check_profile`.
+"""Where `fedbounds check` spends its time, and what imports cost: `python -m validate.benchmarks --only check`.
 
 The study of the default settings runs once to fill caches, then under cProfile; each row is the time inside one
 function (callees included; rows of different groups overlap where one calls another). Imports and the first command
-are timed in new processes, the least of some. Writes validate/results/check_profile.json.
+are timed in new processes, the least of some.
 """
 
 from __future__ import annotations
 
-import argparse
 import cProfile
-import json
+import functools
 import pstats
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
-from fedbounds.files import write_text
+from validate.benchmarks.clock import turns
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "check_profile.json"
 # (file ends with, function): what a study does, by the function that does it.
 STAGES = {
     "simulation": ("engine/loop.py", "run"),
@@ -73,27 +70,16 @@ def profile(**settings: Any) -> dict[str, float]:
 
 def new_processes(repeats: int) -> dict[str, float]:
     """Seconds of each command in a new process, the least of some."""
-    found = {}
-    for name, command in COMMANDS.items():
-        times = []
-        for _ in range(repeats):
-            begin = time.perf_counter()
-            subprocess.run(command, check=True, capture_output=True)
-            times.append(time.perf_counter() - begin)
-        found[name] = min(times)
-    return found
+    run = functools.partial(subprocess.run, check=True, capture_output=True)
+    times = turns({name: functools.partial(run, command) for name, command in COMMANDS.items()}, repeats)
+    return {name: spent["wall"] for name, spent in times.items()}
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print and store both tables."""
-    parser = argparse.ArgumentParser(description="Where a check spends its time.")
-    parser.add_argument("--repeats", type=int, default=5)
-    found = {"check": profile(), "processes": new_processes(parser.parse_args(arguments).repeats)}
-    for table in found.values():
-        for name, seconds in table.items():
-            print(f"{name:<32} {seconds:8.3f} s")
-    write_text(RESULTS, json.dumps(found, indent=1) + "\n")
+def measure(repeats: int) -> dict[str, dict[str, float]]:
+    """Both tables."""
+    return {"check": profile(), "processes": new_processes(repeats)}
 
 
-if __name__ == "__main__":
-    main()
+def table(found: dict[str, dict[str, float]]) -> str:
+    """One line a stage and a command."""
+    return "\n".join(f"{name:<32} {seconds:8.3f} s" for rows in found.values() for name, seconds in rows.items())

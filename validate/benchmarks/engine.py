@@ -1,4 +1,4 @@
-"""Engines side by side on the reference workloads: `python -m validate.benchmarks.engine`.
+"""Engines side by side on the reference workloads: `python -m validate.benchmarks --only engines`.
 
 W is ridge least squares, L binary logistic regression: N = 50 clients, n = 200 samples each, d = 20, batches of 8
 with replacement, tau = 5, 400 rounds, 32 replicates, F and the distance recorded every round, float64. Every
@@ -8,17 +8,14 @@ the best of interleaved runs; the researcher's loop is timed on a part and scale
 
 from __future__ import annotations
 
-import argparse
 import ctypes
+import functools
 import itertools
-import json
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numba
@@ -29,7 +26,6 @@ from fedbounds.engine.kernels import streams as kernel_streams
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.kernels.session import aligned
 from fedbounds.engine.simulate import simulate
-from fedbounds.files import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import InverseTime, steps
@@ -37,6 +33,7 @@ from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.weightings.fedavg import FedAvg
 from validate.benchmarks import frameworks
+from validate.benchmarks.clock import Times, turns
 from validate.benchmarks.frameworks import samples
 
 FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
@@ -232,78 +229,51 @@ def c_limit(folder: Path) -> Engine:
     return engine
 
 
-@dataclass(frozen=True)
-class Timing:
-    """Seconds by the wall clock and of processor time (all threads), each the least of some runs."""
-
-    wall: float
-    processor: float
-
-
-def timings(engines: dict[str, Engine], experiment: Experiment, repeats: int) -> dict[str, Timing]:
-    """The timing of each engine, best of interleaved runs, once all curves agree."""
+def timings(engines: dict[str, Engine], experiment: Experiment, repeats: int) -> Times:
+    """The times of each engine, once all curves agree."""
     curves = {name: engine(experiment) for name, engine in engines.items()}  # also compiles
     for name, curve in curves.items():
         np.testing.assert_allclose(curve, curves["fedbounds"], rtol=0, atol=AGREEMENT, err_msg=name)
-    times = {name: [] for name in engines}  # type: dict[str, list[tuple[float, float]]]
-    for _ in range(repeats):
-        for name, engine in engines.items():
-            begin = time.perf_counter(), time.process_time()
-            engine(experiment)
-            times[name].append((time.perf_counter() - begin[0], time.process_time() - begin[1]))
-    return {name: Timing(*np.min(values, axis=0).tolist()) for name, values in times.items()}
+    return turns({name: functools.partial(engine, experiment) for name, engine in engines.items()}, repeats)
 
 
-def best_times(engines: dict[str, Engine], experiment: Experiment, repeats: int) -> dict[str, float]:
-    """The wall-clock seconds of `timings`."""
-    return {name: timing.wall for name, timing in timings(engines, experiment, repeats).items()}
-
-
-def compare(kind: str, rounds: int, replicates: int, repeats: int, folder: Path) -> dict[str, float]:
-    """Wall-clock seconds of every engine on a workload."""
-    return {name: timing.wall for name, timing in side_by_side(kind, rounds, replicates, repeats, folder).items()}
-
-
-def side_by_side(
-    kind: str, rounds: int, replicates: int, repeats: int, folder: Path, installed: bool = False
-) -> dict[str, Timing]:
-    """The timing of every engine on a workload; with ``installed`` also of other frameworks found here."""
+def side_by_side(kind: str, rounds: int, replicates: int, repeats: int, folder: Path) -> Times:
+    """The times of every engine and installed framework on a workload."""
     experiment = workload(kind, rounds, replicates=replicates)
     engines: dict[str, Engine] = {"fedbounds": fedbounds, "plain numba kernel": plain_numba}
     if kind == "W" and shutil.which("cc") and has_avx512():
         engines["C, AVX-512 by hand"] = c_limit(folder)
     times = timings(engines, experiment, repeats)
-    slower = {"gathered numpy": gathered_numpy, **(frameworks.available(experiment) if installed else {})}
-    times |= timings({"fedbounds": fedbounds, **slower}, experiment, max(repeats // 3, 1)) | times
+    slower = {"fedbounds": fedbounds, "gathered numpy": gathered_numpy, **frameworks.available(experiment)}
+    times |= timings(slower, experiment, max(repeats // 3, 1)) | times
     part = experiment.with_(rounds=max(rounds // 40, 1), replicates=1)
     slow = timings({"fedbounds": fedbounds, "researcher's loop": researchers_loop}, part, 1)["researcher's loop"]
     scale = replicates * rounds / part.rounds
-    times["researcher's loop"] = Timing(slow.wall * scale, slow.processor * scale)
-    if installed and frameworks.has("fedjax"):
-        found = frameworks.fedjax_times(experiment, 1 if rounds < 100 else 20)
-        times["FedJAX, scaled from a part"] = Timing(*found)
+    times["researcher's loop"] = {clock: seconds * scale for clock, seconds in slow.items()}
+    if frameworks.has("fedjax"):
+        times["FedJAX, scaled from a part"] = frameworks.fedjax_times(experiment, 1 if rounds < 100 else 20)
     return times
 
 
-def main() -> None:
-    """Print the table of times and ratios."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--replicates", type=int, default=32)
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="write the figures as JSON")
-    options = parser.parse_args()
-    figures: dict[str, dict[str, float]] = {}
-    with tempfile.TemporaryDirectory() as folder:
-        for kind in ("W", "L"):
-            times = compare(kind, options.rounds, options.replicates, options.repeats, Path(folder))
-            figures[kind] = times
-            print(f"workload {kind}: {'seconds':>28} {'over fedbounds':>16}")
-            for name, seconds in sorted(times.items(), key=lambda pair: pair[1]):
-                print(f"  {name:<26} {seconds:>10.4f} {seconds / times['fedbounds']:>16.2f}")
-    if options.out:
-        write_text(options.out, json.dumps(figures, indent=1))
+def measure(rounds: int, replicates: int, repeats: int) -> dict[str, Times]:
+    """The times on W and L, the quickest first, and the ratio of wall-clock seconds to fedbounds."""
+    found = {}
+    for kind in ("W", "L"):
+        with tempfile.TemporaryDirectory() as folder:
+            times = side_by_side(kind, rounds, replicates, repeats, Path(folder))
+        own = times["fedbounds"]["wall"]
+        ordered = sorted(times.items(), key=lambda item: item[1]["wall"])
+        found[kind] = {name: {**spent, "over fedbounds": spent["wall"] / own} for name, spent in ordered}
+    return found
 
 
-if __name__ == "__main__":
-    main()
+def table(found: dict[str, Times]) -> str:
+    """Rows: engines; columns: seconds, processor seconds and the ratio on each workload."""
+    names = dict.fromkeys(name for rows in found.values() for name in rows)
+    head = "".join(f"| {kind + ': s':>10} {'cpu s':>10} {'ratio':>9} " for kind in found)
+    lines = [f"{'engine':<28}{head}"]
+    for name in sorted(names, key=lambda n: next(rows[n]["wall"] for rows in found.values() if n in rows)):
+        rows = [found[kind].get(name) for kind in found]
+        numbers = [[f"{value:.3f}" for value in row.values()] if row else ["-", "-", "-"] for row in rows]
+        lines.append(f"{name:<28}" + "".join(f"| {wall:>10} {cpu:>10} {ratio:>9} " for wall, cpu, ratio in numbers))
+    return "\n".join(lines)

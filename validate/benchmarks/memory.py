@@ -1,25 +1,23 @@
-"""Peak memory of streamed runs: `python -m validate.benchmarks.memory`.
+"""Peak memory of streamed runs: `python -m validate.benchmarks --only memory`.
 
 Each size runs in a process of its own, whose peak resident set is read at the end (resource.getrusage). Ridge least
 squares with 200 clients, minibatches of 4, all statistics recorded at every step. Blocks of replicates are smaller
-at larger d, so that a few replicates fill as many blocks as are ever in flight. Writes validate/results/memory.json.
+at larger d, so that a few replicates fill as many blocks as are ever in flight. One size, here:
+
+    python -m validate.benchmarks.memory REPLICATES STEPS D
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from fedbounds.files import write_text
-
-OUT = Path(__file__).resolve().parent.parent / "results" / "memory.json"
 CLIENTS = 200
 # (replicates, steps, d): more replicates at the same steps, then more steps, at last all of them.
 SIZES = ((1_000, 20, 5), (10_000, 20, 5), (1_280, 200, 5), (1_280, 1_000, 5), (120, 10_000, 20))
@@ -56,7 +54,7 @@ def run_one(replicates: int, total: int, d: int = 5, clients: int = CLIENTS) -> 
 
 def in_child(*size: int) -> dict[str, float]:
     """The same in a new process."""
-    command = [sys.executable, "-m", "validate.benchmarks.memory", "--one", *map(str, size)]
+    command = [sys.executable, "-m", "validate.benchmarks.memory", *map(str, size)]
     return json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
 
 
@@ -67,28 +65,19 @@ def extrapolate(rows: list[dict[str, float]]) -> float:
     return float(plane @ [1.0, *GOAL])
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print and store the table."""
-    parser = argparse.ArgumentParser(description="Peak memory of streamed runs.")
-    parser.add_argument("--one", nargs=3, type=int, metavar=("REPLICATES", "STEPS", "D"), help="run this size only")
-    options = parser.parse_args(arguments)
-    if options.one:
-        print(json.dumps(run_one(*options.one)))
-        return
-    rows = []
-    for size in SIZES:
-        rows.append(in_child(*size))
-        print(
-            "{replicates:>7.0f} replicates {steps:>6.0f} steps {peak_MiB:8.0f} MiB {seconds:7.1f} s".format(
-                **rows[-1]
-            )
-        )
-    kept = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
-    found = kept | {"rows": rows, "extrapolated_MiB": extrapolate(rows)}
+def measure() -> dict[str, object]:
+    """Every size, and the extrapolation."""
+    rows = [in_child(*size) for size in SIZES]
+    return {"rows": rows, "extrapolated_MiB": extrapolate(rows)}
+
+
+def table(found: dict[str, Any]) -> str:
+    """One line a size, and what they lead to expect."""
+    line = "{replicates:>7.0f} replicates {steps:>6.0f} steps {peak_MiB:8.0f} MiB {seconds:7.1f} s"
     goal = f"{GOAL[0]} replicates x {CLIENTS} clients x {GOAL[1]} steps"
-    print(f"extrapolated to {goal}: {found['extrapolated_MiB']:.0f} MiB")
-    write_text(OUT, json.dumps(found, indent=1) + "\n")
+    last = f"extrapolated to {goal}: {found['extrapolated_MiB']:.0f} MiB"
+    return "\n".join([*(line.format(**row) for row in found["rows"]), last])
 
 
 if __name__ == "__main__":
-    main()
+    print(json.dumps(run_one(*map(int, sys.argv[1:]))))

@@ -1,4 +1,4 @@
-"""Exact expectations against Monte Carlo at equal accuracy: `python -m validate.benchmarks.moments`.
+"""Exact expectations against Monte Carlo at equal accuracy: `python -m validate.benchmarks --only moments`.
 
 On workload W (see `validate.benchmarks.engine`). One replicate's relative standard deviation of F - F*, at the time
 where it is largest, says how many replicates bring the standard error of every recorded mean below an accuracy;
@@ -9,26 +9,16 @@ interleaved runs, so that other work on the machine counts little.
 
 from __future__ import annotations
 
-import argparse
-import time
-from collections.abc import Callable
-
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.bands import band
+from validate.benchmarks.clock import turns
 from validate.benchmarks.engine import workload
 
 # Relative standard errors to reach; the exact curve's own error is rounding.
 ACCURACIES = (1e-2, 1e-3, 1e-4)
 WARM_ROUNDS = 2
-
-
-def seconds(work: Callable[[], object]) -> float:
-    """Processor time of one call."""
-    start = time.process_time()
-    work()
-    return time.process_time() - start
 
 
 def measure(rounds: int = 400, replicates: int = 256, runs: int = 3, N: int = 50) -> dict[str, float]:
@@ -44,17 +34,13 @@ def measure(rounds: int = 400, replicates: int = 256, runs: int = 3, N: int = 50
     if not ((interval.lower <= exact[1:]) & (exact[1:] <= interval.upper)).all():
         raise AssertionError("the exact curve leaves the band of the sampled one")
     spread = float((sampled[:, 1:].std(axis=0, ddof=1) / exact[1:]).max())
-    times = np.array(
-        [
-            (
-                seconds(lambda: simulate(experiment.with_(stride=stride), exact=True)),
-                seconds(lambda: simulate(experiment, record="distance")),
-            )
-            for _ in range(runs)
-        ]
-    ).min(axis=0)
+    tasks = {
+        "exact": lambda: simulate(experiment.with_(stride=stride), exact=True),
+        "sampled": lambda: simulate(experiment, record="distance"),
+    }
+    times = {name: spent["processor"] for name, spent in turns(tasks, runs).items()}
     needed = {f"replicates at {accuracy:g}": float(np.ceil((spread / accuracy) ** 2)) for accuracy in ACCURACIES}
-    return {"exact": float(times[0]), "one replicate": float(times[1]) / replicates, "spread": spread, **needed}
+    return {"exact": times["exact"], "one replicate": times["sampled"] / replicates, "spread": spread, **needed}
 
 
 def table(found: dict[str, float]) -> str:
@@ -69,12 +55,3 @@ def table(found: dict[str, float]) -> str:
         cost = replicates * found["one replicate"]
         lines.append(f"{accuracy:9g} {replicates:11.0f} {cost:11.2f} s {cost / found['exact']:9.1f}")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Exact expectations against Monte Carlo at equal accuracy.")
-    parser.add_argument("--rounds", type=int, default=400)
-    parser.add_argument("--replicates", type=int, default=256, help="sampled to learn the spread")
-    parser.add_argument("--runs", type=int, default=3)
-    given = parser.parse_args()
-    print(table(measure(given.rounds, given.replicates, given.runs)))

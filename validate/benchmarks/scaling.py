@@ -1,25 +1,20 @@
-"""How the time grows with each dimension, and the picture: `python -m validate.benchmarks.scaling`.
+"""How the time grows with each dimension, and the picture: `python -m validate.benchmarks --only scaling`.
 
 Workload W with one dimension at a time multiplied; the cost is processor time (all threads), the least of
-interleaved runs, so that other work on the machine counts little. Writes validate/results/scaling.json and
-docs/img/scaling.png.
+interleaved runs, so that other work on the machine counts little.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import time
+import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from fedbounds.files import write_text
+from validate.benchmarks.clock import turns
 from validate.benchmarks.engine import Experiment, fedbounds, workload
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RESULTS, PICTURE = ROOT / "validate" / "results" / "scaling.json", ROOT / "docs" / "img" / "scaling.png"
 # d in whole vectors of eight: between them the rows are filled up with zeros, and time does not change.
 BASE = {"N": 50, "replicates": 32, "rounds": 100, "batch": 8, "d": 16}
 FACTORS = (1, 2, 4, 8)
@@ -34,20 +29,15 @@ def scaled(name: str, factor: int, base: Mapping[str, int]) -> Experiment:
     return workload("W", n=100, **sizes).with_(batch_size=batch)
 
 
-def curves(base: Mapping[str, int] = BASE, factors: Sequence[int] = FACTORS, repeats: int = 9) -> dict[str, dict]:
+def measure(base: Mapping[str, int] = BASE, factors: Sequence[int] = FACTORS, repeats: int = 9) -> dict[str, dict]:
     """Processor seconds of every dimension at every factor, and the exponent of a power law fitted to them."""
     experiments = {(name, factor): scaled(name, factor, base) for name in base for factor in factors}
-    seconds = dict.fromkeys(experiments, float("inf"))
     for experiment in experiments.values():
         fedbounds(experiment)  # the problem's minima, the kernels and the caches are not timed
-    for _ in range(repeats):
-        for key, experiment in experiments.items():
-            begin = time.process_time()
-            fedbounds(experiment)
-            seconds[key] = min(seconds[key], time.process_time() - begin)
+    spent = turns({key: functools.partial(fedbounds, experiment) for key, experiment in experiments.items()}, repeats)
     found = {}
     for name, size in base.items():
-        own = [seconds[name, factor] for factor in factors]
+        own = [spent[name, factor]["processor"] for factor in factors]
         slope = float(np.polyfit(np.log(factors), np.log(own), 1)[0])
         found[name] = {"sizes": [size * factor for factor in factors], "seconds": own, "exponent": slope}
     return found
@@ -79,19 +69,10 @@ def draw(found: Mapping[str, Mapping], path: Path) -> None:
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Measure, print, store and draw."""
-    parser = argparse.ArgumentParser(description="Time against each dimension.")
-    parser.add_argument("--repeats", type=int, default=9)
-    found = curves(repeats=parser.parse_args(arguments).repeats)
+def table(found: Mapping[str, Mapping]) -> str:
+    """One line a dimension."""
+    lines = []
     for name, curve in found.items():
-        times = ", ".join(
-            f"{size}: {1e3 * s:.1f} ms" for size, s in zip(curve["sizes"], curve["seconds"], strict=True)
-        )
-        print(f"{name:>10}  exponent {curve['exponent']:.2f}  {times}")
-    write_text(RESULTS, json.dumps(found, indent=1) + "\n")
-    draw(found, PICTURE)
-
-
-if __name__ == "__main__":
-    main()
+        times = [f"{n}: {1e3 * s:.1f} ms" for n, s in zip(curve["sizes"], curve["seconds"], strict=True)]
+        lines.append(f"{name:>10}  exponent {curve['exponent']:.2f}  {', '.join(times)}")
+    return "\n".join(lines)

@@ -11,9 +11,7 @@ multiplies it.
 
 from __future__ import annotations
 
-import argparse
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -28,6 +26,7 @@ from fedbounds.vision.network import Network
 from fedbounds.vision.settings import ImageSettings
 from fedbounds.vision.training import Samples
 from validate.benchmarks import frameworks, vision_flower
+from validate.benchmarks.clock import turns
 
 TUNED, PLAIN = "plain loop, tuned", "plain loop"
 EVALUATED = 10_000
@@ -163,7 +162,7 @@ def measure(clients: int = 50, samples: int = 200, epochs: int = 1, repeats: int
         index = np.arange(EVALUATED) % len(work.samples.y)
         evaluation = functools.partial(training.evaluate, work.start, work.samples, index)
         tasks["evaluation of 10,000 images, float32"] = functools.partial(evaluation, "float32", where)
-        rows = _ratios(_alternate(tasks, repeats))
+        rows = _ratios(turns(tasks, repeats, np.median))
     if frameworks.has("flwr"):
         by_clock = vision_flower.seconds(sizes, work.settings.lr, repeats)
         rows["Flower"] = {"wall": by_clock, "tuned loop over it": rows[TUNED]["wall"] / by_clock}
@@ -176,18 +175,6 @@ def _ratios(seconds: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]
     return {name: {**spent, "tuned loop over it": base / spent["processor"]} for name, spent in seconds.items()}
 
 
-def _alternate(tasks: dict[str, Callable[[], object]], repeats: int) -> dict[str, dict[str, float]]:
-    """Medians over runs that take turns."""
-    spent: dict[str, list[tuple[float, float]]] = {name: [] for name in tasks}
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            begin = time.process_time(), time.perf_counter()
-            task()
-            spent[name].append((time.process_time() - begin[0], time.perf_counter() - begin[1]))
-    medians = {name: np.median(own, axis=0) for name, own in spent.items()}
-    return {name: {"processor": float(own[0]), "wall": float(own[1])} for name, own in medians.items()}
-
-
 def table(found: dict[str, object]) -> str:
     """One line a contestant, the slowest first."""
     rows: dict[str, dict[str, float]] = found["rounds"]  # type: ignore[assignment]
@@ -196,13 +183,3 @@ def table(found: dict[str, object]) -> str:
         processor = f"{row['processor']:.3f}" if "processor" in row else "-"
         lines.append(f"{name:<38}{processor:>12}{row['wall']:>10.3f}{row['tuned loop over it']:>17.2f}")
     return "\n".join(lines)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="One round of the vision path beside other ways to it.")
-    parser.add_argument("--clients", type=int, default=50)
-    parser.add_argument("--samples", type=int, default=200)
-    parser.add_argument("--epochs", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3)
-    given = parser.parse_args()
-    print(table(measure(given.clients, given.samples, given.epochs, given.repeats)))

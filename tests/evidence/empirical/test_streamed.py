@@ -218,4 +218,5 @@ def test_the_memory_benchmark_runs_small():
     row = memory.run_one(40, 4, clients=3)
     assert row["peak_MiB"] > 0 and row["seconds"] > 0
     rows = [{"replicates": r, "steps": t, "peak_MiB": 100 + r + 2 * t} for r, t in itertools.product((1, 5), (3, 9))]
+    assert "extrapolated to" in memory.table({"rows": [row], "extrapolated_MiB": 1.0})
     assert memory.extrapolate(rows) == pytest.approx(100 + memory.GOAL[0] + 2 * memory.GOAL[1])
