@@ -57,6 +57,11 @@ class Comparison:
     std: Array | None = None
     replicates: int = 1
 
+    def at(self, kept: np.ndarray) -> Comparison:
+        """The same at some of the times."""
+        arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
+        return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+
     @property
     def scale(self) -> Array:
         """The larger of both sides' means (m,)."""
@@ -152,8 +157,10 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
         return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
     if claim.scope == "point":
         return _examine_points(claim, run, sides)
-    if np.isposinf(sides.rhs).any(axis=0).all():
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
+    defined = np.isfinite(sides.rhs).all(axis=0)
+    if not defined.any():
+        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
+    sides = sides.at(defined)
     return decide(claim, run, sides, error_rate, known_columns(claim, run, sides.times))
 
 
