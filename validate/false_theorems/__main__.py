@@ -66,7 +66,12 @@ def go_on(path: Path, count: int, seed: int) -> list[Record]:
         raise reject(f"{path} holds specimens of one seed", f"{seed}, where it has {known}", "choose another file")
     bench = Bench(seed)
     for k in range(len(done), count):
-        found = record(k, tried(specimen(seed, k), bench, k))
+        one = specimen(seed, k)
+        try:
+            fate = tried(one, bench, k)
+        except Exception as wrong:  # an evidence that breaks down is as bad as one that is wrong, and is shown
+            fate = Fate(one, unsound=[f"broke down: {wrong!r}"])
+        found = record(k, fate)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")
         done.append(found)

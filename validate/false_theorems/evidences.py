@@ -154,7 +154,10 @@ def _on_regimes(fate: Fate, bench: Bench) -> None:
     ):
         for seen in runs:
             if seen is not None:
-                fate.note(kind, _judged(kind, plain, seen))
+                try:
+                    fate.note(kind, _judged(kind, plain, seen))
+                except InputError:
+                    fate.said.setdefault(kind, []).append("refused")
                 if not fate.specimen.true and fate.said[kind][-1] == "REFUTED":
                     break
 
@@ -176,7 +179,10 @@ def _where_it_fails(fate: Fate) -> None:
         except DivergedError:
             continue
         seen = expectation.exact_run(found, reading) if exact else examine_run(found, reading, Policy())
-        verdict = _judged(kind, claim, seen)
+        try:
+            verdict = _judged(kind, claim, seen)
+        except InputError:
+            continue
         fate.said.setdefault(f"{kind}{SHOWN}", []).append(str(verdict.status))
         if verdict.status is Status.HOLDS:
             fate.unsound.append(f"{kind} HOLDS on {fate.specimen.against.data}")

@@ -24,7 +24,22 @@ from fedbounds.testing import assert_claim, runs
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, T, drift, eta, eta_0, gap, gap_t, mu, t
+from fedbounds.theory.symbols import (
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_T,
+    L,
+    T,
+    drift,
+    eta,
+    eta_0,
+    gap,
+    gap_t,
+    mu,
+    rho_bar,
+    t,
+)
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.power_of_choice import PowerOfChoice
@@ -300,3 +315,16 @@ def test_holm_and_the_rate_at_which_a_status_stands():
     found = verdict(claim, trajectory)
     rate = found.data["smallest_rate"]
     assert found.status is Status.REFUTED and rate < 1e-3
+
+
+# Bounds that are no numbers
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_times_at_which_a_bound_is_no_number_are_left_out(statistics):
+    """Gamma/T is infinite at T = 0, and 0/0 under FedAvg where 1 - rho_bar is its denominator."""
+    trajectory = noisy(statistics)
+    assert verdict(made("horizon", Delta_T, 100 / T), trajectory).status is Status.HOLDS
+    assert verdict(made("horizon", Delta_T, 1e-6 / T), trajectory).status is Status.REFUTED
+    nowhere = verdict(made("horizon", Delta_T, (1 - rho_bar) / (1 - rho_bar) ** 2), trajectory)
+    assert nowhere.status is Status.NOT_APPLICABLE and "undefined" in nowhere.detail
