@@ -1,5 +1,7 @@
 """The compiled kernels against their oracle, the numpy reference, and their arithmetic against mpmath."""
 
+import itertools
+
 import mpmath
 import numpy as np
 import pytest
@@ -16,6 +18,8 @@ from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.study.build import build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 
@@ -32,16 +36,45 @@ BATCHES = [(None, True), (2, True), (1, False)]
 RANGE = np.concatenate([-np.logspace(2.8, -12, 40), [0.0], np.logspace(-12, 2.8, 40)])
 
 
+def digits():
+    settings = Settings("logistic", "digits", "shards:12", clients=4, limit=150, seed=1)
+    return build_problem(settings)
+
+
+def synthetic():
+    return build_problem(Settings("logistic", "synthetic:1,1", clients=3, dimension=5, samples=20, seed=2))
+
+
+def eleven_classes():
+    """More classes than one tile of rows, features and samples that fill no vector, one sample on a client."""
+    rng = np.random.default_rng(7)
+    sizes = (9, 1, 16)
+    codes = np.split(rng.permutation(np.arange(26) % 11), np.cumsum(sizes)[:-1])
+    return LogisticProblem([rng.standard_normal((n, 9)) for n in sizes], codes, 0.05)
+
+
+MULTINOMIAL = {
+    "digits": digits(),
+    "synthetic": synthetic(),
+    "three": ZOO["multinomial"](3),
+    "eleven": eleven_classes(),
+}
+PROBLEMS = {kind: ZOO[kind](3) for kind in COMPILED} | MULTINOMIAL
+NAMES = sorted(PROBLEMS)
+
+
 def close(actual, expected):
     np.testing.assert_allclose(actual, expected, rtol=0, atol=AGREEMENT * max(np.abs(expected).max(), 1e-300))
 
 
-def experiment_on(kind, batch_size=2, replacement=True, **changes):
-    problem = ZOO[kind](3)
+def experiment_on(name, batch_size=2, replacement=True, **changes):
+    problem = PROBLEMS[name]
     eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
-    return Experiment(
-        problem, FedSoftMax(0.5), eta, 3, 4, 6, batch_size, replacement, w0=np.full(problem.d, 0.7), seed=5
-    ).with_(**changes)
+    rounds, start = (3, 0.1) if name in MULTINOMIAL else (4, 0.7)
+    w0 = np.full(problem.d, start)
+    return Experiment(problem, FedSoftMax(0.5), eta, 3, rounds, 6, batch_size, replacement, w0=w0, seed=5).with_(
+        **changes
+    )
 
 
 @kernel
@@ -92,10 +125,12 @@ def test_divergence_keeps_relative_accuracy(margin):
 
 
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)
-@pytest.mark.parametrize("kind", COMPILED)
-@pytest.mark.parametrize("distance", [1e-8, 1.0, 1e3])
-def test_primitives_agree_with_the_reference(kind, batch_size, replacement, distance):
-    experiment = experiment_on(kind, batch_size, replacement)
+@pytest.mark.parametrize(
+    ("name", "distance"),
+    [*itertools.product(COMPILED, (1e-8, 1.0, 1e3)), *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4))],
+)
+def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
+    experiment = experiment_on(name, batch_size, replacement)
     problem, rng = experiment.problem, np.random.default_rng(1)
     ours, oracle = compiled_engine(experiment), Reference(experiment)
     R, N, d = 6, problem.N, problem.d
@@ -149,42 +184,45 @@ def recorded(trajectory):
     return named | {f"extremes.{k}": np.asarray(v) for k, v in vars(trajectory.extremes).items()}
 
 
-@pytest.mark.parametrize("aggregation", ["algorithm-1", "equation-2"])
-@pytest.mark.parametrize("kind", COMPILED)
-def test_runs_agree_with_the_reference(kind, aggregation):
-    experiment = experiment_on(kind, participation=0.75, aggregation=aggregation)
-    ours = run(experiment.with_(engine="kernels"))
-    oracle = run(experiment.with_(engine="reference"))
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        *itertools.product(
+            COMPILED, [{"participation": 0.75, "aggregation": how} for how in ("algorithm-1", "equation-2")]
+        ),
+        *itertools.product(MULTINOMIAL, [{}, {"weighting": FedAvg(), "batch_size": None}, {"participation": 0.5}]),
+    ],
+    ids=str,
+)
+def test_runs_agree_with_the_reference(name, changes):
+    experiment = experiment_on(name, **changes)
+    ours, oracle = run(experiment), run(experiment.with_(engine="reference"))
     assert (ours.engine, oracle.engine) == ("kernels", "reference")
     theirs = recorded(oracle)
-    for name, values in recorded(ours).items():
-        assert np.array_equal(np.isfinite(values), np.isfinite(theirs[name])), name
+    for field, values in recorded(ours).items():
+        assert np.array_equal(np.isfinite(values), np.isfinite(theirs[field])), field
         seen = np.isfinite(values)
-        close(values[seen], theirs[name][seen])
+        close(values[seen], theirs[field][seen])
 
 
-@pytest.mark.parametrize("engine", ["kernels", "reference"])
-@pytest.mark.parametrize("kind", COMPILED)
-def test_bits_depend_on_neither_threads_nor_replicates(kind, engine, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [*itertools.product(COMPILED, ("kernels", "reference")), *((n, "kernels") for n in MULTINOMIAL)],
+)
+def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
     monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)  # small blocks, so that there are several
-    experiment = experiment_on(kind, engine=engine, rounds=2, participation=0.75)
-    wide = recorded(run(experiment.with_(replicates=37), threads=1))
-    again = recorded(run(experiment.with_(replicates=37), threads=2))
+    many = 11 if name in MULTINOMIAL else 37
+    experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
+    wide = recorded(run(experiment, threads=1))
+    again = recorded(run(experiment, threads=2))
     narrow = recorded(run(experiment.with_(replicates=5), threads=2))
-    for name, values in wide.items():
-        assert np.array_equal(values, again[name], equal_nan=True), name
-        if values.ndim and len(values) == 37:
-            assert np.array_equal(values[:5], narrow[name], equal_nan=True), name
-
-
-def test_block_size_does_not_change_bits(monkeypatch):
-    experiment = experiment_on("least-squares", replicates=10)
-    large = recorded(run(experiment))
-    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)
-    small = recorded(run(experiment))
-    for name, values in large.items():
-        if values.ndim and len(values) == 10:
-            assert np.array_equal(values, small[name], equal_nan=True), name
+    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 2**40)
+    together = recorded(run(experiment, threads=1))
+    for field, values in wide.items():
+        assert np.array_equal(values, again[field], equal_nan=True), field
+        if values.ndim and len(values) == many:
+            assert np.array_equal(values, together[field], equal_nan=True), field
+            assert np.array_equal(values[:5], narrow[field], equal_nan=True), field
 
 
 def test_a_problem_without_kernels_runs_on_the_reference():
@@ -207,9 +245,9 @@ def test_compiled_runs_take_read_only_arrays():
     assert run(experiment.with_(engine="kernels")).engine == "kernels"
 
 
-@pytest.mark.parametrize("kind", COMPILED)
-def test_bits_do_not_depend_on_where_arrays_lie(kind):
-    experiment = experiment_on(kind)
+@pytest.mark.parametrize("name", NAMES)
+def test_bits_do_not_depend_on_where_arrays_lie(name):
+    experiment = experiment_on(name)
     rng = np.random.default_rng(0)
     N, d = experiment.problem.N, experiment.problem.d
     values = rng.standard_normal((6, N, d))

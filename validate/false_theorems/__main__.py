@@ -70,7 +70,7 @@ def go_on(path: Path, count: int, seed: int) -> list[Record]:
         try:
             fate = tried(one, bench, k)
         except Exception as wrong:  # an evidence that breaks down is as bad as one that is wrong, and is shown
-            fate = Fate(one, unsound=[f"broke down: {wrong!r}"])
+            fate = Fate(one, unsound=[f"broke down: {wrong!r}"], narrower=["broke down"])
         found = record(k, fate)
         with path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(found) + "\n")

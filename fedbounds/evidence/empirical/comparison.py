@@ -157,7 +157,7 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
         return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
     if claim.scope == "point":
         return _examine_points(claim, run, sides)
-    defined = np.isfinite(sides.rhs).all(axis=0)
+    defined = np.asarray(np.isfinite(sides.rhs).all(axis=0))
     if not defined.any():
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
     sides = sides.at(defined)
