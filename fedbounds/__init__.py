@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
+    from fedbounds.referee.trial import Trial, try_claim
     from fedbounds.show.summary import to_html
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
@@ -44,6 +45,8 @@ _HOME = {
     "Result": "study.result",
     "check": "study.check",
     "to_html": "show.summary",
+    "Trial": "referee.trial",
+    "try_claim": "referee.trial",
     "Evidence": "theory.verdict",
     "Status": "theory.verdict",
     "Verdict": "theory.verdict",
@@ -63,12 +66,14 @@ __all__ = [
     "Result",
     "Status",
     "Trajectory",
+    "Trial",
     "Verdict",
     "check",
     "save",
     "simulate",
     "statement",
     "to_html",
+    "try_claim",
 ]
 __version__ = "0.1.0"
 

@@ -58,6 +58,7 @@ COROLLARY = Claim(
     assumptions=CONDITIONS,
     definitions=GAMMA,
     eta=ETA,
+    readings=("literal", "sync", "repaired"),
     repair=REPAIR,
     roles=(Role.MAIN, Role.BOUND, Role.PICTURED),
     short="corollary",
@@ -72,6 +73,7 @@ ERROR_FREE = Claim(
     assumptions=(*CONDITIONS, a.homogeneous),
     definitions=GAMMA,
     eta=ETA,
+    readings=("literal", "sync", "repaired"),
     repair=REPAIR,
 )
 RATE = Claim(

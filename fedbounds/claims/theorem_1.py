@@ -28,6 +28,7 @@ THEOREM_1 = Claim(
     lhs=Delta_next,
     terms=TERMS,
     assumptions=(*a.PAPER, a.full_participation),
+    readings=("literal", "sync", "repaired"),
     repair=REPAIR,
     roles=(Role.PICTURED,),
     short="Theorem 1",
@@ -40,6 +41,7 @@ ERROR_FREE_STEP = Claim(
     lhs=Delta_next,
     terms={name: TERMS[name] for name in ("contraction", "drift", "variance")},
     assumptions=(*a.PAPER, a.full_participation, a.homogeneous),
+    readings=("literal", "sync", "repaired"),
     repair=REPAIR,
     remark="Gamma = 0 means that the minimisers coincide, not that the data are IID.",
 )

@@ -85,19 +85,19 @@ def power(
         if progress is not None:
             progress(claim.key, k, len(chosen))
         if claim.kind is not Kind.RATE:
-            rows += _power_of(claim, suite)
+            rows += power_of(claim, suite)
     if progress is not None:
         progress("done", len(chosen), len(chosen))
     return rows
 
 
-def _power_of(claim: Claim, suite: Suite) -> list[Row]:
+def power_of(claim: Claim, suite: Suite) -> list[Row]:
     baseline = [_baseline(claim, READINGS[name], suite) for name in claim.readings]
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
     if of_reading.outcome is not Outcome.HOLDS:
         return baseline
-    places = _places(claim, reading, suite)
+    places = places_of(claim, reading, suite)
     rows = list(baseline)
     for part in parts(claim):
         rows += _part_rows(claim, reading, part, places)
@@ -108,7 +108,7 @@ def _power_of(claim: Claim, suite: Suite) -> list[Row]:
 
 def _baseline(claim: Claim, reading: Reading, suite: Suite) -> Row:
     """The unmutated claim in a reading: it holds wherever it applies, or is false as stated."""
-    verdicts = list(_verdicts(claim, reading, suite))
+    verdicts = list(verdicts_in(claim, reading, suite))
     return _row(claim, reading, "", "", verdicts, Outcome.FALSE_AS_STATED, Outcome.HOLDS)
 
 
@@ -128,7 +128,7 @@ def _row(
     return Row(claim.key, reading.name, part, change, outcome, refuting, min(close, default=None))
 
 
-def _verdicts(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
+def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
     """The claim examined, assumptions included, in every regime that did not diverge."""
     read = as_read(claim, reading)
     for regime in suite.regimes:
@@ -139,7 +139,7 @@ def _verdicts(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Re
                 yield regime, verdict
 
 
-def _places(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
+def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
     """The regimes where the claim's assumptions hold and its bound is finite."""
     read, found = as_read(claim, reading), []
     for regime in suite.regimes:
@@ -204,7 +204,7 @@ def _judged(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
 
 def _whole_row(mutant: Mutant, reading: Reading, places: Sequence[Place], suite: Suite) -> Row:
     """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked."""
-    verdicts = list(_verdicts(mutant.claim, reading, suite))
+    verdicts = list(verdicts_in(mutant.claim, reading, suite))
     row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
     if row.outcome is not Outcome.SURVIVES:
         return row

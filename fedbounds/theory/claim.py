@@ -83,7 +83,7 @@ class Claim:
     assumptions: tuple[Assumption, ...] = ()
     definitions: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
     eta: sp.Expr | None = None
-    readings: tuple[str, ...] = ("literal", "sync", "repaired")
+    readings: tuple[str, ...] = ("plain",)
     repair: Repair | None = None
     remark: str = ""
     roles: tuple[Role, ...] = ()

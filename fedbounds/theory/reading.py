@@ -34,6 +34,7 @@ READINGS = {
         Reading("literal", "sync", "p", False, "as the paper writes: rho_bar at t = 0 mod tau, p-weighted iterate"),
         Reading("sync", "sync", "alpha", False, "rho_bar at t = 0 mod tau, alpha-weighted iterate"),
         Reading("all-steps", "all-steps", "alpha", False, "rho_bar over every step, alpha-weighted iterate"),
+        Reading("plain", "all-steps", "alpha", False, "as stated: rho_bar over every step, alpha-weighted iterate"),
         Reading("repaired", "all-steps", "alpha", True, "all-steps, with the conditions the proof needs"),
     )
 }

@@ -106,6 +106,16 @@ gap_t = _declare("gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptima
 grad_sq = _declare("grad_sq", r"\Vert\nabla F_i(w)\Vert^2", "squared gradient norm of a client", {"point": "grad_sq"})
 excess = _declare("excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", {"point": "local_excess"})
 
+# Powers of (metre, joule) where w is measured in metres and F in joules; a symbol that is not named is a pure number.
+UNITS = {
+    **dict.fromkeys(("Gamma", "gap", "gap_t", "excess"), (0, 1)),
+    **dict.fromkeys(("Delta_0", "Delta", "Delta_next", "Delta_T", "drift"), (2, 0)),
+    **dict.fromkeys(("L", "mu", "L_sample"), (-2, 1)),
+    **dict.fromkeys(("eta", "eta_0"), (2, -1)),
+    **dict.fromkeys(("G_sq", "grad_sq", "sigma_sq", "sigma_0_sq", "sigma_p_sq"), (-2, 2)),
+    **dict.fromkeys(("sigma_opt_sq", "sigma_dif_sq"), (-2, 2)),
+}
+
 
 def in_scope(scope: Scope) -> dict[str, str]:
     """The symbols that vary over a scope -> the measured field that fills each."""

@@ -302,7 +302,7 @@ def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
     assert rows["deleted"].caught == pytest.approx(1 - 1e-8) and rows["times 10"].outcome is Outcome.WEAKER
     claim = KNOWN["li-2020"]
     variance = part(claim, "variance")
-    places = table._places(claim, LITERAL, suite)
+    places = table.places_of(claim, LITERAL, suite)
     row = next(r for r in table._part_rows(claim, LITERAL, variance, places) if r.change == "deleted")
     assert refuting(suite, scaled(claim, variance, row.caught).claim, LITERAL) == [row.sharpest]
     assert refuting(suite, scaled(claim, variance, 1.02 * row.caught).claim, LITERAL) == []

@@ -88,21 +88,14 @@ def summary(verdict: dict[str, Any]) -> list[str]:
 
 def instance_text(verdict: dict[str, Any]) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
+    from fedbounds.show.trial import instance
+
     data = verdict.get("data", {})
     name = f"{verdict['claim']} [{verdict['reading']}]"
     if verdict["status"] != "REFUTED":
         return f"{name}: {verdict['detail']}."
-    lines = [f"{name} is false" + (f" at t = {data['t']}:" if data["t"] is not None else ":")]
-    lines += [f"  {key:<11}{_flat(value)}" for key, value in data["instance"].items()]
-    lines.append(f"  {'alpha':<11}{_flat(data['alpha'])}")
-    lines += [f"  {key:<11}{value}" for key, value in (data["constants"] | data["varying"]).items()]
-    lines.append(f"  {'left':<11}{data['lhs']}")
-    lines += [f"  {'term':<11}{name} = {value}" for name, value in data["terms"].items()]
-    return "\n".join([*lines, f"  {'right':<11}{data['rhs']}"])
-
-
-def _flat(value: Any) -> str:
-    return "(" + ", ".join(_flat(item) for item in value) + ")" if isinstance(value, list) else str(value)
+    when = f" at t = {data['t']}:" if data["t"] is not None else ":"
+    return "\n".join([f"{name} is false{when}", *instance(data)])
 
 
 def verified() -> list[list[str]]:

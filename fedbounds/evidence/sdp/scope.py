@@ -17,13 +17,10 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption, Finding
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.symbols import UNITS
 from fedbounds.theory.verdict import Failure
 
-# The power of 1/time in each quantity: eta has -1, squared lengths have 0. A claim that respects them may be
-# examined at L = 1.
-DIMENSIONS = {"L": 1, "mu": 1, "eta": -1, "Gamma": 1, "excess": 1, "G_sq": 2, "sigma_sq": 2, "sigma_0_sq": 2}
-LEFT = {"Delta_next": 0, "drift": 0, "grad_sq": 2}
-# Values with no accidents, and a change of the unit of time, at which a formula shows its dimension.
+# Values with no accidents, and a change of the unit of F, at which a formula shows its dimension.
 UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fraction(611953, 500009))
 # What a statement about one point of one client is made of.
 POINTWISE = {"grad_sq", "excess", "L", "mu"}
@@ -179,11 +176,11 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
 
 
 def homogeneous(claim: Claim) -> bool:
-    """Whether the claim says the same in every unit of time, so that its truth at L = 1 is its truth at every L."""
-    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(DIMENSIONS))
+    """Whether the claim says the same in every unit of F, so that its truth at L = 1 is its truth at every L."""
+    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(UNITS))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
-    scaled = {name: value * UNIT ** DIMENSIONS.get(name, 0) for name, value in plain.items()}
+    scaled = {name: value * UNIT ** UNITS.get(name, (0, 0))[1] for name, value in plain.items()}
     whole = [sp.sympify(term).subs(dict(claim.definitions)) for term in claim.terms.values()]
     before, after = ([rational(term, values) for term in whole] for values in (plain, scaled))
-    factor = UNIT ** LEFT[str(claim.lhs)]
+    factor = UNIT ** UNITS[str(claim.lhs)][1]
     return None not in before and None not in after and sum(after) == factor * sum(before)  # type: ignore[arg-type]

@@ -1,0 +1,110 @@
+"""``fedbounds referee``: is this theorem true?"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from fedbounds.referee.stages import Step
+    from fedbounds.referee.trial import Stage, Trial
+    from fedbounds.theory.claim import Claim
+
+REFUTED, INTERRUPTED = 1, 130
+
+
+@click.command()
+@click.argument("theorem")
+@click.option("--reading", help="One reading (default: each that the claim states).")
+@click.option("--budget", type=click.Choice(("small", "large")), default="small", show_default=True)
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for results, page, appendix; how to continue.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write a JUnit file.")
+@click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
+@click.option("--verbose", "-v", is_flag=True, help="Also what each stage found, and the statement in full.")
+@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+def referee(
+    theorem: str,
+    reading: str | None,
+    budget: str,
+    seed: int,
+    out: Path | None,
+    as_json: bool,
+    junit: Path | None,
+    fail_on: str | None,
+    verbose: bool,
+    quiet: bool,
+) -> int:
+    """Say whether THEOREM is true: a Python file with claims, a folder of them, or the key of a shipped claim.
+
+    About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
+    """
+    from fedbounds import files
+    from fedbounds.referee.regime import Suite
+    from fedbounds.referee.regimes import REGIMES
+    from fedbounds.referee.search.campaign import searches
+    from fedbounds.referee.trial import Outcome, try_claim
+    from fedbounds.show import trial as show
+
+    if out is not None:
+        files.require_writable(out)
+    trials: list[Trial] = []
+    suite, said = Suite(REGIMES), None if quiet else _say
+    for claim, name in searches({claim.key: claim for claim in _claims(theorem)}, reading):
+        safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
+        state = None if out is None else out / f"{safe}.json"
+        trials.append(try_claim(claim, name, budget, seed=seed, state=state, progress=said, suite=suite))
+        if not as_json:
+            click.echo(show.to_text(trials[-1], verbose))
+        if not trials[-1].finished:
+            break
+    if as_json:
+        click.echo(json.dumps([trial.to_json() for trial in trials], indent=1))
+    if out is not None:
+        files.write_text(out / "referee.html", show.to_html(trials))
+        files.write_text(out / "referee.tex", show.to_latex(trials))
+    if junit is not None:
+        files.write_text(junit, show.to_junit(trials))
+    if not all(trial.finished for trial in trials):
+        return INTERRUPTED
+    return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
+
+
+def _claims(theorem: str) -> Iterator[Claim]:
+    """The claims of a file or of each file of a folder that has some, or the shipped one of that key."""
+    from fedbounds.errors import reject
+    from fedbounds.plugins import claim_named, load_plugin, read_plugin
+
+    path = Path(theorem)
+    if not path.exists() and path.suffix != ".py":
+        yield claim_named(theorem)
+        return
+    found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+    loaded = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
+    claims = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
+    if not claims:
+        raise reject(
+            "a theorem needs a claim", f"none in {theorem}", "define CLAIMS; fedbounds new claim NAME begins one"
+        )
+    yield from claims
+
+
+def _say(k: int, step: Step, found: Stage | None) -> None:
+    """One line before a stage, with what it may take, and one after it, with what it found first."""
+    from fedbounds.referee.stages import STAGES
+
+    head = f"[{k}/{len(STAGES)}] {step.name}"
+    if found is None:
+        if step.seconds:
+            click.echo(f"{head}: about {step.seconds} s", err=True)
+        return
+    click.echo(f"{head}: {next(iter(found.lines), 'done')} ({found.seconds:.1f} s)", err=True)
+
+
+COMMANDS = [referee]

@@ -1,0 +1,113 @@
+"""``fedbounds symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim of one's own is made of."""
+
+from __future__ import annotations
+
+import typing
+from collections.abc import Iterable
+from pathlib import Path
+
+import click
+
+FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
+
+fedbounds referee {name}.py says whether it is true; fedbounds symbols, assumptions and scopes list what there is.
+"""
+
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import Delta, Delta_next, L, drift, eta, mu, sigma_sq
+
+MINE = Claim(
+    key="{name}",
+    title="{title}",
+    source="a draft",
+    scope="step",  # every t to t + 1; or "horizon" (every T), "point" (every client and point), "constant"
+    lhs=Delta_next,
+    terms={{
+        "contraction": (1 - eta * mu) ** 2 * Delta,
+        "drift": (1 - eta * mu) * eta * (L - mu) / 2 * drift,
+        "noise": eta**2 * sigma_sq,
+    }},
+    assumptions=(
+        a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased, a.monotone_steps
+    ),
+)
+CLAIMS = (MINE,)
+'''
+
+
+def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:
+    """The rows that have ``word`` in them, as a table."""
+    from fedbounds.show.terminal import plain_table
+
+    found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
+    click.echo(plain_table(list(head), found), nl=False)
+
+
+WORD = click.argument("word", required=False)
+
+
+@click.command()
+@WORD
+def symbols(word: str | None) -> None:
+    """The symbols a claim may be made of: those with WORD in their name or meaning, or all."""
+    from fedbounds.show.explain import pretty
+    from fedbounds.theory import symbols as known
+
+    rows = [
+        (n.name, pretty(getattr(known, n.name)), ", ".join(n.measured) or "any", n.meaning)
+        for n in known.NOTATION.values()
+    ]
+    _table(("name", "symbol", "scope", "meaning"), rows, word)
+
+
+@click.command()
+@WORD
+def assumptions(word: str | None) -> None:
+    """The assumptions shipped: those with WORD in them, or all. One of your own is a relation between symbols."""
+    from fedbounds.theory import assumptions as known
+    from fedbounds.theory.assumption import Assumption
+
+    rows = [(f"a.{name}", one.key, one.statement) for name, one in vars(known).items() if isinstance(one, Assumption)]
+    _table(("name", "key", "statement"), rows, word)
+
+
+@click.command()
+@WORD
+def scopes(word: str | None) -> None:
+    """What a claim may range over, and the symbols that vary there."""
+    from fedbounds.theory.symbols import Scope, in_scope
+
+    meaning = {
+        "point": "every point visited, and every client",
+        "step": "every step t to t + 1",
+        "horizon": "every number of steps T",
+        "constant": "the constants of a run alone",
+    }
+    _table(
+        ("scope", "a claim holds for", "symbols that vary"),
+        [(name, meaning[name], ", ".join(in_scope(name))) for name in typing.get_args(Scope)],
+        word,
+    )
+
+
+@click.group()
+def new() -> None:
+    """Begin a file of your own."""
+
+
+@new.command()
+@click.argument("name")
+def claim(name: str) -> None:
+    """Write NAME.py, a theorem that runs."""
+    from fedbounds.errors import reject
+    from fedbounds.files import write_text
+
+    path = Path(f"{name}.py")
+    if path.exists() or not name.replace("-", "_").isidentifier():
+        raise reject("a new claim needs a name that is free", name, "use letters, digits and hyphens")
+    write_text(path, FILE.format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()))
+    click.echo(f"Wrote {path}. Is it true? fedbounds referee {path}")
+
+
+COMMANDS = [symbols, assumptions, scopes, new]

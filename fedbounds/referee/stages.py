@@ -1,0 +1,353 @@
+"""The stages of a trial, each a function of a `Case`: what it found in sentences, and the verdicts that carry it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+import sympy as sp
+
+from fedbounds import plugins
+from fedbounds.errors import InputError
+from fedbounds.evidence import kernel
+from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasured
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.sdp.decide import examination
+from fedbounds.evidence.sdp.scope import own_setting, pointwise
+from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
+from fedbounds.evidence.sdp.tight import tight
+from fedbounds.evidence.symbolic import library
+from fedbounds.referee import power, sanity
+from fedbounds.referee.redundancy import SLACK, never_negative
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.refute import PROBE, refute
+from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.study import ledger
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.coverage import Span
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.symbols import L, drift, eta, mu, tau
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# Parts of the strength table and neighbours that a sentence names.
+NAMED = 4
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where one-round claims are put to the SDP, and how many of the certified settings get tight constants."""
+
+    kappas: tuple[int, ...]
+    taus: tuple[int, ...]
+    weights: tuple[tuple[tuple[str, str], tuple[str, str]], ...]
+    tight: int
+
+
+EVEN, UNEVEN, BIASED = ("1/2", "1/2"), ("9/10", "1/10"), ("3/4", "1/4")
+GRIDS = {
+    "small": Grid((2, 10, 100), (1, 2, 4), ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN)), 2),
+    "large": Grid(
+        (2, 3, 10, 30, 100, 1000),
+        (1, 2, 3, 4, 6),
+        ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN), (EVEN, UNEVEN)),
+        12,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far."""
+
+    claim: Claim
+    reading: Reading
+    budget: str
+    seed: int
+    suite: Suite
+    verdicts: tuple[Verdict, ...] = ()
+
+    def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
+        """A verdict on this claim in this reading."""
+        return Verdict(self.claim.key, self.reading.name, kind, status, detail=detail)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a stage says: sentences, and verdicts."""
+
+    lines: tuple[str, ...]
+    verdicts: tuple[Verdict, ...] = ()
+
+
+def read_back(case: Case) -> Found:
+    """What the claim speaks of, and which evidence cannot express it."""
+    claim, reading = case.claim, case.reading
+    speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
+    lacking = [f"exact and the search {cannot_express(_unknown(case))}"] if _unknown(case) else []
+    if not applies(claim):
+        lacking.append("certificates: it is no one-round statement in the model's quantities")
+    return Found((speaks, *lacking))
+
+
+def _unknown(case: Case) -> tuple[str, ...]:
+    probe = run(PROBE)
+    return (
+        *judge_assumptions(case.claim, probe, case.reading)[1],
+        *(unmeasured(case.claim, probe, case.reading) if case.claim.kind is not Kind.RATE else ()),
+    )
+
+
+def glance(case: Case) -> Found:
+    """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
+    claim, reading = case.claim, case.reading
+    wrong = sanity.misprints(claim, reading)
+    lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
+    if claim.kind is Kind.RATE or _unknown(case):
+        return Found((*lines, "limits: not in fractions"))
+    tested, instance = sanity.sweep(claim, reading, bool(wrong))
+    if instance is not None:
+        return Found(lines, (confirmed(case, instance),))
+    total = tested.pop("", 0)
+    seen = ", ".join(f"{name} ({count})" for name, count in tested.items())
+    unseen = ", ".join(name for name in sanity.LIMITS if name not in tested)
+    limits = f"no violation at {total} exact instances: {seen}" if total else "no exact instance was tested"
+    return Found((*lines, limits, *([f"no instance tested: {unseen}"] if total and unseen else [])))
+
+
+def confirmed(case: Case, instance: Instance) -> Verdict:
+    """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
+    violates, seconds = judge(case.claim, case.reading), BUDGETS[case.budget].shrink_seconds
+    steps = case.claim.steps
+    if steps is None or steps.free_symbols <= {L, mu, tau}:
+        instance = shrink(instance, steps, violates, seconds)
+    verdict = examine(instance, case.claim, case.reading)
+    return replace(verdict, data={**verdict.data, **by_hand(instance, case.claim, case.reading)})
+
+
+def known(case: Case) -> Found:
+    """What shipped proofs, certificates and counterexamples say of the claim, or of one that it follows from."""
+    claim, reading = case.claim, case.reading
+    if plugins.claims().get(claim.key) is claim:
+        found = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
+    else:
+        own = (examiner(claim, reading) for examiner in (library.examine, kernel.examine))
+        found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
+        found += tuple(itertools.chain.from_iterable(_inherited(case, other) for other in plugins.claims().values()))
+    said = dict.fromkeys(f"{v.evidence}: {v.status}, {v.detail}" for v in found if v.evidence is not Evidence.SDP)
+    return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
+
+
+def _inherited(case: Case, other: Claim) -> Iterator[Verdict]:
+    """The proofs of a shipped claim that says at least as much under no further assumption."""
+    for name in other.readings:
+        if follows(case.claim, case.reading, other, READINGS[name]):
+            for examiner in (library.examine, kernel.examine):
+                proof = examiner(other, READINGS[name])
+                if proof is not None and proof.status is Status.HOLDS:
+                    detail = f"it follows from {other.key}, which is proved ({proof.detail})"
+                    yield replace(proof, claim=case.claim.key, reading=case.reading.name, detail=detail)
+
+
+def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
+    """Whether ``other`` implies the claim on sight: same left side, no further assumption, right side no larger.
+
+    The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in.
+    """
+    stated = claim.assumptions_in(reading)
+    alike = (claim.lhs, claim.scope, claim.kind) == (other.lhs, other.scope, other.kind)
+    skew = how.skew == reading.skew or not {"rho_bar", "rho_tilde"} & other.symbols
+    virtual = how.virtual == reading.virtual or a.unbiased in stated or claim.scope in ("point", "constant")
+    steps = other.steps is None or other.steps == claim.steps
+    if not (alike and skew and virtual and steps) or claim.kind is Kind.RATE:
+        return False
+    if not all(_granted(assumption, claim, stated) for assumption in other.assumptions_in(how)):
+        return False
+    difference = claim.sides(reading).rhs - other.sides(how).rhs
+    if claim.steps is not None:
+        difference = difference.subs(eta, claim.steps)
+    if claim.coverage(reading).axes.get("tau") == Span(1, 1):
+        difference = difference.subs(drift, 0)  # a round of one step has no time to drift
+    if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
+        return bool(sp.simplify(difference) == 0)
+    try:
+        return never_negative(difference, {L: mu + SLACK[0], tau: 1 + SLACK[1]})
+    except sp.PolynomialError:
+        return False  # a power with T in it, which is no polynomial
+
+
+def _granted(assumption: a.Assumption, claim: Claim, stated: Iterable[a.Assumption]) -> bool:
+    """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
+    if assumption.key == "step-size" or any(assumption == one for one in stated):
+        return True
+    parts = assumption.parts
+    if parts and any(set(parts) <= set(one.parts) for one in stated):
+        return True
+    return (
+        bool(parts)
+        and claim.steps is not None
+        and all(
+            part.sign == "<=" and never_negative((part.right - part.left).subs(eta, claim.steps), {L: mu + SLACK[0]})
+            for part in parts
+        )
+    )
+
+
+def regimes(case: Case) -> Found:
+    """The claim in every extreme regime, until one refutes it."""
+    seen: list[tuple[float, str, Status]] = []
+    for regime, verdict in power.verdicts_in(case.claim, case.reading, case.suite):
+        if verdict.status is Status.REFUTED:
+            return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
+        if verdict.status in (Status.HOLDS, Status.UNDECIDED):
+            seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
+    held = [one for one in seen if one[2] is Status.HOLDS]
+    total = len(case.suite.regimes)
+    detail = f"not refuted in {len(held)} of {total} regimes, undecided in {len(seen) - len(held)}"
+    detail += f"; the other {total - len(seen)} do not meet its assumptions" if len(seen) < total else ""
+    if not held:
+        return Found((detail,), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
+    closest, where, _ = min(held)
+    near = f"; bound over measured comes down to {closest:.4g} ({where})" if math.isfinite(closest) else ""
+    return Found((detail + near,), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
+
+
+def certificates(case: Case) -> Found:
+    """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
+    if not applies(case.claim):
+        return Found(("it is no one-round statement in the quantities of the certificates",))
+    found: list[Verdict] = []
+    labels: list[set[str]] = []
+    for setting in settings(case):
+        verdict, certificate = examination(case.claim, setting)
+        if verdict.status is Status.REFUTED:
+            return Found((f"false at {verdict.coverage.words() if verdict.coverage else setting}",), (verdict,))
+        found.append(verdict)
+        if certificate is not None:
+            labels.append({label.split()[0] for label in certificate.multipliers})
+    found = [v for v in found if v.status is not Status.NOT_APPLICABLE]
+    held = [v for v in found if v.status is Status.HOLDS]
+    open_ = [v.detail for v in found if v.status is Status.UNDECIDED]
+    lines = [f"certified at {len(held)} of the {len(found)} settings that meet its assumptions"]
+    lines += [f"a proof would combine: {', '.join(sorted(set.union(*labels)))}"] if labels else []
+    lines += [f"undecided at {len(open_)}: {open_[0]}"] if open_ else []
+    return Found(tuple(lines), tuple(found))
+
+
+def settings(case: Case) -> Iterator[Setting]:
+    """Weights x tau x kappa at the claim's own step size, in the last step of the first round."""
+    grid = GRIDS[case.budget]
+    for (alpha, p), local, kappa in itertools.product(grid.weights, grid.taus, grid.kappas):
+        try:
+            setting = round_setting(
+                tau=local,
+                kappa=kappa,
+                alpha=tuple(map(Fraction, alpha)),
+                p=tuple(map(Fraction, p)),
+                reading=case.reading.name,
+            )
+            yield own_setting(case.claim, setting)
+        except InputError:
+            continue  # an irrational step size, or weights that this reading says too little about
+        if pointwise(case.claim) and (local, alpha) != (grid.taus[0], grid.weights[0][0]):
+            return
+
+
+def search(case: Case) -> Found:
+    """The adversarial search over small quadratics."""
+    verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed)
+    return Found((verdict.detail,), (verdict,))
+
+
+def constants(case: Case) -> Found:
+    """The smallest constant of each term at some of the certified settings, and the terms that are needed at none."""
+    held = [v for v in case.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS and v.data]
+    if not held:
+        return Found(("no setting is certified, so no constant is known to be tight",))
+    count = min(GRIDS[case.budget].tight, len(held))
+    chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
+    lines, needed = [], dict.fromkeys(case.claim.terms, False)
+    for verdict in chosen:
+        setting = Setting.from_json(verdict.data["setting"])  # type: ignore[arg-type]
+        for term in case.claim.terms:
+            try:
+                constant = tight(case.claim, setting, term)
+            except (InputError, ZeroDivisionError):
+                needed[term] = True  # nothing is known of it
+                continue
+            needed[term] |= constant.needed or math.isnan(constant.solver)
+            if math.isfinite(constant.solver):
+                proved = "" if constant.certified is None else f", proved {float(constant.certified):.6g}"
+                where = f"kappa = {setting.L / setting.mu}, tau = {setting.tau}"
+                lines.append(f"{term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})")
+    spare = [term for term, need in needed.items() if not need]
+    lines += [f"needed at none of these settings: {', '.join(spare)}"] if spare else []
+    return Found(tuple(lines))
+
+
+def strength(case: Case) -> Found:
+    """How many changes of the claim the regimes would have noticed: what NOT REFUTED is worth there."""
+    rows = power.power_of(replace(case.claim, readings=(case.reading.name,)), case.suite)
+    counts = power.tally(rows)
+    missed = [f"{row.part} ({row.change})" for row in rows if row.change and row.outcome is power.Outcome.SURVIVES]
+    judged = sum(counts.get(name, 0) for name in ("refuted", "survives"))
+    if not judged:
+        return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
+    more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
+    lines = [f"the regimes notice {counts.get('refuted', 0)} of {judged} false-looking mutants"]
+    lines += [f"not noticed: {'; '.join(missed[:NAMED])}{more}"] if missed else []
+    return Found((*lines, ", ".join(f"{count} {outcome}" for outcome, count in counts.items())))
+
+
+def neighbours(case: Case) -> Found:
+    """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
+    own, lines = _bounds(case.claim, case.reading, case.suite), []
+    for other in plugins.claims().values():
+        if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
+            continue
+        theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
+        both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
+        if both:
+            below = all((x <= y * (1 + power.NEGLIGIBLE)).all() for x, y in both)
+            above = all((y <= x * (1 + power.NEGLIGIBLE)).all() for x, y in both)
+            word = {(True, True): "equals", (True, False): "is at most", (False, True): "is at least"}.get(
+                (below, above), "is now below, now above"
+            )
+            lines.append(f"its bound {word} that of {other.key} in {len(both)} common regimes")
+    return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
+
+
+def _bounds(claim: Claim, reading: Reading, suite: Suite) -> dict[tuple[str, str], Any]:
+    """(regime, step size) -> the right side there, where the claim applies."""
+    places = power.places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
+    return {(place.regime.name, str(claim.steps)): place.rhs for place in places}
+
+
+@dataclass(frozen=True)
+class Step:
+    """A stage by name, whether it tries to break the claim, and the seconds it takes on two idle cores."""
+
+    name: str
+    examine: Callable[[Case], Found]
+    breaks: bool
+    seconds: int
+
+
+STAGES = (
+    Step("read back", read_back, True, 0),
+    Step("sanity", glance, True, 4),
+    Step("known", known, True, 1),
+    Step("regimes", regimes, True, 10),
+    Step("certificates", certificates, True, 6),
+    Step("search", search, True, 10),
+    Step("constants", constants, False, 4),
+    Step("strength", strength, False, 20),
+    Step("neighbours", neighbours, False, 2),
+)

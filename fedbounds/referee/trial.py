@@ -1,0 +1,205 @@
+"""A theorem on trial: every kind of evidence asked in turn, the cheap ones first, until one refutes it.
+
+The function is called `try_claim`, at the top level too: `fedbounds.referee` is this package already.
+"""
+
+from __future__ import annotations
+
+import enum
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from fedbounds import files, plugins
+from fedbounds.errors import reject
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.stages import GRIDS, STAGES, Case, Step
+from fedbounds.study.result import verdicts_from
+from fedbounds.theory.claim import Claim, statement
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+Progress = Callable[[int, Step, "Stage | None"], None]
+
+
+class Outcome(enum.StrEnum):
+    """What a trial ends with; only the first three say anything for certain."""
+
+    REFUTED = "REFUTED"
+    PROVED = "PROVED"
+    CERTIFIED = "CERTIFIED"
+    NOT_REFUTED = "NOT REFUTED"
+    NOT_TESTED = "NOT TESTED"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage found, in sentences and verdicts, and the seconds it took."""
+
+    name: str
+    seconds: float
+    lines: tuple[str, ...]
+    verdicts: tuple[Verdict, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """The stage as a JSON object."""
+        found = [verdict.to_json() for verdict in self.verdicts]
+        return {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Stage:
+        """The stage that `to_json` wrote."""
+        return Stage(data["name"], data["seconds"], tuple(data["lines"]), tuple(verdicts_from(data["verdicts"])))
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A claim in one reading, what each stage found, and whether all stages that were due have run."""
+
+    claim: Claim
+    reading: str
+    budget: str
+    seed: int
+    stages: tuple[Stage, ...] = ()
+    finished: bool = False
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """The verdicts of all stages; a hold of another reading's or claim's is never among them."""
+        return tuple(verdict for stage in self.stages for verdict in stage.verdicts)
+
+    @property
+    def refutation(self) -> Verdict | None:
+        """The refutation that is easiest to check: one in fractions, else the first."""
+        found = [verdict for verdict in self.verdicts if verdict.status is Status.REFUTED]
+        return min(found, key=lambda verdict: verdict.evidence is not Evidence.EXACT, default=None)
+
+    @property
+    def proof(self) -> Verdict | None:
+        """The proof by the kernel, else by our own checker."""
+        kinds = (Evidence.KERNEL, Evidence.SYMBOLIC)
+        found = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in kinds]
+        return min(found, key=lambda verdict: kinds.index(verdict.evidence), default=None)
+
+    @property
+    def certified(self) -> tuple[Verdict, ...]:
+        """The settings at which the claim holds for every problem of the class."""
+        return tuple(v for v in self.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS)
+
+    @property
+    def outcome(self) -> Outcome:
+        """The one word; a refutation outweighs whatever holds elsewhere."""
+        if self.refutation is not None:
+            return Outcome.REFUTED
+        if self.proof is not None:
+            return Outcome.PROVED
+        if self.certified:
+            return Outcome.CERTIFIED
+        tried = any(v.status is Status.HOLDS for v in self.verdicts) or any(
+            v.evidence is Evidence.EXACT and v.margin is not None for v in self.verdicts
+        )
+        return Outcome.NOT_REFUTED if tried else Outcome.NOT_TESTED
+
+    def said(self, name: str) -> tuple[str, ...]:
+        """What the stage of that name found, nothing where it has not run."""
+        return next((stage.lines for stage in self.stages if stage.name == name), ())
+
+    def to_json(self) -> dict[str, Any]:
+        """The trial as a JSON object."""
+        return {
+            **_identity(self.claim, self.reading, self.budget, self.seed),
+            "outcome": str(self.outcome),
+            "finished": self.finished,
+            "stages": [stage.to_json() for stage in self.stages],
+        }
+
+
+def try_claim(
+    claim: Claim | str,
+    reading: str | None = None,
+    budget: str = "small",
+    *,
+    seed: int = 0,
+    state: Path | None = None,
+    progress: Progress | None = None,
+    suite: Suite | None = None,
+) -> Trial:
+    """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
+
+    ``state`` is a JSON file written after each stage, from which the same call continues; ``progress(k, step, None)``
+    is called before a stage, and after it with what it found. ``suite`` shares the regimes' runs among claims.
+    A KeyboardInterrupt ends the trial early: what was found is returned, and ``finished`` is False.
+    Raises InputError on an unknown key, reading or budget.
+    """
+    claim = plugins.claim_named(claim) if isinstance(claim, str) else claim
+    reading = claim.readings[-1] if reading is None else reading
+    for kind, name, known in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
+        if name not in known:
+            raise plugins.nearest(kind, name, known)
+    trial = Trial(claim, reading, budget, seed, _kept(claim, reading, budget, seed, state))
+    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts)
+    try:
+        for k, step in _due(trial):
+            if progress is not None:
+                progress(k, step, None)
+            started = time.monotonic()
+            found = step.examine(case)
+            stage = Stage(step.name, round(time.monotonic() - started, 2), found.lines, found.verdicts)
+            trial = replace(trial, stages=(*trial.stages, stage))
+            case = replace(case, verdicts=trial.verdicts)
+            if state is not None:
+                files.write_json(state, trial.to_json())
+            if progress is not None:
+                progress(k, step, stage)
+            if _settled(trial, step):
+                break
+    except KeyboardInterrupt:
+        return trial
+    return replace(trial, finished=True)
+
+
+def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
+    done = {stage.name for stage in trial.stages}
+    if not any(_settled(trial, step) for step in STAGES if step.name in done):
+        yield from ((k, step) for k, step in enumerate(STAGES, 1) if step.name not in done)
+
+
+def _settled(trial: Trial, step: Step) -> bool:
+    """Whether nothing more is due: refuted in fractions, or refuted otherwise and no stage is left that would try."""
+    shown = trial.refutation
+    last = step == [one for one in STAGES if one.breaks][-1]
+    return shown is not None and (shown.evidence is Evidence.EXACT or last)
+
+
+def _identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, Any]:
+    """What a state belongs to: the claim as stated, and how it is examined."""
+    assumed = [(one.key, one.statement, str(one.parts)) for one in claim.assumptions_in(READINGS[reading])]
+    stated = hashlib.sha256(f"{statement(claim)} {claim.kind} {claim.scope} {assumed} {claim.repair}".encode())
+    return {
+        "claim": claim.key,
+        "reading": reading,
+        "budget": budget,
+        "seed": seed,
+        "stated": stated.hexdigest(),
+        "version": metadata.version("fedbounds"),
+    }
+
+
+def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None) -> tuple[Stage, ...]:
+    """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise."""
+    if state is None or not state.exists():
+        return ()
+    saved = files.read_json(state)
+    try:
+        if any(saved[name] != value for name, value in _identity(claim, reading, budget, seed).items()):
+            return ()
+        return tuple(Stage.from_json(stage) for stage in saved["stages"])
+    except (KeyError, TypeError) as wrong:
+        raise reject(
+            "the state of a trial must be as fedbounds writes it", f"{state} ({wrong})", "delete it"
+        ) from None

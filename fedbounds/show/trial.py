@@ -1,0 +1,173 @@
+"""A trial for people: the verdict in three lines, the details, a page for a browser and an appendix in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+from xml.etree import ElementTree as xml
+
+from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.referee.trial import Outcome, Trial
+from fedbounds.show import explain
+from fedbounds.show.report.instances import fields
+from fedbounds.show.report.mathml import formula, prose
+from fedbounds.show.report.page import render
+from fedbounds.show.table import Table
+from fedbounds.show.terminal import plain_table
+from fedbounds.theory.claim import statement
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import word
+
+SURE = {
+    Outcome.REFUTED: "The claim is false as stated.",
+    Outcome.PROVED: "It holds wherever its assumptions do.",
+    Outcome.CERTIFIED: "Nothing is proved beyond these settings; nowhere was it refuted.",
+    Outcome.NOT_REFUTED: "That is no proof.",
+    Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
+}
+
+
+def verdict(trial: Trial) -> list[str]:
+    """The verdict in three lines: the word with its grounds, what was covered, and what it is worth."""
+    claim, kept = trial.claim, trial.finished
+    head = f"{claim.key} [{trial.reading}]: {trial.outcome}"
+    shown, proof = trial.refutation, trial.proof
+    unfinished = "" if kept else " (interrupted: the same call continues)"
+    if shown is not None:
+        where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
+        meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
+        sure = SURE[trial.outcome][:-1] + meant + "."
+        return [f"{head}{where}: {shown.detail}.{unfinished}", f"By {_by(trial, shown)}.", sure]
+    if proof is not None:
+        covers = (
+            "" if proof.coverage is None else f" for {proof.coverage.words(claim.coverage(READINGS[trial.reading]))}"
+        )
+        said = f"{head} ({word(Status.HOLDS, proof.evidence)}): {proof.detail}.{unfinished}"
+        return [said, f"Covers what it assumes{covers}.", SURE[trial.outcome]]
+    tried = [*trial.said("regimes"), *trial.said("search")]
+    first = f"{head} at {settings(trial)}" if trial.certified else head
+    covered = "; ".join(line.partition(";")[0] for line in tried) or "nothing further was tried"
+    strength = next(iter(trial.said("strength")), "")
+    return [
+        f"{first}.{unfinished}",
+        f"Also {covered}." if trial.certified else f"{covered}.".capitalize(),
+        " ".join(filter(None, (SURE[trial.outcome], f"Strength: {strength}." if strength else ""))),
+    ]
+
+
+def _by(trial: Trial, shown: Verdict) -> str:
+    """Which stage found a refutation, and of what sort it is."""
+    stage = next(stage.name for stage in trial.stages if shown in stage.verdicts)
+    sort = {
+        Evidence.EXACT: "an instance in fractions, to be checked by hand",
+        Evidence.SDP: "explicit functions, run in the simulator; no instance in fractions was found",
+        Evidence.EMPIRICAL: f"a run, at an error rate of {shown.error_rate:g}; no instance in fractions was found",
+    }
+    return f"{sort.get(shown.evidence, shown.evidence)} (stage: {stage})"
+
+
+def settings(trial: Trial) -> str:
+    """The certified settings in a few words, each of them in the details."""
+    places = [Setting.from_json(v.data["setting"]) for v in trial.certified if v.data]  # type: ignore[arg-type]
+    kappas = sorted({Fraction(s.L / s.mu) for s in places})
+    taus = sorted({s.tau for s in places})
+    said = f"kappa among {', '.join(map(str, kappas))} and tau among {', '.join(map(str, taus))}"
+    return f"{len(trial.certified)} settings with {said}"
+
+
+def certified_map(trial: Trial) -> Table | None:
+    """Weights x tau by kappa: bound over worst case where certified, the word where not; a dash was not asked."""
+    cells: dict[tuple[str, int], dict[Fraction, str]] = {}
+    for found in trial.verdicts:
+        if found.evidence is Evidence.SDP and "setting" in found.data:
+            setting = Setting.from_json(found.data["setting"])  # type: ignore[arg-type]
+            alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
+            ratio = "" if found.tightness is None else f" {found.tightness:.3g}x"
+            row = cells.setdefault((f"alpha = ({alpha}), p = ({p})", setting.tau), {})
+            row[setting.L / setting.mu] = word(found.status, found.evidence).lower() + ratio
+    kappas = sorted({kappa for row in cells.values() for kappa in row})
+    head = ("weights", "tau", *(f"kappa = {kappa}" for kappa in kappas))
+    body = [[*key, *(row.get(kappa, "-") for kappa in kappas)] for key, row in cells.items()]
+    return Table.of(head, body, "Certified for every problem of the class; bound over worst case") if cells else None
+
+
+def instance(data: Mapping[str, Any]) -> list[str]:
+    """What checks a refutation by hand, from its verdict's ``data``: the instance, the constants, and each term."""
+    rows = list(data.get("instance", {}).items())
+    if "terms" in data:
+        rows += [("alpha", data["alpha"]), *(data["constants"] | data["varying"]).items(), ("left", data["lhs"])]
+        rows += [*(("term", f"{name} = {value}") for name, value in data["terms"].items()), ("right", data["rhs"])]
+    return [f"  {key:<11}{_flat(value)}" for key, value in rows]
+
+
+def _flat(value: Any) -> str:
+    return "(" + ", ".join(map(_flat, value)) + ")" if isinstance(value, list) else str(value)
+
+
+def to_text(trial: Trial, verbose: bool = False) -> str:
+    """The verdict, warnings and a refutation's instance; if ``verbose`` every stage, the map and the statement."""
+    lines = verdict(trial)
+    lines += [f"  {line}" for line in trial.said("sanity") if line.startswith("warning")]
+    if trial.refutation is not None:
+        lines += ["", *instance(trial.refutation.data)]
+    if verbose:
+        for stage in trial.stages:
+            lines += ["", f"{stage.name} ({stage.seconds:.1f} s)", *(f"  {line}" for line in stage.lines)]
+        found = certified_map(trial)
+        lines += (
+            [] if found is None else ["", found.caption, plain_table(found.head, [map(str, r) for r in found.rows])]
+        )
+        lines += ["", explain.to_text(explain.explain(trial.claim))]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_html(trials: Sequence[Trial]) -> str:
+    """Trials as one self-contained page."""
+    parts = [
+        {
+            "trial": trial,
+            "statement": formula(statement(trial.claim)),
+            "verdict": [prose(line) for line in verdict(trial)],
+            "assumptions": [prose(one.statement) for one in trial.claim.assumptions_in(READINGS[trial.reading])],
+            "instance": fields(_parts(trial.refutation)) if trial.refutation is not None else [],
+            "map": certified_map(trial),
+        }
+        for trial in trials
+    ]
+    return render("trial.html.jinja", title=", ".join(dict.fromkeys(t.claim.key for t in trials)), parts=parts)
+
+
+def _parts(shown: Verdict) -> Mapping[str, Any]:
+    """An instance and what its check needs, one level deep."""
+    names = ("instance", "constants", "varying", "terms")
+    nested: dict[str, Any] = {key: value for name in names for key, value in dict(shown.data.get(name, {})).items()}  # type: ignore[call-overload]
+    return nested | {key: shown.data[key] for key in ("lhs", "rhs") if key in shown.data}
+
+
+def to_latex(trials: Iterable[Trial]) -> str:
+    """An appendix: each statement, its verdict, and the numbers of a refutation."""
+    blocks = []
+    for trial in trials:
+        said = " ".join(verdict(trial))
+        for sign in "\\&%$#_{}~^":
+            said = said.replace(sign, f"\\{sign}" if sign in "&%$#_{}" else " ")
+        lines = [f"\\paragraph{{{trial.claim.title}}}", f"\\[ {statement(trial.claim)} \\]", said]
+        if trial.refutation is not None and "lhs" in trial.refutation.data:
+            lines.append("\\begin{verbatim}\n" + "\n".join(instance(trial.refutation.data)) + "\n\\end{verbatim}")
+        blocks.append("\n".join(lines))
+    return "\n\n".join(blocks) + "\n"
+
+
+def to_junit(trials: Sequence[Trial]) -> str:
+    """Trials as test cases: a refuted one fails, one that nothing tested is skipped."""
+    suite = xml.Element("testsuite", name="fedbounds referee", tests=str(len(trials)))
+    for trial in trials:
+        seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
+        case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
+        tag = {Outcome.REFUTED: "failure", Outcome.NOT_TESTED: "skipped"}.get(trial.outcome)
+        if tag is not None:
+            xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
+    suite.set("failures", str(sum(trial.outcome is Outcome.REFUTED for trial in trials)))
+    return xml.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,246 @@
+import json
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as xml
+
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+import fedbounds
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.decide import examine
+from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.plugins import claim_named, claims, load_file
+from fedbounds.referee import sanity, stages, trial
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.trial import Outcome, Stage, try_claim
+from fedbounds.show import trial as show
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, G_sq, L, N, T, eta, mu, tau
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+FOLDER = Path(__file__).parent / "theorems"
+TRUE, FALSE = load_file(FOLDER / "true.py"), load_file(FOLDER / "false.py")
+# One regime is enough where a test is not about regimes.
+FEW = Suite(REGIMES[:4])
+# What no instance in fractions can show yet: clients that are absent.
+BEYOND = {"no-(1-C)/C"}
+
+
+@pytest.mark.parametrize("claim", [c for c in FALSE.CLAIMS if c.key not in BEYOND], ids=lambda c: c.key)
+def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
+    reading = READINGS[claim.readings[0]]
+    assert examine(from_json(FALSE.INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
+    found = try_claim(claim, suite=FEW)
+    assert found.outcome is Outcome.REFUTED and found.refutation.evidence is Evidence.EXACT
+    again = examine(from_json(found.refutation.data["instance"]), claim, reading)
+    assert (again.status, again.data["lhs"]) == (Status.REFUTED, found.refutation.data["lhs"])
+    assert [stage.name for stage in found.stages] == ["read back", "sanity"]
+
+
+@pytest.mark.parametrize("claim", TRUE.CLAIMS, ids=lambda c: c.key)
+def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim):
+    case = stages.Case(claim, READINGS["plain"], "small", 0, FEW)
+    found = stages.glance(case)
+    assert found.verdicts == () and found.lines[0] == "dimensions agree"
+    assert "no violation at" in found.lines[1]
+
+
+def test_gradient_descent_follows_from_a_proved_claim_and_is_certified_where_it_says():
+    found = try_claim(TRUE.GRADIENT_DESCENT, suite=FEW)
+    assert found.outcome is Outcome.PROVED and "fedavg-step" in found.proof.detail
+    # tau = 1 is assumed, so that only uniform and uneven weights at three kappas are left of the grid.
+    assert len(found.certified) == 6
+    for verdict in found.certified:
+        setting = Setting.from_json(verdict.data["setting"])
+        assert setting.tau == 1 and setting.alpha == setting.p
+        assert verdict.coverage.axes["kappa"] == frozenset({setting.L / setting.mu})
+    assert written(found) == written(replace(found, stages=tuple(map(read_again, found.stages))))
+
+
+def read_again(stage):
+    return Stage.from_json(json.loads(json.dumps(stage.to_json())))
+
+
+def written(found):
+    return json.dumps(found.to_json(), sort_keys=True)
+
+
+@pytest.mark.parametrize("key", ["fedavg-step", "sharper-step", "lemma-1", "stich-2019-drift"])
+def test_a_claim_restated_follows_from_the_one_it_restates_and_not_with_more_or_fewer(key):
+    known = claim_named(key)
+    how = READINGS[known.readings[-1]]
+    mine = replace(known, key="mine", readings=("plain",), repair=None, assumptions=known.assumptions_in(how))
+    assert stages.follows(mine, READINGS["plain"], known, how)
+    larger = replace(mine, terms={**mine.terms, "more": G_sq / L**2})
+    assert stages.follows(larger, READINGS["plain"], known, how)
+    name = next(iter(mine.terms))
+    smaller = replace(mine, terms={**mine.terms, name: mine.terms[name] * sp.Rational(9, 10)})
+    assert not stages.follows(smaller, READINGS["plain"], known, how)
+    assert not stages.follows(replace(mine, assumptions=mine.assumptions[:-1]), READINGS["plain"], known, how)
+
+
+def test_no_false_theorem_follows_from_a_shipped_one():
+    for claim in FALSE.CLAIMS:
+        reading = READINGS[claim.readings[0]]
+        for other in claims().values():
+            assert not any(stages.follows(claim, reading, other, READINGS[name]) for name in other.readings)
+
+
+def test_dimensions():
+    assert sanity.unit_of(eta**2 * G_sq) == sanity.unit_of(Delta) == (2, 0)
+    assert sanity.unit_of(L / mu + tau * T) == (0, 0) and sanity.unit_of(sp.Max(L, mu)) == (-2, 1)
+    assert sanity.unit_of(L + N) is None
+    (said,) = sanity.misprints(FALSE.NORM, READINGS["plain"])
+    assert said == "the term 'drift' has the dimension of m^3 J^-1, not m^2"
+    wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
+    assert any(said.startswith("the step size") for said in sanity.misprints(wrong_steps, READINGS["plain"]))
+
+
+def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
+    claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
+    instance = next(one for one in sanity.battery(claim, claim.coverage(reading)) if one.N == 2)
+    for w, f in sanity.SCALES:
+        before, after = (
+            sanity.places(one, claim, reading) for one in (instance, sanity.rescaled(instance, w, f, None))
+        )
+        assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
+
+
+def test_the_battery_has_only_instances_that_the_claim_may_speak_of():
+    claim, reading = TRUE.GRADIENT_DESCENT, READINGS["plain"]
+    for one in sanity.battery(claim, claim.coverage(reading)):
+        assert one.tau == 1 and one.weighting == "fedavg" and set(one.eta) == {2 / (one.L + one.mu)}
+
+
+def refuted(evidence):
+    return Verdict("c", "plain", evidence, Status.REFUTED, detail="left > right")
+
+
+def held(evidence):
+    return Verdict("c", "plain", evidence, Status.HOLDS, detail="it holds")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "outcome"),
+    [
+        ((), Outcome.NOT_TESTED),
+        ((held(Evidence.EMPIRICAL),), Outcome.NOT_REFUTED),
+        ((held(Evidence.EMPIRICAL), held(Evidence.SDP)), Outcome.CERTIFIED),
+        ((held(Evidence.SDP), held(Evidence.SYMBOLIC)), Outcome.PROVED),
+        ((held(Evidence.KERNEL), refuted(Evidence.SDP)), Outcome.REFUTED),
+        ((Verdict("c", "plain", Evidence.EMPIRICAL, Status.VACUOUS),), Outcome.NOT_TESTED),
+    ],
+)
+def test_the_outcome_is_the_strongest_word_that_a_verdict_supports(verdicts, outcome):
+    assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),)).outcome is outcome
+
+
+def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
+    def steps(*found):
+        made = [stages.Step(str(k), lambda _, v=v: stages.Found((), v), k < 2, 0) for k, v in enumerate(found)]
+        monkeypatch.setattr(trial, "STAGES", tuple(made))
+        return try_claim(TRUE.DRIFT, suite=FEW)
+
+    both = steps((refuted(Evidence.EMPIRICAL),), (refuted(Evidence.EXACT),), ())
+    assert both.refutation.evidence is Evidence.EXACT and len(both.stages) == 2
+    first = steps((refuted(Evidence.EMPIRICAL),), (), ())
+    assert first.refutation.evidence is Evidence.EMPIRICAL and len(first.stages) == 2
+    assert "no instance in fractions was found" in show.verdict(first)[1]
+
+
+def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypatch):
+    ran = []
+
+    def stage(name, stop=False):
+        def examine(case):
+            ran.append(name)
+            if stop and ran.count(name) == 1:
+                raise KeyboardInterrupt
+            return stages.Found((f"{name} after {len(case.verdicts)}",), (held(Evidence.EMPIRICAL),))
+
+        return stages.Step(name, examine, True, 0)
+
+    monkeypatch.setattr(trial, "STAGES", (stage("one"), stage("two", stop=True), stage("three")))
+    state = tmp_path / "state.json"
+    stopped = try_claim(TRUE.DRIFT, state=state)
+    assert not stopped.finished and [s.name for s in stopped.stages] == ["one"]
+    assert "interrupted" in show.verdict(stopped)[0]
+    again = try_claim(TRUE.DRIFT, state=state)
+    assert again.finished and ran == ["one", "two", "two", "three"]
+    assert [s.lines for s in again.stages] == [("one after 0",), ("two after 1",), ("three after 2",)]
+    try_claim(TRUE.DRIFT, state=state)
+    assert len(ran) == 4
+    changed = with_less(TRUE.DRIFT)
+    try_claim(changed, state=state)
+    assert ran[4:] == ["one", "two", "three"]
+
+
+def with_less(claim):
+    return replace(claim, terms={name: term / 2 for name, term in claim.terms.items()})
+
+
+def test_what_is_no_state_is_refused_and_so_are_unknown_names(tmp_path):
+    state = tmp_path / "state.json"
+    state.write_text("{}")
+    with pytest.raises(InputError, match="delete it"):
+        try_claim(TRUE.DRIFT, state=state)
+    with pytest.raises(InputError, match="did you mean 'lemma-1'"):
+        try_claim("lemma1")
+    with pytest.raises(InputError, match="budget"):
+        try_claim("lemma-1", budget="huge")
+    with pytest.raises(InputError, match="reading"):
+        try_claim("lemma-1", "loose")
+
+
+def call(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tmp_path):
+    out, junit = tmp_path / "out", tmp_path / "junit.xml"
+    single = tmp_path / "single.py"
+    single.write_text(
+        f"from fedbounds.plugins import load_file\nCLAIMS = (load_file({str(FOLDER / 'false.py')!r}).GRADIENT,)\n"
+    )
+    result = call("referee", str(single), "--out", str(out), "--junit", str(junit), "--fail-on", "refuted")
+    assert result.exit_code == 1
+    first, by, sure, blank, *rest = result.stdout.splitlines()
+    assert first == "2/L [plain]: REFUTED at t = 0: lhs 1 > rhs 0, exactly."
+    assert "in fractions" in by and sure == "The claim is false as stated." and blank == ""
+    assert "  w0         (1)" in rest and "  right      0" in rest
+    assert "[2/9] sanity: dimensions agree" in result.stderr
+    assert json.loads((out / "2-L-plain.json").read_text())["outcome"] == "REFUTED"
+    page = (out / "referee.html").read_text()
+    assert "The instance, to be checked by hand" in page and "<script" not in page
+    assert r"\begin{verbatim}" in (out / "referee.tex").read_text()
+    (case,) = xml.parse(junit).getroot()
+    assert case.find("failure").get("message") == first
+    told = json.loads(call("referee", str(single), "--json", "--quiet").stdout)
+    assert [one["claim"] for one in told] == ["2/L"]
+
+
+def test_a_folder_of_theorems_leaves_out_files_without_claims(tmp_path):
+    (tmp_path / "helper.py").write_text("raise SystemExit\n")
+    with pytest.raises(InputError, match="none in"):
+        main(["referee", str(tmp_path)], standalone_mode=False)
+
+
+def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "small_steps" in call("assumptions", "1/L").stdout and "gap_t" in call("symbols", "suboptimality").stdout
+    assert "Delta_T" in call("scopes").stdout
+    assert call("new", "claim", "my-step").exit_code == 0
+    (claim,) = load_file("my-step.py").CLAIMS
+    assert claim.readings == ("plain",) and "my-step" in call("claims", "my-step", "--plugin", "my-step.py").stdout
+    known = claim_named("fedavg-step")
+    assert stages.follows(claim, READINGS["plain"], known, READINGS["repaired"])
+    assert call("new", "claim", "my-step").exit_code == 2
+
+
+def test_it_is_there_at_the_top():
+    assert fedbounds.try_claim is try_claim and fedbounds.Trial is trial.Trial
