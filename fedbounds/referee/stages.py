@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import sympy as sp
-
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence import kernel
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
@@ -22,19 +19,16 @@ from fedbounds.evidence.sdp.decide import examination
 from fedbounds.evidence.sdp.scope import own_setting, pointwise
 from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
 from fedbounds.evidence.sdp.tight import tight
-from fedbounds.evidence.symbolic import library
 from fedbounds.referee import power, sanity
-from fedbounds.referee.redundancy import SLACK, never_negative
+from fedbounds.referee.implied import PROVERS, inherited
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import PROBE, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.study import ledger
-from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.coverage import Span
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import L, drift, eta, mu, tau
+from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Parts of the strength table and neighbours that a sentence names.
@@ -138,66 +132,11 @@ def known(case: Case) -> Found:
     if plugins.claims().get(claim.key) is claim:
         found = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
     else:
-        own = (examiner(claim, reading) for examiner in (library.examine, kernel.examine))
+        own = [examiner(claim, reading) for examiner in PROVERS]
+        own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
         found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
-        found += tuple(itertools.chain.from_iterable(_inherited(case, other) for other in plugins.claims().values()))
     said = dict.fromkeys(f"{v.evidence}: {v.status}, {v.detail}" for v in found if v.evidence is not Evidence.SDP)
     return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
-
-
-def _inherited(case: Case, other: Claim) -> Iterator[Verdict]:
-    """The proofs of a shipped claim that says at least as much under no further assumption."""
-    for name in other.readings:
-        if follows(case.claim, case.reading, other, READINGS[name]):
-            for examiner in (library.examine, kernel.examine):
-                proof = examiner(other, READINGS[name])
-                if proof is not None and proof.status is Status.HOLDS:
-                    detail = f"it follows from {other.key}, which is proved ({proof.detail})"
-                    yield replace(proof, claim=case.claim.key, reading=case.reading.name, detail=detail)
-
-
-def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
-    """Whether ``other`` implies the claim on sight: same left side, no further assumption, right side no larger.
-
-    The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in.
-    """
-    stated = claim.assumptions_in(reading)
-    alike = (claim.lhs, claim.scope, claim.kind) == (other.lhs, other.scope, other.kind)
-    skew = how.skew == reading.skew or not {"rho_bar", "rho_tilde"} & other.symbols
-    virtual = how.virtual == reading.virtual or a.unbiased in stated or claim.scope in ("point", "constant")
-    steps = other.steps is None or other.steps == claim.steps
-    if not (alike and skew and virtual and steps) or claim.kind is Kind.RATE:
-        return False
-    if not all(_granted(assumption, claim, stated) for assumption in other.assumptions_in(how)):
-        return False
-    difference = claim.sides(reading).rhs - other.sides(how).rhs
-    if claim.steps is not None:
-        difference = difference.subs(eta, claim.steps)
-    if claim.coverage(reading).axes.get("tau") == Span(1, 1):
-        difference = difference.subs(drift, 0)  # a round of one step has no time to drift
-    if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
-        return bool(sp.simplify(difference) == 0)
-    try:
-        return never_negative(difference, {L: mu + SLACK[0], tau: 1 + SLACK[1]})
-    except sp.PolynomialError:
-        return False  # a power with T in it, which is no polynomial
-
-
-def _granted(assumption: a.Assumption, claim: Claim, stated: Iterable[a.Assumption]) -> bool:
-    """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
-    if assumption.key == "step-size" or any(assumption == one for one in stated):
-        return True
-    parts = assumption.parts
-    if parts and any(set(parts) <= set(one.parts) for one in stated):
-        return True
-    return (
-        bool(parts)
-        and claim.steps is not None
-        and all(
-            part.sign == "<=" and never_negative((part.right - part.left).subs(eta, claim.steps), {L: mu + SLACK[0]})
-            for part in parts
-        )
-    )
 
 
 def regimes(case: Case) -> Found:

@@ -15,6 +15,7 @@ from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import sanity, stages, trial
+from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome, Stage, try_claim
@@ -75,20 +76,20 @@ def test_a_claim_restated_follows_from_the_one_it_restates_and_not_with_more_or_
     known = claim_named(key)
     how = READINGS[known.readings[-1]]
     mine = replace(known, key="mine", readings=("plain",), repair=None, assumptions=known.assumptions_in(how))
-    assert stages.follows(mine, READINGS["plain"], known, how)
+    assert follows(mine, READINGS["plain"], known, how)
     larger = replace(mine, terms={**mine.terms, "more": G_sq / L**2})
-    assert stages.follows(larger, READINGS["plain"], known, how)
+    assert follows(larger, READINGS["plain"], known, how)
     name = next(iter(mine.terms))
     smaller = replace(mine, terms={**mine.terms, name: mine.terms[name] * sp.Rational(9, 10)})
-    assert not stages.follows(smaller, READINGS["plain"], known, how)
-    assert not stages.follows(replace(mine, assumptions=mine.assumptions[:-1]), READINGS["plain"], known, how)
+    assert not follows(smaller, READINGS["plain"], known, how)
+    assert not follows(replace(mine, assumptions=mine.assumptions[:-1]), READINGS["plain"], known, how)
 
 
 def test_no_false_theorem_follows_from_a_shipped_one():
     for claim in FALSE.CLAIMS:
         reading = READINGS[claim.readings[0]]
         for other in claims().values():
-            assert not any(stages.follows(claim, reading, other, READINGS[name]) for name in other.readings)
+            assert not any(follows(claim, reading, other, READINGS[name]) for name in other.readings)
 
 
 def test_dimensions():
@@ -238,7 +239,7 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
     (claim,) = load_file("my-step.py").CLAIMS
     assert claim.readings == ("plain",) and "my-step" in call("claims", "my-step", "--plugin", "my-step.py").stdout
     known = claim_named("fedavg-step")
-    assert stages.follows(claim, READINGS["plain"], known, READINGS["repaired"])
+    assert follows(claim, READINGS["plain"], known, READINGS["repaired"])
     assert call("new", "claim", "my-step").exit_code == 2
 
 
