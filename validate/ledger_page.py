@@ -23,7 +23,7 @@ def filled(page: str, table: str) -> str:
     """The page with what stands between its two marks replaced by the table."""
     found, count = MARKED.subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[2]}", page)
     if count != 1:
-        raise reject("the page needs one pair of table marks", f"{count} pairs", "restore docs/ledger.md")
+        raise reject("the page needs one pair of table marks", f"{count} pairs", "restore its file")
     return found
 
 

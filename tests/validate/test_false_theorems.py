@@ -109,3 +109,11 @@ def test_an_interrupted_run_goes_on(monkeypatch, tmp_path):
     with pytest.raises(InputError, match="one seed"):
         study.go_on(path, 4, SEED + 1)
     assert "| all |" in study.table(SEED, records)
+
+
+def test_the_page_shows_the_stored_records_and_they_are_as_wanted():
+    seed, records = study.read(study.RESULTS)
+    assert study.table(seed, records) in study.PAGE.read_text(encoding="utf-8")
+    counts = study.counted(records)
+    assert not counts["unsound"] and not counts["wrongly refuted"]
+    assert counts["refuted"] >= 0.9 * counts["false"] and counts["as wide"] >= 0.9 * counts["true"]

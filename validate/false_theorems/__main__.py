@@ -3,7 +3,7 @@
     python -m validate.false_theorems --count 1000 --seed 7     some 2 s of processor time a specimen
 
 The records are lines of JSON, one a specimen after a first one with the seed; an interrupted run continues. With
-``--page`` the table of docs/power.md is written anew from the records.
+``--page`` the tables of docs/power.md are written anew from the records (``--count 0``: from those that are there).
 """
 
 from __future__ import annotations

@@ -250,10 +250,5 @@ def draw(data: Data, path: Path) -> None:
     figure(path, 3, fill)
 
 
-def main() -> None:
-    """Compute, write q1.json and q1.png."""
-    command("q1", run, draw)
-
-
 if __name__ == "__main__":
-    main()
+    command("q1", run, draw)

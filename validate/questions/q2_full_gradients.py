@@ -224,10 +224,5 @@ def draw(data: Data, path: Path) -> None:
     figure(path, 2, fill)
 
 
-def main() -> None:
-    """Compute, write q2.json and q2.png."""
-    command("q2", run, draw)
-
-
 if __name__ == "__main__":
-    main()
+    command("q2", run, draw)

@@ -183,10 +183,5 @@ def draw(data: Data, path: Path) -> None:
     figure(path, 2, fill)
 
 
-def main() -> None:
-    """Compute, write q3.json and q3.png."""
-    command("q3", run, draw)
-
-
 if __name__ == "__main__":
-    main()
+    command("q3", run, draw)

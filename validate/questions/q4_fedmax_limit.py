@@ -206,10 +206,5 @@ def draw(data: Data, path: Path) -> None:
     figure(path, 2, fill)
 
 
-def main() -> None:
-    """Compute, write q4.json and q4.png."""
-    command("q4", run, draw)
-
-
 if __name__ == "__main__":
-    main()
+    command("q4", run, draw)

@@ -173,10 +173,5 @@ def draw(data: Data, path: Path) -> None:
     figure(path, 3, fill)
 
 
-def main() -> None:
-    """Compute, write q5.json and q5.png."""
-    command("q5", run, draw)
-
-
 if __name__ == "__main__":
-    main()
+    command("q5", run, draw)

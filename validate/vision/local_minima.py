@@ -20,7 +20,7 @@ import numpy as np
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.vision import federated, images, training
-from validate.vision import measures
+from validate.vision import measures, page
 from validate.vision.experiments import RESULTS, SOFT, TEMPERATURES, Folder, grid
 
 NAMES = ("mnist-iid", "mnist-niid", "mnist-tniid")
@@ -73,17 +73,6 @@ def measure(data_dir: Path | None, small: bool) -> dict[str, Any]:
     }
 
 
-def lines(data: dict[str, Any]) -> list[str]:
-    """A line a client, and what it means."""
-    rows: list[str] = []
-    for framework, case in data["data"].items():
-        rows += [
-            f"{framework}, client {row['client']} of {row['samples']} samples: smallest loss {row['smallest']:.3g}"
-            for row in case["clients"]
-        ]
-    return [*rows, f"0 <= F_i* <= {data['largest']:.3g} for these clients", f"factors at most {data['factors']}"]
-
-
 def main(arguments: list[str] | None = None) -> Any:
     """Train, print and write; ``--small --out DIR`` is tiny, on digits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -95,7 +84,7 @@ def main(arguments: list[str] | None = None) -> Any:
         raise reject("small runs are no results", "no folder for them", "give --out")
     data = measure(chosen.data_dir, chosen.small)
     files.write_json((chosen.out or RESULTS) / "local_minima.json", data)
-    print("\n".join(lines(data)))
+    print(page.minima(chosen.out or RESULTS))
     return data
 
 

@@ -23,6 +23,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.vision import federated, images, records, training
 from fedbounds.vision.network import Network
 from fedbounds.vision.settings import ImageSettings
+from validate.vision import page
 from validate.vision.experiments import MAIN, NIID, RESULTS, grid
 
 ROUNDS = 5
@@ -72,17 +73,8 @@ def measure(data_dir: Path | None, rounds: int, out: Path) -> dict[str, Any]:
         curves = {key: accuracies(settings, data, rule, net, where) for key, net in starts.items()}
         found["weightings"][name] = {**curves, "stored": stored.accuracy[: rounds + 1].tolist()}
         files.write_json(out / "sensitivity.json", found)
-        print("\n".join(lines({"weightings": {name: found["weightings"][name]}})), flush=True)
+        print(page.sensitive(out), flush=True)
     return found
-
-
-def lines(data: dict[str, Any]) -> list[str]:
-    """A line a round."""
-    return [
-        f"{name}, round {r}: {own:.4f}, from the next float32 {twin:.4f}, stored {stored:.4f}"
-        for name, row in data["weightings"].items()
-        for r, (own, twin, stored) in enumerate(zip(row["run"], row["nudged"], row["stored"], strict=True))
-    ]
 
 
 def main(arguments: list[str] | None = None) -> None:
