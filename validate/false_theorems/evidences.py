@@ -29,6 +29,7 @@ from fedbounds.evidence.symbolic.setting import DEFINITIONS
 from fedbounds.evidence.symbolic.sums import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
+from fedbounds.referee.implied import inherited
 from fedbounds.referee.mutants import as_read
 from fedbounds.referee.regime import Regime, Suite
 from fedbounds.referee.regimes import REGIMES
@@ -305,12 +306,13 @@ def class_of(claim: Claim, reading: Reading, against: Verdict) -> Setting | None
 
 
 def _proved(fate: Fate) -> None:
-    """The word of the proof checkers: on the stored proofs, and on what an author would write of them."""
+    """The proof checkers on the stored proofs, on what an author would write of them, and on what inherits one."""
     specimen = fate.specimen
     claim, reading = specimen.claim, specimen.reading
     same_name = replace(claim, key=specimen.base.key)
     words = [("symbolic", symbolic.examine(same_name, reading)), ("kernel", kernel.examine(same_name, reading))]
     words += [("symbolic", verdict) for verdict in written(specimen)]
+    words += [("symbolic", verdict) for other in claims().values() for verdict in inherited(claim, reading, other)]
     for kind, verdict in words:
         if verdict is not None:
             fate.note(kind, verdict)
