@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
     from fedbounds.referee.trial import Trial, try_claim
-    from fedbounds.show.summary import to_html
+    from fedbounds.show.report.templates import to_html
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
@@ -44,7 +44,7 @@ _HOME = {
     "save": "study.store",
     "Result": "study.result",
     "check": "study.check",
-    "to_html": "show.summary",
+    "to_html": "show.report.templates",
     "Trial": "referee.trial",
     "try_claim": "referee.trial",
     "Evidence": "theory.verdict",
@@ -104,7 +104,7 @@ _MOVED = {
     "evidence.symbolic": "evidence.symbolic.library",
     "explain": "show.explain",
     "floor": "evidence.empirical.floor",
-    "ledger": "show.summary show.numbers",
+    "ledger": "show.summary show.report.templates show.numbers",
     "mutants": "referee.mutants",
     "pareto": "study.pareto",
     "plots": "show.plots",

@@ -1,7 +1,5 @@
 """Errors a user can mend: one clear sentence each, shown by the command line with exit code 2."""
 
-from __future__ import annotations
-
 
 class InputError(ValueError):
     """Bad input: the message names what is wrong, the value received and the remedy."""

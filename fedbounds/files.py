@@ -5,8 +5,6 @@ refuses, in one sentence, what is no regular file, what is too long or too deep,
 whatever differs from the type asked for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -14,29 +12,14 @@ import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, TypeVar, cast
 
 import msgspec
-from msgspec import Meta as Bounds
 
 from fedbounds.errors import InputError, reject
 
-__all__ = [
-    "Bounds",
-    "Misshapen",
-    "convert",
-    "parse_json",
-    "plain",
-    "read_bytes",
-    "read_json",
-    "require_writable",
-    "shaped",
-    "write",
-    "write_json",
-    "write_text",
-]
-
 T = TypeVar("T")
+Bounds = msgspec.Meta
 # No result of a study comes near it; an endless file is refused before it fills the memory.
 LONGEST = 2**28
 
@@ -52,20 +35,20 @@ def write(path: str | Path, fill: Callable[[IO[bytes]], object]) -> Path:
     try:
         with os.fdopen(handle, "wb") as file:
             fill(file)
-        # mkstemp makes private files; a result is an ordinary one.
-        os.chmod(name, 0o666 & ~_umask())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)  # mkstemp makes private files; a result is an ordinary one
         os.replace(name, path)
-    except OSError as wrong:
-        _discard(name)
-        raise _unwritable(path, wrong) from wrong
-    except BaseException:
-        _discard(name)
+    except BaseException as wrong:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        if isinstance(wrong, OSError):
+            raise _unwritable(path, wrong) from wrong
         raise
     return path
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write ``text`` in UTF-8."""
     return write(path, lambda file: file.write(text.encode()))
 
 
@@ -97,9 +80,9 @@ def read_bytes(path: str | Path, longest: int = LONGEST) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise reject("a file to read must exist", str(path), "check the path") from None
+    except InputError:
+        raise
     except (OSError, ValueError) as wrong:
-        if isinstance(wrong, InputError):
-            raise
         raise reject(f"{path.name} must be readable", f"{type(wrong).__name__}: {wrong}", "check the path") from None
 
 
@@ -153,27 +136,15 @@ def convert(value: Any, kind: Any) -> Any:
 def shaped(value: Any, kind: type[T], name: str) -> T:
     """The same, or an input error that speaks of ``name``."""
     try:
-        found: T = convert(value, kind)
-        return found
+        return cast(T, convert(value, kind))
     except Misshapen as wrong:
-        remedy = "write it again"
-        raise reject(f"{name} must be as fedbounds writes it", f"one that is not: {wrong}", remedy) from None
+        received = f"one that is not: {wrong}"
+        raise reject(f"{name} must be as fedbounds writes it", received, "write it again") from None
 
 
 def plain(value: Any) -> Any:
     """``value``, of dataclasses and tuples, as the dictionaries, lists and scalars that JSON has."""
     return msgspec.to_builtins(value)
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
-
-
-def _discard(name: str) -> None:
-    with contextlib.suppress(OSError):
-        os.unlink(name)
 
 
 def _unwritable(path: Path, wrong: OSError) -> InputError:

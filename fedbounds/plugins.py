@@ -15,10 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from fedbounds.errors import reject
 
+T = TypeVar("T")
 # What a plug-in file may define.
 KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM")
 
@@ -40,10 +41,10 @@ def foreign(item: object, package: str) -> bool:
     return not any(type(item) is value for module in own_modules(package) for value in vars(module).values())
 
 
-def modules(package: str, group: str) -> Iterator[ModuleType]:
-    """The modules of ``package``, then those that other distributions register under entry point ``group``."""
+def modules(package: str) -> Iterator[ModuleType]:
+    """The modules of ``package``, then those that other distributions register as entry points of that name."""
     yield from own_modules(package)
-    for entry in sorted(importlib.metadata.entry_points(group=group), key=lambda item: item.name):
+    for entry in sorted(importlib.metadata.entry_points(group=package), key=lambda item: item.name):
         yield entry.load()
 
 
@@ -56,12 +57,8 @@ class PluginFile:
     source: str
 
     def __post_init__(self) -> None:
-        if self.sha256 != _digest(self.source):
+        if self.sha256 != hashlib.sha256(self.source.encode()).hexdigest():
             raise ValueError(f"the source of the plug-in {self.path} does not have the SHA-256 beside it")
-
-
-def _digest(source: str) -> str:
-    return hashlib.sha256(source.encode()).hexdigest()
 
 
 def read_plugin(path: str | Path) -> PluginFile:
@@ -72,7 +69,7 @@ def read_plugin(path: str | Path) -> PluginFile:
         source = importlib.util.decode_source(Path(path).read_bytes())
     except (OSError, SyntaxError, UnicodeDecodeError) as wrong:
         raise reject(f"the plug-in {path} must be Python", f"{wrong}", "mend the file") from None
-    return PluginFile(str(path), _digest(source), source)
+    return PluginFile(str(path), hashlib.sha256(source.encode()).hexdigest(), source)
 
 
 def load_plugin(file: PluginFile) -> ModuleType:
@@ -165,7 +162,7 @@ def shipped(pattern: str) -> Iterator[Path]:
 def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
     """Key -> claim: this package's, those of installed plug-ins, and those of ``extra`` modules."""
     found: dict[str, Claim] = {}
-    for module in (*modules("fedbounds.claims", "fedbounds.claims"), *extra):
+    for module in (*modules("fedbounds.claims"), *extra):
         for claim in getattr(module, "CLAIMS", ()):
             add(found, "claim", claim, module)
     return found
@@ -182,44 +179,39 @@ def with_role(role: Role, extra: Iterable[ModuleType] = ()) -> list[Claim]:
 
 
 def weightings(extra: Iterable[ModuleType] = ()) -> dict[str, WeightingPlugin]:
-    """Key -> weighting plug-in."""
     from fedbounds.model.weighting import WeightingPlugin
 
-    found: dict[str, WeightingPlugin] = {}
-    for module in (*modules("fedbounds.weightings", "fedbounds.weightings"), *extra):
-        plugin = getattr(module, "WEIGHTING", None)
-        if plugin is not None:
-            require("WEIGHTING", plugin, WeightingPlugin, module)
-            add(found, "weighting", plugin, module)
+    return plugged("fedbounds.weightings", "WEIGHTING", WeightingPlugin, extra)
+
+
+def plugged(package: str, name: str, kind: type[T], extra: Iterable[ModuleType]) -> dict[str, T]:
+    """Key -> what the modules of a package, of other distributions and of ``extra`` define as ``name``."""
+    found: dict[str, T] = {}
+    for module in (*modules(package), *extra):
+        item = getattr(module, name, None)
+        if item is None:
+            continue
+        if not isinstance(item, kind):
+            raise reject(
+                f"{name} of {_of(module)} must be a {kind.__name__}", repr(item), f"build it with {kind.__name__}"
+            )
+        add(found, name.lower(), item, module)
     return found
 
 
-class Keyed(Protocol):
-    """A claim, or a plug-in for weightings or problems."""
-
-    @property
-    def key(self) -> str: ...
-
-
-K = TypeVar("K", bound=Keyed)
-
-
-def add(found: dict[str, K], kind: str, item: K, module: ModuleType) -> None:
+def add(found: dict[str, Any], kind: str, item: Any, module: ModuleType) -> None:
     """Enter an item under its key, which nothing else may have: nobody could tell which of the two is meant."""
     if found.setdefault(item.key, item) is not item:
-        where = getattr(module, "__file__", None) or module.__name__
-        raise reject(f"the {kind} of {where} needs a key of its own", f"{item.key!r}, which exists", "rename it")
+        raise reject(
+            f"the {kind} of {_of(module)} needs a key of its own", f"{item.key!r}, which exists", "rename it"
+        )
 
 
-def require(name: str, item: object, kind: type, module: ModuleType) -> None:
-    """Refuse an attribute of a plug-in that is of another type than people are told."""
-    if not isinstance(item, kind):
-        where = getattr(module, "__file__", None) or module.__name__
-        raise reject(f"{name} of {where} must be a {kind.__name__}", repr(item), f"build it with {kind.__name__}")
+def _of(module: ModuleType) -> str:
+    return getattr(module, "__file__", None) or module.__name__
 
 
 def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
-    """The claim of that key, or an input error with the nearest known one."""
     known = claims(extra)
     if key not in known:
         raise nearest("claim", key, known)

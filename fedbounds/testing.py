@@ -16,8 +16,6 @@ Example::
 does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import assume, settings
 from hypothesis import strategies as st

@@ -65,7 +65,7 @@ def fails(n):
         "G_sq": max((w0 - o) ** 2 for o in m), "rho_bar": excess(w0)[1] / mean(excess(w0)),
     }  # fmt: skip
     values["rho_tilde"] = max(excess(star)[1] / Gamma, values["rho_bar"])
-    terms = claim_named("corollary").terms_in(READINGS["literal"]).values()
+    terms = claim_named("corollary").sides(READINGS["literal"]).terms.values()
     bound = sum(term.subs({s: str(values[s.name]) for s in term.free_symbols}) for term in terms)
     return mean(excess(w1)) - Gamma > Q(int(bound.p), int(bound.q))
 

@@ -58,7 +58,7 @@ def iterate(key: str, trajectory: Trajectory) -> Array:
     for t in range(len(eta)):
         drift = (starts[t] - starts[t - t % tau]) ** 2 * values["G_sq"]
         now = {**values, "eta": eta[t], "drift": drift, "Delta": bounds[-1], "t": t}
-        bounds.append(float(sum(evaluate(term, now) for term in claim.terms_in(REPAIRED).values())))
+        bounds.append(float(sum(evaluate(term, now) for term in claim.sides(REPAIRED).terms.values())))
     return np.array(bounds)
 
 
@@ -81,7 +81,7 @@ def over_runs(problems: dict[str, Settings], weightings: tuple[str, ...], rounds
             for key in HORIZONS:
                 claim = claim_named(key)
                 values = {**run.values(claim.symbols), "T": float(len(trajectory.eta))}
-                bound = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(REPAIRED).values())
+                bound = sum(float(np.min(evaluate(term, values))) for term in claim.sides(REPAIRED).terms.values())
                 horizon[key] = bound / float(path.gap[0, -1])
             table[f"{name}, {label}"] = {
                 "times": trajectory.times.tolist(),

@@ -4,18 +4,27 @@ Exit codes: 0 done; 1 a verdict that ``--fail-on`` names; 2 bad input or a diver
 contradict each other; 130 interrupted.
 """
 
-from __future__ import annotations
-
 import importlib
-import os
 import pkgutil
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 
-from fedbounds.cli.options import SectionedCommand, given, settings_options
+from fedbounds.cli.options import (
+    PLUGIN,
+    QUIET,
+    SectionedCommand,
+    colour,
+    formats,
+    given,
+    print_json,
+    say,
+    settings_options,
+    sounded,
+)
 from fedbounds.errors import DivergedError, InputError, reject
 
 BAD_INPUT, INTERRUPTED = 2, 130
@@ -30,7 +39,6 @@ class LazyGroup(click.Group):
         return sorted({*super().list_commands(ctx), *_discovered()})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """A command by name; an unknown one is an input error with the nearest name."""
         command = super().get_command(ctx, name) or _discovered().get(name)
         if command is None:
             from fedbounds.plugins import nearest
@@ -55,7 +63,7 @@ class LazyGroup(click.Group):
 
 
 def _stop(sentence: str, code: int) -> None:
-    click.echo(sentence, err=True)
+    say(sentence)
     sys.exit(code)
 
 
@@ -70,109 +78,74 @@ def _discovered() -> dict[str, click.Command]:
     return found
 
 
-def _print_json(value: Any) -> None:
-    import json
-
-    click.echo(json.dumps(value, indent=1, allow_nan=False))
-
-
-def _colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
-
-
-def _say(text: str) -> None:
-    click.echo(text, err=True)
-
-
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": WIDTH})
 @click.version_option(package_name="fedbounds")
 def main() -> None:
     """Is this federated-learning convergence theorem true, under which assumptions, and how loose is it?"""
 
 
-FORMAT = click.option("--format", "form", type=click.Choice(("table", "json")), default="table", help="How to print.")
-
-
 @main.command(cls=SectionedCommand)
 @settings_options
-@FORMAT
+@formats("table", "json")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for result.json, trajectories and pictures.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
 @click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
-@click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
+@QUIET
 def check(form: str, out: Path | None, fail_on: str | None, verbose: bool, quiet: bool, **flags: Any) -> int:
     """Run every weighting on a problem and say which claims hold there. Without flags: the default study."""
-    if out is not None:
-        from fedbounds.files import require_writable
-
-        require_writable(out)
-    chosen = given(flags)
-    weightings, claims = chosen.pop("weightings", None), chosen.pop("claims", None)
-    return _run_check(weightings, claims, chosen, form, out, fail_on, verbose, quiet)
-
-
-def _run_check(
-    weightings: Any,
-    claims: Any,
-    chosen: dict[str, Any],
-    form: str,
-    out: Path | None,
-    fail_on: str | None,
-    verbose: bool,
-    quiet: bool,
-) -> int:
-    """Check, save, draw and print; the exit code."""
     import fedbounds
-    from fedbounds.cli.alarm import sounded
+    from fedbounds.files import require_writable
     from fedbounds.show import summary
-    from fedbounds.show import terminal as console
+    from fedbounds.show.terminal import progress
     from fedbounds.study.ledger import ledger
 
-    with console.progress(not quiet and sys.stderr.isatty()) as bar:
-        result = fedbounds.check(weightings=weightings, claims=claims, progress=bar, **chosen)
+    if out is not None:
+        require_writable(out)
+    with progress(not quiet) as bar:
+        result = fedbounds.check(progress=bar, **given(flags))
     lines = ledger(result.claims, result.verdicts)
     if form == "json":
-        _print_json(result.to_json())
+        print_json(result.to_json())
     else:
-        click.echo(summary.to_text(summary.summary(result, lines, verbose), colour=_colour()), nl=False)
+        click.echo(summary.to_text(summary.summary(result, lines, verbose), colour=colour()), nl=False)
     if out is not None:
-        from fedbounds.show import plots
-        from fedbounds.study import store
-
-        store.save(result, out)
-        pictures = plots.draw(out, result.claims)
-        if not quiet:
-            _say(f"Saved {store.RESULT}, {store.TRAJECTORIES} and {len(pictures)} pictures in {out}:")
-            _say("  " + ", ".join(path.name for path in pictures if path.suffix == ".png") + " (and .svg)")
+        _save(result, out, quiet)
     elif not quiet and form == "table":
-        _say("Nothing was saved: add --out DIR for the pictures and the numbers.")
+        say("Nothing was saved: add --out DIR for the pictures and the numbers.")
     return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
+
+
+def _save(result: Any, out: Path, quiet: bool) -> None:
+    from fedbounds.show import plots
+    from fedbounds.study import store
+
+    store.save(result, out)
+    pictures = plots.draw(out, result.claims)
+    if not quiet:
+        say(f"Saved {store.RESULT}, {store.TRAJECTORIES} and {len(pictures)} pictures in {out}:")
+        say("  " + ", ".join(path.name for path in pictures if path.suffix == ".png") + " (and .svg)")
 
 
 @main.command()
 @click.argument("key", required=False)
-@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
-@FORMAT
-def claims(key: str | None, plugin: tuple[str, ...], form: str) -> None:
+@PLUGIN
+@formats("table", "json")
+def claims(key: str | None, extra: tuple[ModuleType, ...], form: str) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair."""
     from fedbounds import plugins
-    from fedbounds.plugins import load_file
     from fedbounds.show import explain
-
-    extra = [load_file(path) for path in plugin]
-    if key is not None:
-        told = explain.explain(plugins.claim_named(key, extra))
-        _print_json(told) if form == "json" else click.echo(explain.to_text(told), nl=False)
-        return
-    known = plugins.claims(extra).values()
-    if form == "json":
-        _print_json([explain.explain(claim) for claim in known])
-        return
     from fedbounds.show.terminal import plain_table
 
-    body = [[claim.key, claim.title, claim.source] for claim in known]
-    click.echo(plain_table(["claim", "says", "source"], body, colour=_colour()), nl=False)
-    _say("fedbounds claims CLAIM shows one in full.")
+    known = plugins.claims(extra).values() if key is None else [plugins.claim_named(key, extra)]
+    if form == "json":
+        told = [explain.explain(claim) for claim in known]
+        print_json(told if key is None else told[0])
+    elif key is not None:
+        click.echo(explain.to_text(explain.explain(*known)), nl=False)
+    else:
+        body = [[claim.key, claim.title, claim.source] for claim in known]
+        click.echo(plain_table(["claim", "says", "source"], body, colour=colour()), nl=False)
+        say("fedbounds claims CLAIM shows one in full.")
 
 
 @main.command()
@@ -218,18 +191,18 @@ def plot(out: Path, x: str | None, y: str | None, by: str, where: tuple[str, ...
 @click.option("--pi", "pi_min", type=float, help="Smallest alpha_i/p_i, for the final bound.")
 @click.option("--p-min", type=float, help="Smallest p_i, for the final bound.")
 @click.option("--clients", "N", type=int, help="Number of clients N, for the final bound.")
-@FORMAT
+@formats("table", "json")
 def bound(form: str, **constants: Any) -> None:
     """The bounds without a run: speed, error, value at T, and the rounds to reach epsilon."""
     from fedbounds.study.bound import bounds
 
     found = bounds(**constants)
     if form == "json":
-        _print_json(found.to_json())
+        print_json(found.to_json())
     else:
         _print_bounds(found)
     for warning in found.warnings:
-        _say(f"Warning: {warning}.")
+        say(f"Warning: {warning}.")
 
 
 def _print_bounds(found: Any) -> None:
@@ -241,12 +214,11 @@ def _print_bounds(found: Any) -> None:
     body = []
     for value in found.values:
         row = [value.claim, value.reading, *(number(x) for x in (value.speed, value.gamma, value.error, value.bound))]
-        if found.epsilon is not None:
-            never = f"never: the error term alone is {number(value.error)}"
-            row.append(never if value.rounds_to_epsilon is None else str(value.rounds_to_epsilon))
-        body.append(row)
+        never = f"never: the error term alone is {number(value.error)}"
+        rounds = never if value.rounds_to_epsilon is None else str(value.rounds_to_epsilon)
+        body.append(row if found.epsilon is None else [*row, rounds])
     click.echo("E[F(w_T)] - F* <= speed/(T + gamma) + error")
-    click.echo(plain_table(head, body, colour=_colour()), nl=False)
+    click.echo(plain_table(head, body, colour=colour()), nl=False)
     for note in found.notes:
         click.echo(f"Note: {note}.")
 

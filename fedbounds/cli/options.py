@@ -1,10 +1,13 @@
-"""The flags of ``fedbounds check``: one for every setting, in sections, as `Settings` describes them."""
+"""What commands share: a flag for every setting, as `Settings` describes them, ways to print, and the alarm."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -19,11 +22,63 @@ from fedbounds.study.settings import (
     Setting,
     Settings,
     checked,
+    section_of,
     settings,
 )
 
+if TYPE_CHECKING:
+    from fedbounds.study.ledger import Line
+
 OUTPUT = "Output"
 SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
+# The exit code where two kinds of evidence contradict each other.
+CONTRADICTION = 3
+
+
+class Plugin(click.ParamType):
+    """A Python file of the user's own, run as the command line is read."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from fedbounds.plugins import load_file
+
+        return load_file(value) if isinstance(value, str) else value
+
+
+PLUGIN = click.option(
+    "--plugin", "extra", type=Plugin(), multiple=True, help="A Python file with claims of your own."
+)
+QUIET = click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error.")
+
+
+def formats(*names: str) -> Callable[..., Any]:
+    """The option that says how to print, the first of ``names`` unless given."""
+    return click.option(
+        "--format", "form", type=click.Choice(names), default=names[0], show_default=True, help="How to print."
+    )
+
+
+def print_json(value: Any) -> None:
+    click.echo(json.dumps(value, indent=1, allow_nan=False))
+
+
+def say(text: str) -> None:
+    click.echo(text, err=True)
+
+
+def colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def sounded(lines: Iterable[Line]) -> int:
+    """The exit code: 0, or CONTRADICTION after saying on standard error which kinds of evidence disagree."""
+    from fedbounds.study.alarm import alarms
+
+    found = alarms(lines)
+    for alarm in found:
+        say(f"ALARM: {alarm}.")
+    return CONTRADICTION if found else 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +108,6 @@ class Flag:
         return text if default is None or isinstance(default, bool) else f"{text} [default: {default}]"
 
     def words(self, value: Any) -> list[list[str]]:
-        """The flag with its value, once for each value it repeats; nothing where the value is the default."""
         if value == DEFAULTS[self.name]:
             return []
         if isinstance(value, bool):
@@ -72,7 +126,6 @@ def flags() -> tuple[Flag, ...]:
 
 
 def words(chosen: Settings) -> list[list[str]]:
-    """The flags that give these settings again, each with its value."""
     return [pair for flag in flags() for pair in flag.words(getattr(chosen, flag.name))]
 
 
@@ -84,7 +137,6 @@ class SettingType(click.ParamType):
         self.name = {int: "int", float: "float"}.get(type(flag.setting.read("1")), "text")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The value of the setting; of a repeatable flag, one of its texts."""
         try:
             found = checked(self.flag.name, self.flag.setting.read(value) if isinstance(value, str) else value)
         except InputError as wrong:
@@ -98,21 +150,16 @@ class SectionedCommand(click.Command):
     """A command whose help lists its options under the ``section`` of each."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write one definition list a section."""
         for title in SECTIONS:
-            params = [param for param in self.get_params(ctx) if getattr(param, "section", OUTPUT) == title]
+            params = [param for param in self.get_params(ctx) if _section(param) == title]
             records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
 
 
-class SectionedOption(click.Option):
-    """An option that knows its section."""
-
-    def __init__(self, *args: Any, section: str = OUTPUT, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.section = section
+def _section(param: click.Parameter) -> str:
+    return section_of(str(param.name)) if param.name in DEFAULTS else OUTPUT
 
 
 def settings_options(command: Callable[..., Any], only: Collection[str] = tuple(DEFAULTS)) -> Callable[..., Any]:
@@ -124,8 +171,6 @@ def settings_options(command: Callable[..., Any], only: Collection[str] = tuple(
         command = click.option(
             flag.spelling,
             flag.name,
-            cls=SectionedOption,
-            section=flag.setting.about.section,
             help=flag.help,
             default=() if several else None,
             multiple=several,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from numpy.typing import NDArray
 
 from fedbounds.model.problem import Array, Problem
-from fedbounds.plugins import add, modules, nearest, require
+from fedbounds.plugins import nearest, plugged
 
 if TYPE_CHECKING:
     from fedbounds.problems.data.synthetic import QuadraticIngredients
@@ -34,13 +34,7 @@ class ProblemPlugin:
 
 def problem_plugins(extra: Iterable[ModuleType] = ()) -> dict[str, ProblemPlugin]:
     """Every registered problem by key, the package's own first, those of ``extra`` modules last."""
-    found: dict[str, ProblemPlugin] = {}
-    for module in (*modules("fedbounds.problems", "fedbounds.problems"), *extra):
-        plugin = getattr(module, "PROBLEM", None)
-        if plugin is not None:
-            require("PROBLEM", plugin, ProblemPlugin, module)
-            add(found, "problem", plugin, module)
-    return found
+    return plugged("fedbounds.problems", "PROBLEM", ProblemPlugin, extra)
 
 
 def problem_plugin(key: str, extra: Iterable[ModuleType] = ()) -> ProblemPlugin:

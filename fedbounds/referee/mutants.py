@@ -5,8 +5,6 @@ sympy terms themselves: every named term, and every addend of every inner sum (a
 and Min), so that a coefficient hidden inside a term is varied like one in front of it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -81,7 +79,6 @@ def _addends(expression: sp.Expr, path: tuple[int, ...]) -> Iterator[tuple[tuple
 
 
 def replaced_at(expression: sp.Expr, path: tuple[int, ...], piece: sp.Expr) -> sp.Expr:
-    """``expression`` with the subexpression at ``path`` replaced."""
     if not path:
         return piece
     arguments = list(expression.args)

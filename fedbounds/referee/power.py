@@ -4,35 +4,30 @@ A row says that a mutant is refuted (by which regime), survives (how close any r
 is still a theorem), is weaker than the claim, or that no regime exercises the part that was changed.
 """
 
-from __future__ import annotations
-
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.model.protocol import Progress
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
 from fedbounds.referee.redundancy import proved_factor, why_still_true
-from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sensitivity import Place, examined, nearest_caught
-from fedbounds.referee.shipped import shipped_regimes
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
 # A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
 NEGLIGIBLE = 1e-9
-Progress = Callable[[str, int, int], None]
 
 
 class Outcome(enum.StrEnum):
-    """What became of a mutant."""
-
     REFUTED = "refuted"
     SURVIVES = "survives"
     STILL_TRUE = "still true"
@@ -66,7 +61,6 @@ class Row:
     proof: str = ""
 
     def to_json(self) -> dict[str, object]:
-        """The row as a JSON object."""
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
@@ -83,11 +77,11 @@ def power(
     rows: list[Row] = []
     for k, claim in enumerate(chosen):
         if progress is not None:
-            progress(claim.key, k, len(chosen))
+            progress("mutants", k, len(chosen))
         if claim.kind is not Kind.RATE:
             rows += power_of(claim, suite)
     if progress is not None:
-        progress("done", len(chosen), len(chosen))
+        progress("mutants", len(chosen), len(chosen))
     return rows
 
 

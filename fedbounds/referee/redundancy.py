@@ -6,8 +6,6 @@ put in as non-negative slacks, a quotient of polynomials all of whose coefficien
 checked by machine for every surviving mutant, never assumed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -17,28 +15,9 @@ from fedbounds import plugins
 from fedbounds.referee.mutants import Mutant, Part, scaled
 from fedbounds.study.bound import main_bound
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import (
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    drift,
-    eta,
-    gamma,
-    gap,
-    mu,
-    p_min,
-    pi_min,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    tau,
-)
-from fedbounds.theory.symbols import N as clients
 
 # The largest factor tried on a part that may grow, and the bisections between it (or 0) and 1.
 LARGEST_PROVED, FACTOR_HALVINGS = 9, 8
@@ -54,7 +33,7 @@ SUM_ARGUMENT = (
     "is never above it: the difference is a sum of non-negative terms."
 )
 # The smallest constants of Assumptions 3 and 4 satisfy this; arbitrary bounds need not, so it is used only if needed.
-SMALLEST_MOMENTS = {G_sq: sigma_sq + SLACK[3]}
+SMALLEST_MOMENTS = {s.G_sq: s.sigma_sq + SLACK[3]}
 PI_ARGUMENT = SUM_ARGUMENT[:-1] + ", with pi <= rho_bar and rho_tilde <= Pi <= 1/min p - (N - 1) pi."
 
 
@@ -69,13 +48,13 @@ class Argument:
 
 def _step(homogeneous: bool) -> Argument:
     conditions = {
-        L: mu + SLACK[0],
-        eta: 1 / (mu + SLACK[0] + SLACK[1]),
-        tau: 1 + SLACK[2],
+        s.L: s.mu + SLACK[0],
+        s.eta: 1 / (s.mu + SLACK[0] + SLACK[1]),
+        s.tau: 1 + SLACK[2],
     }
     known = {claim.lhs: claim.rhs for claim in plugins.with_role(Role.YARDSTICK)}
-    worst = known[Delta_next].subs(drift, known[drift])
-    return Argument(STEP_ARGUMENT, (worst,), conditions | ({Gamma: sp.Integer(0)} if homogeneous else {}))
+    worst = known[s.Delta_next].subs(s.drift, known[s.drift])
+    return Argument(STEP_ARGUMENT, (worst,), conditions | ({s.Gamma: sp.Integer(0)} if homogeneous else {}))
 
 
 def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Symbol, sp.Expr]) -> Argument:
@@ -84,28 +63,30 @@ def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Sy
     It needs 1 + 3 skew/8 <= gamma; ``above`` is rho_tilde - skew. A bound by a maximum follows from a bound by
     each of its arguments: both are checked.
     """
-    error = L * Gamma * above / (mu * (1 + 3 * skew / 8))
-    either = (gamma * Delta_0, 8 * (1 + 4 * tau**2) * G_sq / (3 * mu**2 * skew))
-    bounds = tuple((L / 2 * value / (T + gamma) + error).subs(dict(main_bound().definitions)) for value in either)
-    common = {L: mu + SLACK[0], tau: 1 + SLACK[2]}
+    error = s.L * s.Gamma * above / (s.mu * (1 + 3 * skew / 8))
+    either = (s.gamma * s.Delta_0, 8 * (1 + 4 * s.tau**2) * s.G_sq / (3 * s.mu**2 * skew))
+    bounds = tuple(
+        (s.L / 2 * value / (s.T + s.gamma) + error).subs(dict(main_bound().definitions)) for value in either
+    )
+    common = {s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[2]}
     return Argument(words, bounds, common | dict(conditions))
 
 
 def argument_for(claim: Claim) -> Argument | None:
     """The proof available for a claim's mutants, by its left-hand side and assumptions."""
     repaired = claim.repair.assumptions if claim.repair else ()
-    if claim.lhs == Delta_next and a.small_steps in repaired and a.slow_decay in repaired:
+    if claim.lhs == s.Delta_next and a.small_steps in repaired and a.slow_decay in repaired:
         return _step(a.homogeneous in claim.assumptions)
-    if claim.lhs != gap:
+    if claim.lhs != s.gap:
         return None
     if a.positive_pi in claim.assumptions:
-        above = 1 / p_min - clients * pi_min
-        return _summed(pi_min, above, PI_ARGUMENT, {p_min: 1 / (clients * pi_min + SLACK[4])})
-    if claim.eta == main_bound().eta and claim.repair and rho_bar in claim.repair.substitutions:
-        conditions = {rho_tilde: rho_bar + SLACK[4]} | (
-            {Gamma: sp.Integer(0)} if a.homogeneous in claim.assumptions else {}
+        above = 1 / s.p_min - s.N * s.pi_min
+        return _summed(s.pi_min, above, PI_ARGUMENT, {s.p_min: 1 / (s.N * s.pi_min + SLACK[4])})
+    if claim.eta == main_bound().eta and claim.repair and s.rho_bar in claim.repair.substitutions:
+        conditions = {s.rho_tilde: s.rho_bar + SLACK[4]} | (
+            {s.Gamma: sp.Integer(0)} if a.homogeneous in claim.assumptions else {}
         )
-        return _summed(rho_bar, rho_tilde - rho_bar, SUM_ARGUMENT, conditions)
+        return _summed(s.rho_bar, s.rho_tilde - s.rho_bar, SUM_ARGUMENT, conditions)
     return None
 
 
@@ -122,8 +103,8 @@ def why_still_true(mutant: Mutant, reading: Reading) -> str:
     if mutant.change == "condition dropped":
         if mutant.part != a.bounded_variance.statement:
             return ""
-        right = right.subs(sigma_sq, 0)  # whatever sigma_sq is then, the right-hand side is at least this
-    if right.free_symbols & {Delta_next} or right.has(sp.Max, sp.Min):
+        right = right.subs(s.sigma_sq, 0)  # whatever sigma_sq is then, the right-hand side is at least this
+    if right.free_symbols & {s.Delta_next} or right.has(sp.Max, sp.Min):
         return ""
     if all(never_negative(right - bound, argument.conditions) for bound in argument.bounds):
         return argument.words

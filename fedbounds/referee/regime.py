@@ -1,7 +1,5 @@
 """What a regime is, how to write one in a line, and a suite of them run once each."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -11,6 +9,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
 from fedbounds.evidence.constants import Policy, Run, Value, examine_run
 from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
@@ -21,6 +21,8 @@ from fedbounds.study.build import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fedmax import FedMax
+from fedbounds.weightings.fixed import Fixed
 
 # Enough for a band at the power table's error rate; the step claims compare conditional means, which vary little.
 REPLICATES = 64
@@ -134,8 +136,6 @@ class Suite:
 
 @dataclass(frozen=True)
 class Table:
-    """eta_t read off a table."""
-
     values: tuple[float, ...]
 
     def __call__(self, t: int) -> float:
@@ -148,3 +148,50 @@ def own_steps(planned: Experiment, claim: Claim) -> StepSize:
     values: dict[str, Value] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
+
+
+# A shipped run of more rounds than this is recorded about this many times.
+LONG = 10
+
+
+def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
+    """A shipped exact instance as a regime; None where an experiment has no such noise, weights or floor."""
+    constant = len(set(instance.weights)) <= 1
+    if any(instance.noise) or any(instance.floor) or not constant:
+        return None
+    weighting: Weighting = FedAvg()
+    if instance.weighting == "fixed":
+        weighting = Fixed(tuple(float(a) for a in instance.weights[0]))
+    elif instance.weighting != "fedavg":
+        weighting = FedMax(int(instance.weighting.partition(":")[2] or 1))
+
+    def build() -> Experiment:
+        rows = [[float(x) for x in row] for row in instance.curvatures]
+        problem = plane(rows, [[float(x) for x in row] for row in instance.minima], [float(x) for x in instance.p])
+        return experiment(
+            problem,
+            [float(x) for x in instance.w0],
+            weighting,
+            Table(tuple(float(x) for x in instance.eta)),
+            instance.tau,
+            instance.rounds,
+            stride=_stride(instance.rounds),
+        )
+
+    return Regime(f"shipped {name}", title, build)
+
+
+def _stride(rounds: int) -> int:
+    """Rounds between records: few records of a long run, the last round among them."""
+    return next(step for step in range(max(1, rounds // LONG), rounds + 1) if rounds % step == 0)
+
+
+def shipped_regimes() -> tuple[Regime, ...]:
+    """The counterexamples shipped, each as a regime where an experiment can be one."""
+    found = []
+    for path in all_files():
+        example = read(path)
+        if "instance" in example.document:
+            instance = from_json(example.document["instance"])
+            found.append(of_instance(example.name, str(example.document["title"]), instance))
+    return tuple(regime for regime in found if regime is not None)

@@ -1,7 +1,5 @@
 """How small a change of one part of a claim is still refuted, and by which regime."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

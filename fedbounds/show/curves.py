@@ -1,7 +1,5 @@
 """Numbers behind the pictures: bands, ranges and bounds of a study, with nothing drawn."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

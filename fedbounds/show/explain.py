@@ -1,7 +1,5 @@
 """A claim in words and formulas, for people: what `fedbounds claims KEY` shows."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -76,7 +74,7 @@ def explain(claim: Claim) -> dict[str, Any]:
 
 def sides(claim: Claim) -> dict[str, Any]:
     """The left side, and per reading the terms of the right side with definitions put in, as plain formulas."""
-    right = {name: {key: str(term) for key, term in claim.terms_in(READINGS[name]).items()} for name in READINGS}
+    right = {name: {key: str(term) for key, term in claim.sides(READINGS[name]).terms.items()} for name in READINGS}
     return {"left": str(claim.lhs), "right": right}
 
 
@@ -89,7 +87,6 @@ RELATIONS = {Kind.IDENTITY: "=", Kind.RATE: "= O(1/T)"}
 
 
 def to_text(told: Mapping[str, Any]) -> str:
-    """The explanation as plain text."""
     lines = [f"{told['key']}: {told['title']}", f"Source: {told['source']}", "", "Statement"]
     relation = RELATIONS.get(Kind(told["kind"]), "<=")
     lines += _indented(told["left"])

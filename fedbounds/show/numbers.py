@@ -1,7 +1,5 @@
 """How numbers are written: short, never rounded across 1, and readable on a page."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """Colours, dashes and markers of the pictures, apart in greyscale and for every kind of colour vision."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

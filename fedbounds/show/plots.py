@@ -4,8 +4,6 @@ Every ``*_figure`` takes a `Result` and one `RunSeries` a run and returns a Figu
 global state changes. Lines differ in dash and marker as well as in colour.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -43,9 +41,15 @@ def name(symbol: str) -> str:
 
 
 def _figure(
-    result: Result, columns: int, panel: tuple[float, float], title: str, **share: Any
+    result: Result,
+    title: str,
+    labels: tuple[str, str],
+    log: str = "x",
+    columns: int = 3,
+    panel: tuple[float, float] = palette.PANEL,
+    **share: Any,
 ) -> tuple[Figure, list[Axes]]:
-    """A figure with one titled panel a weighting; unused cells of the grid are blank."""
+    """A figure with one titled panel a weighting, axes in ``log`` logarithmic; unused cells of the grid are blank."""
     names = [run.weighting for run in result.runs]
     columns = min(columns, len(names))
     lines = -(-len(names) // columns)
@@ -57,6 +61,7 @@ def _figure(
     for axes, label in zip(grid, names, strict=False):
         axes.set_title(label, loc="left", fontweight="bold", parse_math=False)
         axes.tick_params(labelbottom=True, labelleft=True)
+        axes.set(xlabel=labels[0], ylabel=labels[1], **{f"{axis}scale": "log" for axis in log})
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure, list(grid[: len(names)])
 
@@ -86,12 +91,9 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: palette.Lines | None = N
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     title = "Measured suboptimality against the bounds on it"
-    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
+    labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
+    figure, panels = _figure(result, title, labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
-        axes.set_xscale("log")
-        axes.set_yscale("log", nonpositive="clip")
-        axes.set_xlabel(rf"$T+\gamma$, with $\gamma={gamma:.4g}$")
-        axes.set_ylabel(name("gap"))
         seen = curves.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
         axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
@@ -136,12 +138,8 @@ def _make_room(panels: list[Axes], foot: bool) -> None:
 def ratio_figure(result: Result, drawn: Drawn, steps: palette.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     title = "One-step inequalities: left side / right side with the band of the left side"
-    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True, sharey=True)
+    figure, panels = _figure(result, title, ("$t+1$", "left side / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        axes.set_xlabel("$t+1$")
-        axes.set_ylabel("left side / right side")
         axes.axhline(1, color=BLACK, lw=1)
         for k, (key, (label, style)) in enumerate((steps or palette.lines("step")).items()):
             if key not in run.sides:
@@ -173,13 +171,9 @@ def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> Non
 
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
-    figure, panels = _figure(
-        result, 3, palette.PANEL, "Weighting skew: median and range over replicates", sharex=True
-    )
+    title = "Weighting skew: median and range over replicates"
+    figure, panels = _figure(result, title, ("$t+1$", "skew"), sharex=True)
     for axes, run, found in zip(panels, drawn, result.runs, strict=True):
-        axes.set_xscale("log")
-        axes.set_xlabel("$t+1$")
-        axes.set_ylabel("skew")
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
@@ -215,13 +209,10 @@ def _pad(axes: Axes, least: float = 0.1) -> None:
 def weights_figure(result: Result, drawn: Drawn) -> Figure:
     """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
     title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
-    figure, panels = _figure(result, 3, palette.PANEL, title, sharex=True)
+    figure, panels = _figure(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), sharex=True)
     tau, p = result.settings.tau, np.array(result.facts.p)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
     for axes, run in zip(panels, drawn, strict=True):
-        axes.set_xscale("log")
-        axes.set_xlabel("round + 1")
-        axes.set_ylabel(r"$\alpha_t^i-p_i$")
         axes.axhline(0, color=BLACK, lw=0.8)
         rounds, weights = curves.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
         for i in range(len(p)):
@@ -244,7 +235,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     count = min(curves.MARKED, N)
     title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
-    figure, panels = _figure(result, 1, (8.0, height), title, sharex=True)
+    figure, panels = _figure(result, title, ("", "client $i$"), "", 1, (8.0, height), sharex=True)
     grouped = [curves.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
     # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
     norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
@@ -257,7 +248,6 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
         light = norm(table[r, i]) < 0.5
         for mask, colour in ((light, "white"), (~light, "black")):
             axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
-        axes.set_ylabel("client $i$")
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(False)
     group = -(-len(drawn[0].round_times) // curves.MAX_COLUMNS)

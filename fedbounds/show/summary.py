@@ -1,22 +1,17 @@
 """What `check` shows first: what is false, proved or open, a table a weighting, and on request the grounds."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from markupsafe import Markup, escape
-
-from fedbounds.show.cells import evidence_cell
-from fedbounds.show.numbers import compact, number
-from fedbounds.show.table import Block, Cell, Listed, Said, Table, plain
+from fedbounds.show.numbers import compact, number, readable, times
+from fedbounds.show.table import ORDER, Block, Entry, Listed, Said, Table, plain
 from fedbounds.study.alarm import alarms
-from fedbounds.study.ledger import ANYWHERE, Line, claims_of, ledger
+from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import LABELS
+from fedbounds.theory.words import LABELS, shown
 
 # Evidence about a run, in the order in which a cell is filled.
 MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)
@@ -107,7 +102,7 @@ def run_table(run: WeightingRun, lines: Sequence[Line], replicates: int) -> Tabl
     Refuted rows come first, then open ones; readings of a claim that say the same share a row.
     """
     others = [kind for kind in Evidence if kind not in MEASURED]
-    rows: dict[tuple[str, ...], tuple[list[str], list[Cell]]] = {}
+    rows: dict[tuple[str, ...], tuple[list[str], list[Entry]]] = {}
     silent = 0
     for line in lines:
         here = replace(line, found=tuple(pair for pair in line.found if pair[0] in (run.weighting, ANYWHERE)))
@@ -129,7 +124,7 @@ def _place(cell: Any, worst: Sequence[Status]) -> int:
     return min((worst.index(status) for status in cell.statuses if status in worst), default=len(worst))
 
 
-def _brief(line: Line, kind: Evidence, replicates: int) -> Cell:
+def _brief(line: Line, kind: Evidence, replicates: int) -> Entry:
     """The statuses; of a run also bound over measured and, where it is open, how many replicates would decide."""
     said = []
     cell = evidence_cell(line, kind)
@@ -144,7 +139,7 @@ def _brief(line: Line, kind: Evidence, replicates: int) -> Cell:
         elif kind is Evidence.SDP:
             text = text.rstrip(" 0123456789")
         said.append(Said(text, item.status, note))
-    return Cell(tuple(said), cell.hint)
+    return Entry(tuple(said), cell.hint)
 
 
 def replicates_needed(verdict: Verdict, replicates: int) -> float | None:
@@ -225,20 +220,61 @@ def to_markdown(blocks: Iterable[Block]) -> str:
     return "\n\n".join(made) + "\n"
 
 
-def to_html(result: Result) -> str:
-    """What `check` shows first as an HTML fragment, for notebooks."""
-    return str(fragment(summary(result, ledger(claims_of(result), result.verdicts))))
+def evidence_cell(line: Line, kind: Evidence) -> Entry:
+    """One kind of evidence on one claim: a word a status, how often if more than once, and the numbers beside it."""
+    verdicts = line.verdicts(kind)
+    said = []
+    for status in ORDER:
+        own = [verdict for verdict in verdicts if verdict.status is status]
+        if own:
+            count = "" if len(verdicts) == 1 else f" {len(own)}"
+            said.append(Said(shown(status, kind) + count, status, _note(own)))
+    return ranked(said, kind, "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
 
 
-def fragment(blocks: Iterable[Block]) -> Markup:
-    """The blocks in HTML: every text escaped, no script, inline styles only."""
-    made = []
-    for block in blocks:
-        if isinstance(block, Table):
-            made.append(Markup("<p>{}</p>{}").format(block.caption, block.to_html(inline=True)))
-        elif isinstance(block, Listed):
-            items = Markup("").join(Markup("<li>{}</li>").format(item) for item in block.items)
-            made.append(Markup("<p>{}:</p><ul>{}</ul>").format(block.title, items))
-        else:
-            made.append(Markup("<p>{}</p>").format(Markup("<br>").join(map(escape, block.split("\n")))))
-    return Markup("<div>{}</div>").format(Markup("").join(made))
+def ranked(said: Sequence[Said], kind: Evidence, hint: str = "") -> Entry:
+    """A cell of a kind of evidence that sorts by its leading status."""
+    cell = Entry(tuple(said), hint, evidence=str(kind))
+    return replace(cell, place=str(cell.rank))
+
+
+def _note(verdicts: Sequence[Verdict]) -> str:
+    """The two sides of a counterexample; else the smallest margin and the smallest bound over measured."""
+    if verdicts[0].evidence is Evidence.EXACT:
+        return verdicts[0].detail
+    if verdicts[0].evidence is Evidence.SDP:
+        noisy = sum("stochastic" in v.coverage.axes.get("gradients", ()) for v in verdicts if v.coverage)
+        return f"{noisy} with noise" if noisy else ""
+    margin = min((v.margin for v in verdicts if v.margin is not None), default=None)
+    # A margin of 1 means a left side of 0: one that only rounds to 1 must not look so.
+    text = ">0.999" if margin is not None and 0.9995 <= margin < 1 else readable(number(margin, 3))
+    ratio = times(min((v.tightness for v in verdicts if v.tightness is not None), default=None))
+    return ", ".join(filter(None, [f"margin {text}" if margin is not None else "", ratio]))
+
+
+def ledger_table(lines: Iterable[Line]) -> Table:
+    """Claims in their readings by kinds of evidence."""
+    body = [[line.claim.key, line.reading, *(evidence_cell(line, kind) for kind in Evidence)] for line in lines]
+    return Table.of(("claim", "reading", *(LABELS[kind] for kind in Evidence)), body)
+
+
+def remark_table(remarks: Iterable[Remarked]) -> Table:
+    """What the paper remarks without a formula: how it is read, and what exact instances say of it."""
+    body = [
+        [
+            item.remark.key,
+            item.remark.words,
+            item.remark.reading,
+            Said(str(verdict.status), verdict.status),
+            _because(verdict),
+        ]
+        for item in remarks
+        for verdict in item.verdicts
+    ]
+    head = ("remark", "the paper", "read as", "verdict", "because")
+    return Table.of(head, body, "Remarks, each by exact instances alone")
+
+
+def _because(verdict: Verdict) -> str:
+    place = verdict.coverage.words() if verdict.coverage and verdict.coverage.axes else ""
+    return f"{verdict.detail} (at {place})" if place else verdict.detail

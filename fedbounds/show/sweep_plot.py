@@ -1,7 +1,5 @@
 """Pictures of a sweep: tightness, the floor or any measured quantity against any axis of the grid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -29,13 +27,11 @@ MEANING = {
 }
 
 
-def sweep_figure(lines: Sequence[Series], x: str, y: str, title: str = "") -> plots.Figure:
-    """One picture of ``lines``: medians joined, bars from the smallest to the largest value where both are known."""
-    return panels_figure({y: lines}, x, title)
-
-
 def panels_figure(drawn: Mapping[str, Sequence[Series]], x: str, title: str = "") -> plots.Figure:
-    """One panel a measured quantity, side by side, each with its lines against ``x``."""
+    """One panel a measured quantity, side by side, each with its lines against ``x``.
+
+    Medians are joined, and bars go from the smallest to the largest value where both are known.
+    """
     figure = plots.Figure(figsize=(max(6.4, 4.6 * len(drawn)), 4.2), layout="constrained", dpi=palette.DPI)
     panels = figure.subplots(1, len(drawn), squeeze=False)[0]
     for axes, (y, lines) in zip(panels, drawn.items(), strict=True):
@@ -124,5 +120,5 @@ def draw(
             lines = series(folder, name, quantity, group, chosen)
             said = ", ".join(f"{key} {value}" for key, value in chosen.items())
             stem = f"{quantity}-against-{name}".replace("_", "-")
-            paths += writing.save(partial(sweep_figure, lines, name, quantity, said), Path(folder), stem)
+            paths += writing.save(partial(panels_figure, {quantity: lines}, name, said), Path(folder), stem)
     return paths

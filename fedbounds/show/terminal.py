@@ -1,7 +1,5 @@
 """The terminal: tables and progress bars (the only importer of rich)."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import math
@@ -9,16 +7,19 @@ import shutil
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 from functools import cache
 
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-from rich.table import Table as Grid
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.table import Table as Rows
 from rich.text import Text
 
+from fedbounds.model.protocol import Progress
 from fedbounds.show.numbers import MISSING
-from fedbounds.show.table import Block, Cell, Listed, Table
+from fedbounds.show.table import Block, Entry, Listed, Table
 from fedbounds.theory.verdict import Status
 
 STYLES = {
@@ -33,6 +34,8 @@ WIDTH = 100
 # Columns of the bar of a run, which leaves room for its name and note, and the seconds its speed is averaged over: a
 # step of it may take a minute.
 BAR, PERIOD = 16, 1800.0
+# Seconds between two lines of progress where standard error is no terminal.
+LINES = 30.0
 
 
 def render_blocks(blocks: Iterable[Block], width: int, colour: bool) -> str:
@@ -58,12 +61,12 @@ def _wrapped(text: str, width: int, indent: str = "  ") -> str:
     return textwrap.fill(text, width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _drawn(table: Table, width: int) -> Grid:
+def _drawn(table: Table, width: int) -> Rows:
     """A table for the terminal, statuses in colour."""
     texts = [[name, *(str(row[j]) for row in table.rows)] for j, name in enumerate(table.head)]
     natural = sum(max(map(len, column)) for column in texts)
     gap = 2 if natural + 2 * (len(texts) - 1) <= width else 1
-    made = Grid(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
+    made = Rows(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="bold")
     for name, wide in zip(table.head, fitted(texts, width - gap * (len(texts) - 1)), strict=True):
         made.add_column(Text(name), overflow="fold", width=wide)
     for row in table.rows:
@@ -87,7 +90,7 @@ def fitted(columns: list[list[str]], room: int) -> list[int]:
     return widths
 
 
-def _cell(cell: Cell) -> Text:
+def _cell(cell: Entry) -> Text:
     if not cell.said:
         return Text(MISSING, style="dim")
     return Text(", ").join(Text(str(item), style=STYLES[item.status] if item.status else "") for item in cell.said)
@@ -126,89 +129,52 @@ def columns() -> int:
 
 
 @contextlib.contextmanager
-def progress(enabled: bool = True) -> Iterator[Callable[[str, int, int], None] | None]:
-    """A progress bar a weighting on standard error, fed by ``callback(name, done, total)``; None if not enabled."""
-    if not enabled:
-        yield None
-        return
-    console = Console(stderr=True)
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
+def progress(enabled: bool = True, runs: int = 0, lines: bool = False) -> Iterator[Progress | None]:
+    """What is under way on standard error, fed by ``callback(name, done, total, note)``; None if nobody would see it.
 
-        def callback(name: str, done: int, total: int) -> None:
-            if name not in tasks:
-                tasks[name] = bars.add_task(name, total=total)
-            bars.update(tasks[name], completed=done, total=total)
-
-        yield callback
-
-
-@contextlib.contextmanager
-def runs(count: int, enabled: bool = True) -> Iterator[Callable[[str, int, int, str], None] | None]:
-    """A bar of the run at hand above one of all ``count``, fed by ``callback(name, done, total, note)``; None if not
-    enabled. A finished run makes way for the next, so that any number of them takes two lines.
+    On a terminal a bar that each name takes over from the one before, of several ``runs`` above one of them all, so
+    that any number of them takes two lines; elsewhere, if ``lines`` are wanted, a line now and then.
     """
-    if not enabled:
-        yield None
-        return
-    columns = (TextColumn("{task.description}"), BarColumn(BAR), TextColumn("{task.percentage:>3.0f}%"))
-    left = TimeRemainingColumn(elapsed_when_finished=True)
-    console = Console(stderr=True)
-    with Progress(*columns, left, console=console, transient=True, speed_estimate_period=PERIOD) as bars:
-        own, whole = bars.add_task("", total=None), bars.add_task(f"0 of {count} runs", total=count)
-        shares: dict[str, float] = {}
-
-        def callback(name: str, done: int, total: int, note: str) -> None:
-            fresh = name not in shares
-            shares[name] = done / total
-            if fresh:
-                bars.reset(own, completed=done)
-            if fresh and done:  # what was done before this call is no measure of its speed
-                bars.reset(whole, completed=math.fsum(shares.values()))  # type: ignore[arg-type]
-            bars.update(own, description=f"{name} {note}", completed=done, total=total)
-            finished = list(shares.values()).count(1.0)
-            bars.update(whole, description=f"{finished} of {count} runs", completed=math.fsum(shares.values()))
-
-        yield callback
+    if enabled and sys.stderr.isatty():
+        left = TimeRemainingColumn(elapsed_when_finished=True)
+        columns = (TextColumn("{task.description}"), BarColumn(BAR), TextColumn("{task.percentage:>3.0f}%"), left)
+        console = Console(stderr=True)
+        with Bars(*columns, console=console, transient=True, speed_estimate_period=PERIOD) as bars:
+            yield _bar(bars, runs)
+    else:
+        yield _line() if enabled and lines else None
 
 
-# Seconds between two lines of progress where standard error is no terminal.
-LINES = 30.0
+def _bar(bars: Bars, runs: int) -> Progress:
+    own, whole = bars.add_task("", total=None), bars.add_task("", total=runs, visible=runs > 0)
+    shares: dict[str, float] = {}
+
+    def callback(name: str, done: int, total: int, note: str = "") -> None:
+        fresh = name not in shares
+        shares[name] = done / max(total, 1)
+        if fresh:
+            bars.reset(own, completed=done)
+        if fresh and done:  # what was done before this call is no measure of its speed
+            bars.reset(whole, completed=math.fsum(shares.values()))  # type: ignore[arg-type]
+        bars.update(own, description=f"{name} {note}".rstrip(), completed=done, total=total)
+        finished = list(shares.values()).count(1.0)
+        bars.update(whole, description=f"{finished} of {runs} runs", completed=math.fsum(shares.values()))
+
+    return callback
 
 
-@contextlib.contextmanager
-def counter(what: str, enabled: bool = True) -> Iterator[Callable[[int, int, float, float], None] | None]:
-    """Progress of counted work, fed by ``callback(done, total, rate, left)``: a bar, or now and then a line."""
-    if not enabled:
-        yield None
-        return
-    if not sys.stderr.isatty():
-        last = time.monotonic()
+def _line() -> Progress:
+    began: dict[str, tuple[float, int]] = {}
+    last = time.monotonic()
 
-        def line(done: int, total: int, rate: float, left: float) -> None:
-            nonlocal last
-            if time.monotonic() - last >= LINES or done == total:
-                last = time.monotonic()
-                print(_counted(what, done, total, rate, left), file=sys.stderr, flush=True)
+    def callback(name: str, done: int, total: int, note: str = "") -> None:
+        nonlocal last
+        now = time.monotonic()
+        start, before = began.setdefault(name, (now, done))
+        if done == total or now - last >= LINES:
+            last = now
+            left = round((now - start) * (total - done) / (done - before)) if before < done < total else 0
+            words = [f"{done}/{total}", note, f"{timedelta(seconds=left)} left" if left else ""]
+            print(f"{name}: {', '.join(filter(None, words))}", file=sys.stderr, flush=True)
 
-        yield line
-        return
-    columns = (BarColumn(), TextColumn("{task.description}"))
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
-        task = bars.add_task("", total=None)
-
-        def bar(done: int, total: int, rate: float, left: float) -> None:
-            bars.update(task, completed=done, total=total, description=_counted(what, done, total, rate, left))
-
-        yield bar
-
-
-def _counted(what: str, done: int, total: int, rate: float, left: float) -> str:
-    """``12/40 cells, 3.1 a minute, 0:09:02 left``."""
-    speed = f", {60 * rate:.3g} a minute" if rate else ""
-    minutes, seconds = divmod(round(left) if math.isfinite(left) else 0, 60)
-    time_left = (
-        f", {minutes // 60}:{minutes % 60:02}:{seconds:02} left" if math.isfinite(left) and done < total else ""
-    )
-    return f"{done}/{total} {what}{speed}{time_left}"
+    return callback

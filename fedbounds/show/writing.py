@@ -1,7 +1,5 @@
 """Figures as files: PNG and SVG, the same bytes for the same study."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from functools import partial

@@ -1,7 +1,5 @@
 """The alarm: one kind of evidence says that a claim holds where another refutes it, so one of them is wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 

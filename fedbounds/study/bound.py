@@ -1,7 +1,5 @@
 """The bounds without a run: speed, error, value at T and the rounds to reach epsilon, from the claims' own terms."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -32,10 +30,6 @@ class BoundValue:
     rounds_to_epsilon: int | None
     step: str
 
-    def to_json(self) -> dict[str, Any]:
-        """The value as a JSON object."""
-        return asdict(self)
-
 
 @dataclass(frozen=True)
 class Bounds:
@@ -49,12 +43,11 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The bounds as a JSON object."""
         return {
             "constants": dict(self.constants),
             "T": self.T,
             "epsilon": self.epsilon,
-            "bounds": [value.to_json() for value in self.values],
+            "bounds": [asdict(value) for value in self.values],
             "notes": list(self.notes),
             "warnings": list(self.warnings),
         }
@@ -85,16 +78,8 @@ def bounds(
     """
     from fedbounds.plugins import with_role
 
-    constants: dict[str, float] = {
-        "L": L,
-        "mu": mu,
-        "Gamma": Gamma,
-        "rho_bar": rho_bar,
-        "rho_tilde": rho_tilde,
-        "tau": tau,
-        "G_sq": G_sq,
-        "sigma_sq": sigma_sq,
-    }
+    constants: dict[str, float] = {"L": L, "mu": mu, "Gamma": Gamma, "rho_bar": rho_bar, "rho_tilde": rho_tilde}
+    constants |= {"tau": tau, "G_sq": G_sq, "sigma_sq": sigma_sq}
     _check(constants, rounds, Delta_0, epsilon)
     notes = []
     if Delta_0 is None:

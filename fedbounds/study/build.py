@@ -1,7 +1,5 @@
 """The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """The main job: a problem, every weighting on it, every claim examined; one result."""
 
-from __future__ import annotations
-
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +12,7 @@ import numpy as np
 
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import failed_on
@@ -21,7 +20,8 @@ from fedbounds.evidence.constants import Policy, Run, examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import holm
 from fedbounds.evidence.evaluate import evaluate, steps_asked
-from fedbounds.model.problem import Array, Problem
+from fedbounds.model.problem import Problem
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
@@ -40,8 +40,6 @@ from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict, finite_or_none
-
-Progress = Callable[[str, int, int], None]
 
 
 def versions() -> dict[str, str]:
@@ -83,11 +81,13 @@ def check(
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
     schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
-    _check_k(schemes, target)
     for scheme in schemes:
+        # Asked once before any long work, so that k > N is said at once.
+        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedRound(0, [0], 0))
         vetted_weighting(scheme, target)
     runs = tuple(
-        run_weighting(chosen, target, scheme, theorems, policy, _about(progress, scheme)) for scheme in schemes
+        run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)
+        for scheme in schemes
     )
     runs = _with_study_rates(runs)
     objects = _objects(problem, weightings, theorems, extra)
@@ -108,10 +108,6 @@ def _require_objects(problem: object, weightings: object, claims: object) -> Non
 
 def _listed(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) else list(given or ())
-
-
-def _about(progress: Progress | None, scheme: Weighting) -> Callable[[int, int], None] | None:
-    return None if progress is None else partial(progress, scheme.name)
 
 
 def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
@@ -154,20 +150,6 @@ def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = (
     return chosen or plugins.claims(extra)
 
 
-def _check_k(schemes: Sequence[Weighting], problem: Problem) -> None:
-    """Ask each weighting once before any long work, so that k > N is said at once."""
-    for scheme in schemes:
-        scheme.bind(problem)(problem.p, np.ones((1, problem.N)), 0, _Zeros())
-
-
-class _Zeros:
-    """A round stream for the trial call: uniforms that are all one half."""
-
-    def uniform(self, count: int) -> Array:
-        """(1, count) halves."""
-        return np.full((1, count), 0.5)
-
-
 def run_weighting(
     settings: Settings,
     problem: Problem,
@@ -199,17 +181,13 @@ def run_weighting(
         for verdict in verdicts
     ]
     run = examine_run(trajectory, READINGS["all-steps"], policy)
-    literal = examine_run(trajectory, READINGS["sync"], policy)
+    sync = examine_run(trajectory, READINGS["sync"], policy)
     speed, error = _speed_and_error(run)
+    skews = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
+    numbers = {**skews, "rho_bar_sync": sync.constants["rho_bar"].value, "speed": speed, "error": error}
     return WeightingRun(
         weighting=weighting.name,
-        rho_bar=finite_or_none(run.constants["rho_bar"].value),
-        rho_bar_sync=finite_or_none(literal.constants["rho_bar"].value),
-        rho_tilde=finite_or_none(run.constants["rho_tilde"].value),
-        pi_min=finite_or_none(run.constants["pi_min"].value),
-        pi_max=finite_or_none(run.constants["pi_max"].value),
-        speed=finite_or_none(speed),
-        error=finite_or_none(error),
+        **{name: finite_or_none(number) for name, number in numbers.items()},
         engine=trajectory.engine,
         constants=run.constants,
         verdicts=tuple(verdicts),
@@ -257,5 +235,5 @@ def _speed_and_error(run: Run) -> tuple[float, float]:
     """The speed term V and the error term of the theory's bound on a run, as stated."""
     main = main_bound()
     values = {name: constant.value for name, constant in run.constants.items()}
-    speed, error = speed_and_error(main, READINGS[main.readings[0]])
-    return float(evaluate(speed, values)), float(evaluate(error, values))
+    speed, error = (evaluate(part, values) for part in speed_and_error(main, READINGS[main.readings[0]]))
+    return float(speed), float(error)

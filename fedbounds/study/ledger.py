@@ -66,7 +66,6 @@ class Line:
         return grounds(verdict, None if reading is None else self.claim.coverage(reading))
 
     def to_json(self) -> dict[str, Any]:
-        """The line as a JSON object."""
         found = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
         return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": found}
 
@@ -212,7 +211,6 @@ class Remarked:
     verdicts: tuple[Verdict, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """The remark as a JSON object."""
         return {**asdict(self.remark), "verdicts": [verdict.to_json() for verdict in self.verdicts]}
 
 

@@ -4,8 +4,6 @@ The corollary's bound is (a + b rho_tilde)/rho_bar plus what no weights change, 
 (price + rho_tilde)/rho_bar matters; `fedbounds.weightings.bound_optimal` minimises it.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -52,7 +50,6 @@ class Mark:
         return self.rho_tilde * self.speed - 1 if self.rho_bar > 0 else math.inf
 
     def cost(self, price: float) -> float:
-        """(price + rho_tilde)/rho_bar."""
         return (price + self.rho_tilde) * self.speed if self.rho_bar > 0 else math.inf
 
 
@@ -70,7 +67,6 @@ class Picture:
     prices: Mapping[int, float]
 
     def excess_cost(self, mark: Mark, price: float) -> float:
-        """cost of a scheme over the cost of the best constant weights, at a price."""
         return mark.cost(price) / min(best.cost(price) for best in self.front)
 
 

@@ -17,16 +17,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from fedbounds.errors import reject
 from fedbounds.files import Bounds, plain, shaped
 from fedbounds.plugins import PluginFile
 from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.quantity import Constant, Provenance
-from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
+from fedbounds.theory.quantity import Constant
+from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
     from fedbounds.model.problem import Problem
@@ -44,7 +44,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _ProblemNumbers:
+class ProblemFacts:
+    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima."""
+
     kind: str
     N: int
     d: int
@@ -53,6 +55,9 @@ class _ProblemNumbers:
     F_star: float
     F_i_star: tuple[float, ...]
     minima_excess_bound: float
+    L: Constant
+    mu: Constant
+    Gamma: Constant
 
     def __post_init__(self) -> None:
         if not len(self.p) == len(self.sizes) == len(self.F_i_star) == self.N:
@@ -60,22 +65,9 @@ class _ProblemNumbers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProblemFacts(_ProblemNumbers):
-    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima."""
+class WeightingRun:
+    """One weighting on the problem: its skews, the two sides of the bound, its constants and the verdicts."""
 
-    L: Constant
-    mu: Constant
-    Gamma: Constant
-
-    def to_json(self) -> dict[str, Any]:
-        """The facts as a JSON object."""
-        return plain(_held(self, _ProblemNumbers)) | {
-            name: getattr(self, name).to_json() for name in ("L", "mu", "Gamma")
-        }
-
-
-@dataclass(frozen=True, kw_only=True)
-class _RunNumbers:
     weighting: str
     rho_bar: float | None
     rho_bar_sync: float | None
@@ -85,12 +77,6 @@ class _RunNumbers:
     speed: float | None
     error: float | None
     engine: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class WeightingRun(_RunNumbers):
-    """One weighting on the problem: its skews, the two sides of the bound, its constants and the verdicts."""
-
     constants: Mapping[str, Constant]
     verdicts: tuple[Verdict, ...]
     simulated: Simulated | None = field(default=None, compare=False, repr=False)
@@ -104,13 +90,6 @@ class WeightingRun(_RunNumbers):
     def companions(self) -> Mapping[str, Trajectory]:
         """Claim -> the run with its own step size that it was examined on, of a fresh result only."""
         return _fresh(self.simulated, "the trajectory of a run").companions
-
-    def to_json(self) -> dict[str, Any]:
-        """The run as a JSON object (without its trajectory)."""
-        return _held(self, _RunNumbers) | {
-            "constants": {name: constant.to_json() for name, constant in self.constants.items()},
-            "verdicts": [verdict.to_json() for verdict in self.verdicts],
-        }
 
 
 @dataclass(frozen=True)
@@ -147,12 +126,10 @@ class Result:
 
     @property
     def problem(self) -> Problem:
-        """The problem itself, of a fresh result only."""
         return _fresh(self.examined, "the problem of a result").problem
 
     @property
     def claims(self) -> Mapping[str, Claim]:
-        """The claims that were examined, of a fresh result only."""
         return _fresh(self.examined, "the claims of a result").claims
 
     @property
@@ -169,8 +146,8 @@ class Result:
         """Problem, runs, settings and versions as one JSON object."""
         return {
             "format": FORMAT,
-            "problem": self.facts.to_json(),
-            "runs": [run.to_json() for run in self.runs],
+            "problem": _told(self.facts),
+            "runs": [_told(run) for run in self.runs],
             "settings": self._settings_to_json(),
             "versions": dict(self.versions),
             "objects": list(self.objects),
@@ -191,8 +168,11 @@ class Result:
             raise reject(f"{NAME} must have format {FORMAT}", f"format {version}", "use the version that wrote it")
         stored = shaped(value, _Stored, NAME)
         try:
-            return stored.opened()
-        except (ValueError, ZeroDivisionError) as wrong:
+            known: Mapping[str, Any] = vars(stored.problem)
+            facts = ProblemFacts(**{**known, **{name: _constant(known[name]) for name in CONSTANTS}})
+            runs, settings = tuple(map(_run, stored.runs)), Settings.of(stored.settings)
+            return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
+        except (ValueError, TypeError, ZeroDivisionError) as wrong:
             raise reject(f"{NAME} must be the result of a study", str(wrong), "save it again") from None
 
     def _repr_html_(self) -> str:
@@ -203,7 +183,6 @@ class Result:
 
 
 def facts_of(problem: Problem) -> ProblemFacts:
-    """What a table says of ``problem``."""
     constants = problem.constants()
     return ProblemFacts(
         kind=problem.kind,
@@ -228,90 +207,74 @@ def _fresh(held: T | None, what: str) -> T:
     return held
 
 
-def _held(record: object, base: type) -> dict[str, Any]:
-    """The fields of ``base`` that a record has: the numbers and texts that a file holds as they are."""
-    return {item.name: getattr(record, item.name) for item in fields(base)}
+def _told(value: Any) -> Any:
+    """``value`` as the file holds it, without what only a fresh result has."""
+    if hasattr(value, "to_json"):
+        return value.to_json()
+    if is_dataclass(value):
+        value = {item.name: getattr(value, item.name) for item in fields(value) if item.compare}
+    if isinstance(value, Mapping):
+        return {name: _told(part) for name, part in value.items()}
+    return [_told(part) for part in value] if isinstance(value, tuple) else value
 
 
-# What the file holds in another way than the classes above: an infinite constant as null, a coverage as a mapping.
-
-
-@dataclass(frozen=True)
-class _Constant:
-    value: float | None
-    provenance: Provenance
-    note: str
-
-    def opened(self) -> Constant:
-        return Constant(math.inf if self.value is None else self.value, self.provenance, self.note)
+# The classes as the file holds them: an infinite constant is null there, and a coverage a mapping.
+CONSTANTS = ("L", "mu", "Gamma")
 
 
 @dataclass(frozen=True)
-class _Rational:
-    rational: Annotated[str, Bounds(pattern=RATIONAL)]
+class _Number:
+    rational: Annotated[str, Bounds(pattern=RATIONAL)] | None = None
+    sequence: list[int | float | _Number] | None = None
 
 
 @dataclass(frozen=True)
 class _Ends:
-    low: int | float | _Rational | None
-    high: int | float | _Rational | None
+    low: int | float | _Number | None
+    high: int | float | _Number | None
 
 
-@dataclass(frozen=True)
-class _Verdict:
-    claim: str
-    reading: str
-    evidence: Evidence
-    status: Status
-    margin: float | None
-    tightness: float | None
-    worst_t: int | None
-    error_rate: float
-    detail: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-    failed: tuple[Failure, ...] = ()
-    coverage: Mapping[str, _Ends | list[int | float | str | _Rational]] | None = None
-
-    def opened(self) -> Verdict:
-        coverage = None if self.coverage is None else Coverage.from_json(plain(self.coverage))
-        return Verdict(**_held(self, _Verdict) | {"coverage": coverage})
+def _held(kind: type, **otherwise: Any) -> Any:
+    """A class like ``kind``, with some fields held ``otherwise`` and none that only a fresh result has."""
+    types = get_type_hints(kind) | otherwise
+    known = [
+        (item.name, types[item.name], field(default=item.default, default_factory=item.default_factory))
+        for item in fields(kind)
+        if item.compare
+    ]
+    return make_dataclass(f"_{kind.__name__}", known, kw_only=True)
 
 
-def verdicts_from(value: Any) -> list[Verdict]:
-    """The verdicts of a list of their JSON objects; InputError where it is none."""
-    return [stored.opened() for stored in shaped(value, list[_Verdict], "a list of verdicts")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Problem(_ProblemNumbers):
-    L: _Constant
-    mu: _Constant
-    Gamma: _Constant
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Run(_RunNumbers):
-    constants: Mapping[str, _Constant]
-    verdicts: tuple[_Verdict, ...]
-
-    def opened(self) -> WeightingRun:
-        constants = {name: constant.opened() for name, constant in self.constants.items()}
-        verdicts = tuple(verdict.opened() for verdict in self.verdicts)
-        return WeightingRun(**_held(self, _RunNumbers), constants=constants, verdicts=verdicts)
+_Constant = _held(Constant, value=float | None)
+_Verdict = _held(Verdict, coverage=Mapping[str, _Ends | list[int | float | str | _Number]] | None)
+_Run = _held(WeightingRun, constants=Mapping[str, _Constant], verdicts=tuple[_Verdict, ...])  # type: ignore[valid-type]
+_Problem = _held(ProblemFacts, **dict.fromkeys(CONSTANTS, _Constant))
 
 
 @dataclass(frozen=True)
 class _Stored:
-    problem: _Problem
-    runs: Annotated[tuple[_Run, ...], Bounds(min_length=1)]
+    problem: _Problem  # type: ignore[valid-type]
+    runs: Annotated[tuple[_Run, ...], Bounds(min_length=1)]  # type: ignore[valid-type]
     settings: Mapping[str, Any]
     versions: Mapping[str, str]
     objects: tuple[str, ...] = ()
     plugin_files: tuple[PluginFile, ...] = ()
 
-    def opened(self) -> Result:
-        problem = self.problem
-        constants = {name: getattr(problem, name).opened() for name in ("L", "mu", "Gamma")}
-        facts = ProblemFacts(**_held(problem, _ProblemNumbers), **constants)
-        runs = tuple(run.opened() for run in self.runs)
-        return Result(facts, Settings.of(self.settings), runs, self.versions, self.objects, self.plugin_files)
+
+def _constant(stored: Any) -> Constant:
+    return Constant(math.inf if stored.value is None else stored.value, stored.provenance, stored.note)
+
+
+def _verdict(stored: Any) -> Verdict:
+    coverage = None if stored.coverage is None else Coverage.from_json(plain(stored.coverage))
+    return Verdict(**vars(stored) | {"coverage": coverage})
+
+
+def _run(stored: Any) -> WeightingRun:
+    constants = {name: _constant(constant) for name, constant in stored.constants.items()}
+    return WeightingRun(**vars(stored) | {"constants": constants, "verdicts": tuple(map(_verdict, stored.verdicts))})
+
+
+def verdicts_from(value: Any) -> list[Verdict]:
+    """The verdicts of a list of their JSON objects; InputError where it is none."""
+    return [_verdict(stored) for stored in shaped(value, list[_Verdict], "a list of verdicts")]  # type: ignore[valid-type]

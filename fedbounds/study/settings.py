@@ -125,7 +125,6 @@ class Settings:
         return Settings(**values)
 
     def to_json(self) -> dict[str, Any]:
-        """The settings as a JSON object."""
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
 
 
@@ -214,7 +213,6 @@ def _without_about(hint: Any) -> Any:
 
 
 def _words(kind: Any) -> str:
-    """A type in words."""
     if typing.get_origin(kind) is Annotated:
         return str(kind.__metadata__[-1].title)
     if isinstance(kind, types.UnionType) or typing.get_origin(kind) is typing.Union:

@@ -8,15 +8,12 @@ Arrays are saved as ``J.FIELD``, and the sides of verdict V of run J as ``J.V.FI
 ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -105,22 +102,6 @@ def read(out: str | Path) -> tuple[Result, tuple[RunSeries, ...]]:
     except Exception as wrong:  # numpy and zipfile raise a dozen kinds at a file that was cut short or changed
         said = f"{type(wrong).__name__}: {wrong}"
         raise reject(f"{TRAJECTORIES} must hold the arrays of {RESULT}", said, remedy) from None
-
-
-def load(out: str | Path) -> tuple[dict[str, Any], dict[str, Array]]:
-    """The JSON object and the arrays of a saved study, for what does not take objects yet."""
-    result, drawn = read(out)
-    return result.to_json(), arrays_of(result, drawn)
-
-
-def arrays_of(result: Result, drawn: tuple[RunSeries, ...]) -> dict[str, Array]:
-    """The arrays under one name each, for what does not take objects yet."""
-    arrays = {"p": np.array(result.facts.p)}
-    for j, run in enumerate(drawn):
-        arrays |= {f"{j}/{name}": getattr(run, name) for name in PLAIN}
-        for (claim, reading), sides in run.sides.items():
-            arrays |= {f"{j}/claim/{claim}@{reading}/{name}": getattr(sides, name) for name in SIDES}
-    return arrays
 
 
 def series(result: Result) -> tuple[RunSeries, ...]:

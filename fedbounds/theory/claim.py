@@ -112,10 +112,6 @@ class Claim:
             self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
         return self._formulas[repaired]
 
-    def terms_in(self, reading: Reading) -> Mapping[str, sp.Expr]:
-        """The terms of the right-hand side as evaluated in a reading."""
-        return self.sides(reading).terms
-
     @cached_property
     def steps(self) -> sp.Expr | None:
         """The step size it is stated for, in constants and t with the definitions put in; None for any."""

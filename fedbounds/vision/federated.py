@@ -1,10 +1,10 @@
 """Algorithm 1 on images: rounds of weights, local training and aggregation, recorded and resumable."""
 
-from __future__ import annotations
-
 import hashlib
+import io
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,21 +13,21 @@ import numpy as np
 import torch
 
 from fedbounds.engine.streams import HashedRound
-from fedbounds.errors import DivergedError
-from fedbounds.files import read_json, write_json
+from fedbounds.errors import DivergedError, reject
+from fedbounds.files import read_json, write, write_json
 from fedbounds.model.problem import Array, Indices
+from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
-from fedbounds.vision import checkpoint, network, records, split, training
+from fedbounds.vision import network, records, split, training
 from fedbounds.vision.images import Images
-from fedbounds.vision.settings import LOCAL, ImageSettings
+from fedbounds.vision.network import Network
+from fedbounds.vision.settings import LOCAL, ImageSettings, filled
 from fedbounds.vision.training import Machine, Samples
 
 # Purposes of the generators of one repetition: equal for every weighting, so that weightings are compared in pairs.
 PARTITION, INITIAL = 0, 1
 # A mean cross-entropy beyond this is no model any more: a uniform guess has ln 10 = 2.3.
 LARGEST_LOSS = 1e4
-# Called with the run's name, the rounds done, the rounds in all (those done, once it has ended), and the accuracy.
-Report = Callable[[str, int, int, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ def run(
     repetition: int,
     out: Path,
     where: Machine,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> dict[str, Any]:
     """One run, from its checkpoint if there is one: its record, also written to ``out``.
 
@@ -94,12 +94,11 @@ def run(
     if path.is_file():
         known = read_json(path)
         done = records.from_json(known, path.name).rounds
-        checkpoint.require_same(path, known, identity)
-        if report is not None:
-            report(title(name, repetition), done, done, known["accuracy"][-1])
+        require_same(path, known, identity)
+        _tell(report, known, done)
         return known
     with training.repeatable():
-        return _Going(settings, data, weighting, parts, repetition, where, path, identity).go(report)
+        return _Going(settings, data, weighting, parts, where, path, identity).go(report)
 
 
 def title_of(settings: ImageSettings, weighting: Weighting) -> str:
@@ -107,81 +106,69 @@ def title_of(settings: ImageSettings, weighting: Weighting) -> str:
     return weighting.name + (LOCAL if settings.losses == "local" and weighting.depends_on_w else "")
 
 
-def title(weighting: str, repetition: int) -> str:
-    """What progress calls a run."""
-    return f"{weighting}, repetition {repetition}"
+def _tell(report: Progress | None, record: dict[str, Any], total: int) -> None:
+    if report is not None:
+        name = f"{record['weighting']}, repetition {record['repetition']}"
+        report(name, len(record["alpha"]), total, f"accuracy {record['accuracy'][-1]:.3f}")
 
 
+@dataclass(eq=False)
 class _Going:
     """The state of one run: the model w_r and what was recorded up to round r."""
 
-    def __init__(
-        self,
-        settings: ImageSettings,
-        data: Prepared,
-        weighting: Weighting,
-        parts: tuple[Indices, ...],
-        repetition: int,
-        where: Machine,
-        path: Path,
-        identity: dict[str, Any],
-    ) -> None:
-        self.settings, self.data, self.weighting, self.where = settings, data, weighting, where
-        self.repetition, self.path, self.checkpoint = repetition, path, path.with_suffix(".partial.npz")
-        self.parts, self.identity = parts, identity
-        sizes = np.array([len(part) for part in parts])
+    settings: ImageSettings
+    data: Prepared
+    weighting: Weighting
+    parts: tuple[Indices, ...]
+    where: Machine
+    path: Path
+    identity: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        self.checkpoint, self.repetition = self.path.with_suffix(".partial.npz"), self.identity["repetition"]
+        sizes = np.array([len(part) for part in self.parts])
         self.p: Array = sizes / sizes.sum()
-        self.local = settings.losses == "local" and weighting.depends_on_w
-        self.net = start(settings, repetition).to(where.device)
+        self.local = self.settings.losses == "local" and self.weighting.depends_on_w
+        self.net = start(self.settings, self.repetition).to(self.where.device)
+        series = ("accuracy", "test_loss", "client_losses", "local_losses", "alpha", "trained", "seconds")
         self.record: dict[str, Any] = {
-            **identity,
-            "seed": settings.seed,
-            "machine": {"device": where.device.type, "torch": torch.__version__},
+            **self.identity,
+            "seed": self.settings.seed,
+            "machine": {"device": self.where.device.type, "torch": torch.__version__},
             "p": self.p.tolist(),
-            "accuracy": [],
-            "test_loss": [],
-            "client_losses": [],
-            "local_losses": [],
-            "alpha": [],
-            "trained": [],
-            "seconds": [],
+            **{name: [] for name in series},
         }
         if self.checkpoint.is_file():
-            found = checkpoint.load(self.checkpoint, self.net)
-            checkpoint.require_same(self.checkpoint, found, identity)
+            found = load_checkpoint(self.checkpoint, self.net)
+            require_same(self.checkpoint, found, self.identity)
             self.record = found
 
-    def go(self, report: Report | None) -> dict[str, Any]:
+    def go(self, report: Progress | None) -> dict[str, Any]:
         """Finish the run and write its record."""
         if not self.record["accuracy"]:
             self._measure()
-        self._tell(report)
-        while not self._ended():
+        _tell(report, self.record, self._total())
+        while self.done < self._total():
             try:
                 self._round()
             except DivergedError:
                 self.checkpoint.unlink(missing_ok=True)
                 raise
-            checkpoint.save(self.checkpoint, self.record, self.net)
-            self._tell(report)
+            save_checkpoint(self.checkpoint, self.record, self.net)
+            _tell(report, self.record, self._total())
         write_json(self.path, self.record)
         self.checkpoint.unlink(missing_ok=True)
         return self.record
 
     @property
     def done(self) -> int:
-        """Rounds finished."""
         return len(self.record["alpha"])
 
-    def _ended(self) -> bool:
+    def _total(self) -> int:
+        """The rounds to run, as far as is known by now."""
         after, reached = self.settings.stop_after, records.rounds_to(self.record["accuracy"], self.settings.target)
-        early = after is not None and reached is not None and self.done >= reached + after
-        return early or self.done >= self.settings.rounds
-
-    def _tell(self, report: Report | None) -> None:
-        if report is not None:
-            total = self.done if self._ended() else self.settings.rounds
-            report(title(self.identity["weighting"], self.repetition), self.done, total, self.record["accuracy"][-1])
+        early = self.settings.rounds if after is None or reached is None else reached + after
+        return min(early, self.settings.rounds)
 
     def _round(self) -> None:
         began, r, settings = time.perf_counter(), self.done, self.settings
@@ -192,7 +179,8 @@ class _Going:
 
         if self.local:  # the weights are made from what everyone sends back
             models = list(self.where.map(train, range(len(self.parts))))
-            losses = [self._loss(net, part) for net, part in zip(models, self.parts, strict=True)]
+            pairs = zip(models, self.parts, strict=True)
+            losses = [float(self._evaluated(net, self.data.train, part)[0].mean()) for net, part in pairs]
             self.record["local_losses"].append(losses)
             alpha, trained = self._weights(r, losses), np.arange(len(models))
             sent = iter(models)
@@ -241,9 +229,6 @@ class _Going:
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
         return [float(own.mean()) for own in np.split(values, ends)]
 
-    def _loss(self, net: network.Network, part: Indices) -> float:
-        return float(self._evaluated(net, self.data.train, part)[0].mean())
-
     def _evaluated(self, net: network.Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
         return training.evaluate(net, samples, index, self.settings.precision, self.where)
 
@@ -255,9 +240,57 @@ def run_all(
     repetitions: Sequence[int],
     out: Path,
     where: Machine,
-    report: Report | None = None,
+    report: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Every weighting on every repetition, each continued where it stopped."""
     data = prepare(images, settings.normalisation, where)
     # Repetition by repetition, so that an interrupted experiment still holds whole pairs.
     return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
+
+
+# Differences that are named in one sentence.
+NAMED = 3
+# Fingerprints of the data, and what is said where they differ.
+DATA = {"images": "other images", "split": "other samples of the clients"}
+
+
+def save_checkpoint(path: Path, record: dict[str, Any], net: Network) -> None:
+    """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
+    arrays = {name: piece.cpu().numpy() for name, piece in net.state_dict().items()}
+    text = np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8)
+    write(path, lambda file: np.savez(file, record=text, **arrays))
+
+
+def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
+    """The record; the model is put into ``net``. Errors: InputError."""
+    try:
+        with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
+            record = json.loads(arrays["record"].tobytes().decode())
+            net.load_state_dict({name: torch.from_numpy(arrays[name]) for name in net.state_dict()})
+        if not isinstance(record, dict):
+            raise TypeError("no record")
+    except Exception as wrong:  # whatever a damaged archive makes its readers raise
+        raise reject(
+            f"{path} must be a whole checkpoint of this run", type(wrong).__name__, "delete it to start the run anew"
+        ) from wrong
+    return record
+
+
+def require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+    """Refuse a record that differs from ``wanted`` in its settings or in another of its keys. Errors: InputError.
+
+    A record without the fingerprints of its data is taken at its word.
+    """
+    own, other = _flat(wanted, wanted), _flat(found, wanted)
+    for key in DATA:
+        if other.get(key) is None:
+            other[key] = own.get(key)
+    differing = sorted(key for key in own | other if other.get(key) != own.get(key))
+    if differing:
+        shown = (DATA.get(key) or f"{key} {other.get(key)} instead of {own.get(key)}" for key in differing[:NAMED])
+        raise reject(f"{path.name} must belong to this experiment", ", ".join(shown), "choose another --out folder")
+
+
+def _flat(record: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
+    """What ``keys`` names of a record, its settings one by one."""
+    return {key: record.get(key) for key in keys if key != "settings"} | filled(record.get("settings") or {})

@@ -4,11 +4,9 @@ What counts is the uncompressed content: its SHA-256 is compared with the publis
 which every mirror may write anew, is not looked at. This is the only importer of pooch.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
@@ -20,13 +18,12 @@ from numpy.typing import NDArray
 from fedbounds import files
 from fedbounds.errors import InputError, reject
 from fedbounds.model.problem import Array, Indices
+from fedbounds.model.protocol import Progress
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import idx
 from fedbounds.problems.data import sources as data
 
 Pixels = NDArray[np.uint8]
-# (file, bytes received, bytes in all), as ``fedbounds.show.terminal.progress`` makes it.
-Progress = Callable[[str, int, int], None]
 
 DOWNLOADS = ("mnist", "fashion-mnist")
 NAMES = (*DOWNLOADS, "digits")

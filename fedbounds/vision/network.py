@@ -1,7 +1,5 @@
 """The paper's convolutional network: two 3x3 convolutions of 32 and 64 channels, then a linear classifier."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -34,7 +32,6 @@ class Network(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, x: Tensor) -> Tensor:
-        """Scores of every class."""
         h = F.relu(F.max_pool2d(self.first(x[..., :SEEN, :SEEN]), POOL))
         h = F.relu(F.max_pool2d(self.second(h), POOL)).permute(0, 2, 3, 1).flatten(1)
         return self.output(h if self.hidden is None else F.relu(self.hidden(h)))

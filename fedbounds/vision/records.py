@@ -1,10 +1,8 @@
 """Records of finished runs, one JSON file a run: reading, checking and grouping them, and their plain table."""
 
-from __future__ import annotations
-
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +18,6 @@ from fedbounds.vision.settings import filled
 
 PATTERN = "run-*.json"
 REMEDY = "name the records that fedbounds vision run wrote"
-KEYS = ("settings", "weighting", "repetition", "seed", "p", "accuracy", "test_loss", "client_losses", "alpha")
 # Weights computed in single precision sum to 1 within N rounding errors of 1e-7, with room for thousands of clients.
 SUM_TOLERANCE = 1e-4
 # What may differ between repetitions of one experiment: the seed, whether unused losses were recorded, and whether a
@@ -49,12 +46,10 @@ class ImageRun:
 
     @property
     def rounds(self) -> int:
-        """R, the rounds that were run."""
         return len(self.accuracy) - 1
 
     @property
     def complete(self) -> bool:
-        """Whether every round of its settings was run."""
         return bool(self.rounds >= self.settings["rounds"])
 
     @property
@@ -68,12 +63,10 @@ class ImageRun:
 
     @property
     def data(self) -> str:
-        """The data set."""
         return str(self.settings["data"])
 
     @property
     def partition(self) -> str:
-        """Who holds what."""
         return str(self.settings["partition"])
 
     @cached_property
@@ -112,7 +105,6 @@ def read(where: str | Path) -> list[ImageRun]:
 
 
 def require_once(runs: Sequence[ImageRun]) -> None:
-    """Refuse two records of the same repetition. Errors: InputError."""
     seen: dict[tuple[str, str, int, int], str] = {}
     for run in runs:
         key = (run.experiment, run.weighting, run.seed, run.repetition)
@@ -131,74 +123,58 @@ def file_name(weighting: str, repetition: int) -> str:
     return f"run-{slug(weighting)}-{repetition:03d}.json"
 
 
+@dataclass(frozen=True)
+class _Record:
+    """What a file holds of a run, besides what nobody reads."""
+
+    settings: dict[str, Any]
+    weighting: str
+    repetition: int
+    seed: int
+    p: list[float]
+    accuracy: list[float]
+    test_loss: list[float | None]
+    client_losses: list[list[float | None] | None]
+    alpha: list[list[float]]
+
+
 def from_json(record: Any, source: str) -> ImageRun:
     """The run that ``record`` describes; ``source`` is the name an error gives it. Errors: InputError."""
-    try:
-        return _checked(record, source)
-    except _WrongError as wrong:
-        wanted, received = wrong.args
-        raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY) from None
+    held = files.shaped(record, _Record, source)
+    for wanted, good, received in _tests(held):
+        if not good:
+            raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY)
+    losses = [[None] * len(held.p) if row is None else row for row in held.client_losses]
+    tables = {name: getattr(held, name) for name in ("p", "accuracy", "test_loss", "alpha")}
+    arrays = {name: np.array(table, dtype=float) for name, table in (tables | {"client_losses": losses}).items()}
+    for array in arrays.values():
+        array.setflags(write=False)
+    return ImageRun(source, filled(held.settings), held.weighting, held.repetition, held.seed, **arrays)
 
 
-class _WrongError(Exception):
-    """What a record must be, and what it is."""
-
-
-def _checked(record: Any, source: str) -> ImageRun:
-    lacking = [key for key in KEYS if key not in record] if isinstance(record, dict) else list(KEYS)
-    if lacking:
-        raise _WrongError(f"with {', '.join(KEYS)}", f"none of {', '.join(lacking)}")
-    settings, losses = _named(record), record["client_losses"]
-    p, accuracy = _numbers(record, "p", None), _numbers(record, "accuracy", None)
-    R, N = len(accuracy) - 1, len(p)
-    if R < 1 or N < 1:
-        raise _WrongError("of at least one round and one client", f"{R} rounds and {N} clients")
-    if not ((accuracy >= 0) & (accuracy <= 1)).all():
-        raise _WrongError("whose accuracy lies in [0, 1]", f"values from {accuracy.min()} to {accuracy.max()}")
-    alpha = _numbers(record, "alpha", R, N)
-    for key, weights in (("p", p[None]), ("alpha", alpha)):
-        if not (weights >= 0).all() or not (np.abs(weights.sum(axis=1) - 1) <= SUM_TOLERANCE).all():
-            raise _WrongError(f"whose {key} is non-negative with sum 1", f"sums {weights.sum(axis=1)[:3]}")
-    if isinstance(losses, list):
-        losses = [[None] * N if row is None else row for row in losses]
-    return ImageRun(
-        source=source,
-        settings=settings,
-        weighting=record["weighting"],
-        repetition=record["repetition"],
-        seed=record["seed"],
-        p=p,
-        accuracy=accuracy,
-        test_loss=_numbers(record, "test_loss", R + 1),
-        client_losses=_numbers({"client_losses": losses}, "client_losses", R + 1, N),
-        alpha=alpha,
-    )
-
-
-def _named(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings, filled, of a record whose names and whole numbers are such."""
-    given, weighting = record["settings"], record["weighting"]
-    if not isinstance(given, dict) or not all(isinstance(given.get(key), str) for key in ("data", "partition")):
-        raise _WrongError("whose settings name data and partition", repr(given))
-    settings = filled(given)
-    for key, value in (("rounds", settings["rounds"]), *((key, record[key]) for key in ("repetition", "seed"))):
-        if type(value) is not int or (key == "rounds" and value < 1):
-            raise _WrongError(f"whose {key} is a whole number", repr(value))
-    if not isinstance(weighting, str) or not temperature(weighting) > 0:
-        raise _WrongError("whose weighting is a name, with T > 0 if FedSoftMax", repr(weighting))
-    return settings
-
-
-def _numbers(record: Mapping[str, Any], key: str, *shape: int | None) -> Array:
-    """A table of numbers of that shape (None: any length), nan for null."""
-    try:
-        found = np.array(record[key], dtype=float)
-    except (TypeError, ValueError):
-        raise _WrongError(f"whose {key} is a table of numbers", repr(record[key])) from None
-    if len(shape) != found.ndim or any(n not in (None, m) for n, m in zip(shape, found.shape, strict=True)):
-        raise _WrongError(f"whose {key} has shape {tuple('any' if n is None else n for n in shape)}", found.shape)
-    found.setflags(write=False)
-    return found
+def _tests(held: _Record) -> Iterator[tuple[str, bool, object]]:
+    """(what a record must be, whether it is, what was received), each of which may rest on those before."""
+    named = [held.settings.get(key) for key in ("data", "partition")]
+    yield "whose settings name data and partition", all(isinstance(name, str) for name in named), named
+    rounds = filled(held.settings)["rounds"]
+    yield "whose rounds is a whole number", type(rounds) is int and rounds >= 1, rounds
+    name = held.weighting
+    yield "whose weighting is a name, with T > 0 if FedSoftMax", temperature(name) > 0, name
+    R, N = len(held.accuracy) - 1, len(held.p)
+    yield "of at least one round and one client", R >= 1 and N >= 1, f"{R} rounds and {N} clients"
+    lengths: dict[str, tuple[Sequence[Any], int]] = {
+        "test_loss": (held.test_loss, R + 1),
+        "client_losses": (held.client_losses, R + 1),
+        "alpha": (held.alpha, R),
+    }
+    for key, (table, length) in lengths.items():
+        yield f"whose {key} has {length} rows", len(table) == length, len(table)
+    rows = [row for row in (*held.alpha, *held.client_losses) if row is not None]
+    yield f"with {N} clients in each round", all(len(row) == N for row in rows), sorted(set(map(len, rows)))
+    yield "whose accuracy lies in [0, 1]", all(0 <= value <= 1 for value in held.accuracy), held.accuracy
+    weights = np.array([held.p, *held.alpha])
+    proper = (weights >= 0).all() and (np.abs(weights.sum(axis=1) - 1) <= SUM_TOLERANCE).all()
+    yield "whose p and alpha are non-negative with sum 1", bool(proper), weights.sum(axis=1)[:3]
 
 
 def temperature(weighting: str) -> float:

@@ -10,59 +10,56 @@ from typing import Any
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
 
-# ``flatten``: the 1600 units are the flattened maps, 64 channels of 5 x 5, which feed the output layer directly.
-# ``hidden``: a fully connected layer of 1600 units with ReLU stands between the flattened maps and the output.
-MODELS = ("flatten", "hidden")
-# Setting -> its values. ``losses``: which ones weights see, F_i(w_r) of the model that is sent out, or F_i(w_r^i) of
-# what each client sends back. ``reduction``: a step follows the mean or the sum of a batch's losses.
-KINDS: dict[str, tuple[str, ...]] = {
-    "model": MODELS,
-    "optimiser": ("sgd", "momentum", "adam"),
-    "reduction": ("mean", "sum"),
-    "normalisation": ("unit", "standard", "raw"),
-    "precision": ("float32", "bfloat16"),
-    "losses": ("global", "local"),
-}
 # Ends the name of a weighting that saw local losses, in records and tables.
 LOCAL = "@local"
+
+
+def _choice(default: Any, text: str = "", *kinds: str) -> Any:
+    """A field with its help, and the words that it may be."""
+    return dataclasses.field(default=default, metadata={"help": text, "kinds": kinds})
 
 
 @dataclass(frozen=True)
 class ImageSettings:
     """One experiment. What the paper states: N = 50 clients of 200 samples on average, all present, 50 rounds of
-    E = 2 local epochs, batches of 64, steps lr 0.99^r. What it leaves open: ``model`` (flatten or hidden),
-    ``optimiser`` (sgd, momentum 0.9 or adam, with a fresh state each round), ``reduction`` (mean or sum of a batch's
-    losses) and ``normalisation`` (unit: pixels in [0, 1]; standard: then mean 0, standard deviation 1 over the
-    training images; raw: 0 to 255 as stored). ``steps``: local steps a round instead of epochs.
-    ``stop_after``: end a run that many rounds after the test accuracy first reached ``target``. ``losses``: weights
-    are made from F_i(w_r), as the paper's formulas say, or (local) from F_i(w_r^i), each client's own model after
-    its local steps, as its words "the client's local model with the worst performance" can be read; then every
-    client trains whatever its weight.
+    E = 2 local epochs, batches of 64, steps lr 0.99^r. It leaves open the model, the optimiser, the reduction and the
+    normalisation. With local ``losses`` weights are made from F_i(w_r^i), each client's own model after its local
+    steps, as the paper's words "the client's local model with the worst performance" can be read, in place of its
+    formulas' F_i(w_r); then every client trains whatever its weight.
 
     The defaults are the reading whose FedAvg comes nearest to the paper's R_90 (validate/vision/search.py). The
     paper prints lr = 1e-4, with which plain SGD on mean losses stays near chance on pixels in [0, 1].
     """
 
-    data: str = "mnist"
-    partition: str = "shards:60,unbalanced"
-    clients: int = 50
-    samples: int = 200
-    model: str = "flatten"
-    optimiser: str = "sgd"
-    reduction: str = "mean"
-    lr: float = 0.1
-    decay: float = 0.99
-    epochs: int = 2
-    steps: int | None = None
-    batch: int = 64
-    rounds: int = 50
-    normalisation: str = "unit"
-    seed: int = 0
-    target: float = 0.9
-    stop_after: int | None = None
-    precision: str = "float32"
+    data: str = _choice("mnist", "mnist, fashion-mnist or digits.")
+    partition: str = _choice(
+        "shards:60,unbalanced",
+        "stratified (the paper's IID), shards:60, shards:100, hand:FILE.json, dirichlet:0.3, ...",
+    )
+    clients: int = _choice(50, "Number of clients N.")
+    samples: int = _choice(200, "Samples a client, on average.")
+    model: str = _choice(
+        "flatten", "The 1600 units are the flattened maps, or a hidden layer behind them.", "flatten", "hidden"
+    )
+    optimiser: str = _choice("sgd", "Of the local steps; its state is fresh each round.", "sgd", "momentum", "adam")
+    reduction: str = _choice("mean", "A step follows the mean or the sum of a batch's losses.", "mean", "sum")
+    lr: float = _choice(0.1, "Step size of the first round.")
+    decay: float = _choice(0.99, "The step size of round r is lr decay^r.")
+    epochs: int = _choice(2, "Local epochs a round, E in the experiments.")
+    steps: int | None = _choice(None, "Local steps a round, instead of epochs.")
+    batch: int = _choice(64, "Samples of a local step.")
+    rounds: int = _choice(50, "Communication rounds.")
+    normalisation: str = _choice(
+        "unit", "Pixels in [0, 1], standardised, or raw: 0 to 255.", "unit", "standard", "raw"
+    )
+    seed: int = _choice(0, "Seed of partitions, initial models and batches.")
+    target: float = _choice(0.9, "With --stop-after: the test accuracy to reach.")
+    stop_after: int | None = _choice(None, "End a run this many rounds after it first reached the target.")
+    precision: str = _choice("float32", "", "float32", "bfloat16")
     client_losses: bool = False
-    losses: str = "global"
+    losses: str = _choice(
+        "global", "Weights from F_i(w_r), or from F_i of what each client sends back.", "global", "local"
+    )
 
     def __post_init__(self) -> None:
         for name in ("clients", "samples", "epochs", "steps", "batch", "rounds"):
@@ -84,13 +81,16 @@ class ImageSettings:
                 raise nearest(name, getattr(self, name), known)
 
     def to_json(self) -> dict[str, Any]:
-        """Every field, for a record."""
         return dataclasses.asdict(self)
+
+
+CHOICES = dataclasses.fields(ImageSettings)
+DEFAULTS = {field.name: field.default for field in CHOICES}
+KINDS: dict[str, tuple[str, ...]] = {
+    field.name: field.metadata["kinds"] for field in CHOICES if field.metadata.get("kinds")
+}
 
 
 def filled(settings: dict[str, Any]) -> dict[str, Any]:
     """The settings of a record; one that came after it was written has its default, which is what was run then."""
     return {**DEFAULTS, **settings}
-
-
-DEFAULTS = {field.name: field.default for field in dataclasses.fields(ImageSettings)}

@@ -6,8 +6,6 @@ agree on average. ``shards:60`` is the paper's non-IID framework and ``shards:10
 dealing is unbalanced unless the text says ``shards:60,even``, because the paper's is.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Local training of clients by PyTorch's autograd and optimisers, and the evaluation of one model on many samples."""
 
-from __future__ import annotations
-
 import copy
 import os
 from collections.abc import Callable, Iterator, Sequence

@@ -339,7 +339,7 @@ def test_bound_agrees_with_the_corollary_by_hand():
 def test_bound_is_the_claims_own_right_side(key, reading):
     constants = CONSTANTS | {"rho_bar": 200.0, "rho_tilde": 3.0}
     (value,) = (v for v in bound.bounds(**constants, Delta_0=2.0).values if (v.claim, v.reading) == (key, reading))
-    terms = plugins.claim_named(key).terms_in(READINGS[reading]).values()
+    terms = plugins.claim_named(key).sides(READINGS[reading]).terms.values()
     rhs = sum(float(evaluate(term, {**constants, "Delta_0": 2.0, "T": 1000.0})) for term in terms)
     assert value.bound == pytest.approx(rhs, rel=1e-12)
 

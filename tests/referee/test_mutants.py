@@ -29,10 +29,9 @@ from fedbounds.referee.mutants import (
 )
 from fedbounds.referee.power import Outcome
 from fedbounds.referee.redundancy import SLACK, argument_for, never_negative, proved_factor, why_still_true
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.regime import Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sensitivity import ERROR_RATE
-from fedbounds.referee.shipped import shipped_regimes
 from fedbounds.study.bound import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.quantity import Constant

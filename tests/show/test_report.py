@@ -18,7 +18,7 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.cli.commands.report import command
 from fedbounds.errors import InputError
-from fedbounds.show.report import figures, instances, mathml, proofs, sections, svg
+from fedbounds.show.report import figures, instances, mathml, sections
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
@@ -233,7 +233,7 @@ def test_pictures_share_no_id_and_follow_the_theme():
         '<g id="a"><path id="b" d="M 1.23456 2&#10;z" style="fill: #ffffff; stroke: #000000"/></g>'
         '<use xlink:href="#b" clip-path="url(#a)" transform="scale(0.015625)"/></svg>'
     )
-    one, two = svg.inline(drawn, "one", 'a "b" <c>'), svg.inline(drawn, "two", "")
+    one, two = figures.inline(drawn, "one", 'a "b" <c>'), figures.inline(drawn, "two", "")
     ids = [set(re.findall(r'id="([^"]*)"', text)) for text in (one, two)]
     assert not ids[0] & ids[1] and ids[0] == {"one-0", "one-1"}
     assert set(re.findall(r'#([\w-]+)["\)]', one)) == ids[0]
@@ -262,7 +262,7 @@ def test_assumptions_that_fail_are_told_from_those_that_hold():
 
 
 def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
-    found = {proof.derivation.key: proof for proof in proofs.proofs()}
+    found = {proof.derivation.key: proof for proof in sections.proofs()}
     assert found["theorem-1"].good == len(found["theorem-1"].derivation.steps) > 0
     assert any(step.paper for proof in found.values() for step in proof.derivation.steps)
     example = next(item for item in instances.examples() if item.file.name == "lemma-2")
@@ -274,17 +274,18 @@ def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
     from fedbounds.evidence.sdp.family import read
+    from fedbounds.evidence.sdp.tight import noted
     from fedbounds.plugins import shipped
 
     (path,) = shipped("certificates/tight.jsonl")
     honest = next(one for one in read(path) if one.name == "tight-lemma-2-drift-k10-tau2")
-    shown = instances.tight_constant(honest)
+    shown = noted(honest)
     (row,) = instances.tight_table("lemma-2", [shown]).rows
     assert [str(cell) for cell in row[3:]] == ["16", "0.26265725 ✓ verified", "60.9×"]
     louder = replace(honest, note={**honest.note, "solver": 1e-9})
-    assert instances.tight_constant(louder) == shown
+    assert replace(noted(louder), certificate=None) == replace(shown, certificate=None)
     for lie in ({"certified": "1/5"}, {"certified": "many"}, {"claim": "nothing"}, {"term": "gap"}):
-        assert instances.tight_constant(replace(honest, note={**honest.note, **lie})) is None
+        assert noted(replace(honest, note={**honest.note, **lie})) is None
 
 
 def test_a_claim_without_saved_sides_has_no_picture(study):

@@ -13,8 +13,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.show.report.grid import sweep_page
-from fedbounds.show.report.study_file import axes_of, study_file
+from fedbounds.show.report.grid import axes_of, study_file, sweep_page
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.table import TABLE

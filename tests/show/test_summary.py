@@ -8,8 +8,9 @@ from made_study import VERDICTS, objects, run, study, verdict
 
 from fedbounds import plugins
 from fedbounds.show import numbers, summary
-from fedbounds.show.cells import evidence_cell, ledger_table
-from fedbounds.show.table import MARKS, Cell, Said, Table
+from fedbounds.show.report.templates import notebook, template
+from fedbounds.show.summary import evidence_cell, ledger_table
+from fedbounds.show.table import MARKS, Entry, Said, Table
 from fedbounds.show.terminal import fitted, plain_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
@@ -202,11 +203,12 @@ def test_statuses_differ_without_colour():
 
 
 def test_the_outputs_of_a_table_say_the_same():
-    table = Table.of(("a", "b|c"), [["x<y", Cell((Said("REFUTED", Status.REFUTED, "1 > 0"),))], ["z", None]])
+    table = Table.of(("a", "b|c"), [["x<y", Entry((Said("REFUTED", Status.REFUTED, "1 > 0"),))], ["z", None]])
     assert table.to_json() == [{"a": "x<y", "b|c": "REFUTED 1 > 0"}, {"a": "z", "b|c": numbers.MISSING}]
     lines = table.to_markdown().splitlines()
     assert lines[0] == r"| a | b\|c |" and lines[2] == r"| x\<y | **REFUTED** 1 \> 0 |"
-    assert '<span class="chip refuted">' in table.to_html() and "x&lt;y" in table.to_html()
+    page = template("table.html.jinja").module.table(table)
+    assert '<span class="chip refuted">' in page and "x&lt;y" in page
     assert plain_table(table.head, table.rows, 40).splitlines()[1].split() == ["x<y", "REFUTED", "1", ">", "0"]
 
 
@@ -220,7 +222,7 @@ def test_columns_shrink_where_it_costs_the_fewest_lines():
 def test_html_escapes_everything_a_user_may_write():
     evil = "<script>alert('x')</script>&\""
     result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
-    found = str(summary.fragment(summary.summary(result, lines, verbose=True)))
+    found = notebook(summary.summary(result, lines, verbose=True))
     tags = []
 
     class Tags(HTMLParser):

@@ -88,7 +88,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     study, kept = made(log, 24), {}
 
-    def kill(done, total, rate, left):
+    def kill(name, done, total):
         if done == 8:
             kept.update((row, None) for row in stored(out))
             # The first worker of these two that has computed something, by the log.
@@ -127,7 +127,7 @@ def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(t
     log, out = tmp_path / "log", tmp_path / "out"
     with scheduler() as (address, started), worker(address, "--no-nanny"):
 
-        def kill(done, total, rate, left):
+        def kill(name, done, total):
             if done == 3:
                 started.kill()
 

@@ -90,7 +90,7 @@ def test_an_experiment_from_idx_files_to_table(folder, tmp_path):
         assert text in result.stdout
     assert max(map(len, result.stdout.splitlines())) <= cli.WIDTH and "\x1b" not in result.output
     lines = result.stderr.splitlines()
-    assert lines[0].startswith("fedavg, repetition 3: accuracy ") and lines[0].endswith(" after 2 rounds")
+    assert lines[0].startswith("fedavg, repetition 3: 2/2, accuracy ")
     assert len(lines) == 5 and "Saved 4 records" in lines[4] and str(out) in lines[4]
     again = call(*command, "--quiet")
     assert (again.exit_code, again.stdout, again.stderr) == (0, result.stdout, "")
@@ -149,7 +149,11 @@ def test_every_setting_has_an_option():
     options = {param.name for param in command.params}
     assert set(DEFAULTS) <= options | {"client_losses"}
     with command.make_context("run", ["--out", "x"]) as context:
-        given = {name: context.params[name] for name in vision.CHOICES if context.params[name] is not None}
+        given = {
+            name: value
+            for name, value in context.params.items()
+            if value is not None and name in set(DEFAULTS) - set(vision.ELSEWHERE)
+        }
     assert ImageSettings(**given) == ImageSettings()
 
 
@@ -174,7 +178,8 @@ def test_two_lines_show_any_number_of_runs(monkeypatch):
     screen = io.StringIO()
     terminal = rich.console.Console(file=screen, force_terminal=True, width=80, height=6, legacy_windows=False)
     monkeypatch.setattr(console, "Console", lambda **options: terminal)
-    with console.runs(6) as bar:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with console.progress(runs=6) as bar:
         for k in range(3):
             for name in ("fedavg", "fedsoftmax:0.2"):
                 for r in range(4 * (k == 0), 5):  # those of repetition 0 were finished before
@@ -183,7 +188,7 @@ def test_two_lines_show_any_number_of_runs(monkeypatch):
     assert "6 of 6 runs" in drawn and "fedsoftmax:0.2, repetition 2 accuracy 0.400" in drawn
     # Every frame begins by erasing lines; the last one also ends its line.
     assert max(frame.count("\n") for frame in drawn.split("\x1b[2K")) <= 2
-    with console.runs(6, enabled=False) as bar:
+    with console.progress(False, 6) as bar:
         assert bar is None
 
 

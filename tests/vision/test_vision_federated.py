@@ -105,7 +105,7 @@ def test_a_run_stops_some_rounds_after_the_target(tmp_path):
         assert short[key] == whole[key][: first + 1]
     for key in PER_MODEL:
         assert short[key] == whole[key][: first + 2]
-    end = ("fedavg, repetition 0", first + 1, first + 1, short["accuracy"][-1])
+    end = ("fedavg, repetition 0", first + 1, first + 1, f"accuracy {short['accuracy'][-1]:.3f}")
     assert told[0][:3] == ("fedavg, repetition 0", 0, 6) and told[-1] == end
     told.clear()
     assert go(tmp_path, **choice, report=lambda *said: told.append(said)) == short

@@ -18,14 +18,14 @@ import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import tiny_vision
-from fedbounds.vision import checkpoint
-inner = checkpoint.save
+from fedbounds.vision import federated
+inner = federated.save_checkpoint
 def save(*given):
     inner(*given)
     print("saved", flush=True)
     if len(given[1]["alpha"]) == 2:
         sys.stdin.read()  # waits for the end
-checkpoint.save = save
+federated.save_checkpoint = save
 tiny_vision.go(Path(sys.argv[1]), "fedsoftmax:0.5")
 """
 

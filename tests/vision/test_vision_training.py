@@ -9,7 +9,7 @@ import torch.nn.functional as F
 
 from fedbounds.errors import InputError
 from fedbounds.vision import network, training
-from fedbounds.vision.settings import KINDS, MODELS, ImageSettings
+from fedbounds.vision.settings import KINDS, ImageSettings
 from fedbounds.vision.training import Samples
 
 # Sums of up to 10^4 products in another order, relative to the largest entry.
@@ -57,7 +57,7 @@ def as_the_paper_has_it(net, x):
     return F.linear(hidden, net.output.weight, net.output.bias)
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", KINDS["model"])
 def test_the_network_is_the_papers(samples, model):
     net = start(model)
     scores = as_the_paper_has_it(net, samples.x)

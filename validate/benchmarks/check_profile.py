@@ -27,7 +27,7 @@ STAGES = {
     "runs with a claim's own step": ("study/check.py", "_own_schedule"),
     "constants of a run": ("constants.py", "examine_run"),
     "skew over all pairs": ("skews.py", "rho_pairs"),
-    "substitution in formulas": ("claim.py", "terms_in"),
+    "substitution in formulas": ("claim.py", "sides"),
 }
 SMALL_RUN = """
 from fedbounds.engine.simulate import simulate

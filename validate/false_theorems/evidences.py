@@ -31,11 +31,10 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implied import inherited
 from fedbounds.referee.mutants import as_read
-from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.referee.shipped import of_instance
 from fedbounds.study.alarm import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

@@ -231,7 +231,7 @@ def weakened(claim: Claim, reading: Reading, rng: np.random.Generator) -> tuple[
 
 
 def _never_negative(claim: Claim, reading: Reading, term: str) -> bool:
-    return bool(sp.sympify(claim.terms_in(reading)[term]).is_nonnegative)
+    return bool(sp.sympify(claim.sides(reading).terms[term]).is_nonnegative)
 
 
 def perturbed(claim: Claim, reading: Reading, way: str, rng: np.random.Generator) -> tuple[Claim, str]:

@@ -140,7 +140,7 @@ def twins(share: float, start: float, steps: int) -> Data:
     T = np.geomspace(1, HORIZON, 200)
     values = {"L": L, "mu": mu, "tau": 1.0, "G_sq": G_sq, "sigma_sq": 0.0, "Gamma": Gamma, "rho_bar": 1.0}
     values |= {"rho_tilde": 1.0, "Delta_0": (start - best) ** 2, "T": T}
-    bound = evaluate(sp.Add(*claim_named("corollary").terms_in(REPAIRED).values()), values)
+    bound = evaluate(sp.Add(*claim_named("corollary").sides(REPAIRED).terms.values()), values)
     held = np.array(gap)[np.minimum(T.astype(int), steps)]
     below = np.flatnonzero(bound < held)
     return {

@@ -1,15 +1,15 @@
-"""``fedbounds certify``, ``tight``, ``verify-certificate`` and ``pareto``: whole classes of problems at once."""
-
-from __future__ import annotations
+"""``fedbounds certify``, ``tight`` and ``verify-certificate``: whole classes of problems at once."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
 
+from fedbounds.cli.options import PLUGIN
 from fedbounds.errors import reject
 
 CURVES: dict[str, tuple[int, ...]] = {
@@ -23,33 +23,15 @@ FAILED = 1
 
 
 class Rational(click.ParamType):
-    """A rational number: 3/8, 0.375 or 2."""
+    """A rational number (3/8, 0.375 or 2) or, of ``several``, a tuple of them; ``word`` stands for something else."""
 
-    name = "RATIONAL"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A Fraction, exactly as written."""
-        return value if isinstance(value, Fraction) else rational(value)
-
-
-class StepSize(click.ParamType):
-    """A rational number in units of 1/L, or the steps 1/(mu (t + 4 kappa)) by name."""
-
-    name = "ETA"
+    def __init__(self, name: str = "RATIONAL", several: bool = False, word: str | None = None) -> None:
+        self.name, self.several, self.word = name, several, word
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A Fraction, or DIMINISHING."""
-        return value if isinstance(value, Fraction) or value == DIMINISHING else rational(value)
-
-
-class Rationals(click.ParamType):
-    """Rational numbers separated by commas."""
-
-    name = "LIST"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """A tuple of Fractions."""
-        return value if isinstance(value, tuple) else tuple(rational(part) for part in value.split(","))
+        if not isinstance(value, str) or value == self.word:
+            return value
+        return tuple(map(rational, value.split(","))) if self.several else rational(value)
 
 
 def rational(text: str) -> Fraction:
@@ -68,11 +50,11 @@ OPTIONS = (
     click.option("--start", type=int, default=0, show_default=True, help="t0, the first step of the round."),
     click.option(
         "--eta",
-        type=StepSize(),
+        type=Rational("ETA", word=DIMINISHING),
         help="Not the claim's own step size: a constant in units of 1/L, or diminishing, 1/(mu (t + 4 kappa)).",
     ),
-    click.option("--weights", "alpha", type=Rationals(), help="alpha, uniform unless given."),
-    click.option("--p", type=Rationals(), help="p, uniform unless given."),
+    click.option("--weights", "alpha", type=Rational("LIST", several=True), help="alpha, uniform unless given."),
+    click.option("--p", type=Rational("LIST", several=True), help="p, uniform unless given."),
     click.option("--rho-bar", type=Rational(), help="rho_bar; min alpha_i/p_i unless given."),
     click.option("--rho-tilde", type=Rational(), help="rho_tilde; every value at once unless given."),
     click.option("--reading", default="repaired", show_default=True, help="literal, sync, all-steps or repaired."),
@@ -80,14 +62,12 @@ OPTIONS = (
 )
 
 
-PLUGIN = click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
 OUT = click.option(
     "--out", type=click.Path(path_type=Path), help="Folder for the certificates, one a line, in a file a claim."
 )
 
 
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that make a `Setting`."""
     for option in reversed(OPTIONS):
         command = option(command)
     return command
@@ -117,7 +97,7 @@ def settings(claim: Any, time: int | None, start: int, tau: int, eta: Any, **res
 @PLUGIN
 @OUT
 @setting_options
-def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path | None, **flags: Any) -> None:
+def certify(claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: Path | None, **flags: Any) -> None:
     """Decide a one-round CLAIM for every L-smooth mu-strongly convex problem at given parameters.
 
     HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator.
@@ -129,7 +109,7 @@ def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path |
 
     rows: list[tuple[str, ...]] = []
     families: dict[str, list[Any]] = {}
-    for chosen, reading in _claims(claim, every, flags["reading"], plugin):
+    for chosen, reading in _claims(claim, every, flags["reading"], extra):
         for setting in settings(chosen, **{**flags, "reading": reading}):
             verdict, certificate = examination(chosen, setting)
             ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
@@ -146,16 +126,15 @@ def certify(claim: str | None, every: bool, plugin: tuple[str, ...], out: Path |
     click.echo(plain_table(head, rows), nl=False)
 
 
-def _claims(claim: str | None, every: bool, reading: str, plugin: tuple[str, ...]) -> Iterator[tuple[Any, str]]:
+def _claims(claim: str | None, every: bool, reading: str, extra: tuple[ModuleType, ...]) -> Iterator[tuple[Any, str]]:
     from fedbounds.evidence.sdp.setting import applies
-    from fedbounds.plugins import claim_named, claims, load_file
+    from fedbounds.plugins import claim_named, claims
     from fedbounds.theory.reading import READINGS
 
     if (claim is None) is not every:
         raise reject("certify needs a claim or --all", claim, "name one claim, or give --all alone")
     if reading not in READINGS:
         raise reject("reading must be a known name", repr(reading), f"use one of {', '.join(READINGS)}")
-    extra = [load_file(path) for path in plugin]
     if claim is not None:
         yield claim_named(claim, extra), reading
         return
@@ -172,7 +151,7 @@ def _claims(claim: str | None, every: bool, reading: str, plugin: tuple[str, ...
 @OUT
 @setting_options
 def tight(
-    claim: str, over: str | None, term: str | None, plugin: tuple[str, ...], out: Path | None, **flags: Any
+    claim: str, over: str | None, term: str | None, extra: tuple[ModuleType, ...], out: Path | None, **flags: Any
 ) -> None:
     """The smallest constants that make a one-round CLAIM true, term by term, the others as stated.
 
@@ -180,10 +159,10 @@ def tight(
     """
     from fedbounds.evidence.sdp.family import save
     from fedbounds.evidence.sdp.tight import tight as tight_constant
-    from fedbounds.plugins import claim_named, load_file
+    from fedbounds.plugins import claim_named
     from fedbounds.show.terminal import plain_table
 
-    found = claim_named(claim, [load_file(path) for path in plugin])
+    found = claim_named(claim, extra)
     names = [name for name in found.terms if term in (None, name)]
     if not names:
         raise reject(f"{claim} has no term {term}", term, f"its terms are {', '.join(found.terms)}")
@@ -216,15 +195,15 @@ def _shown(constant: Any) -> tuple[str, str]:
 @click.command("verify-certificate")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @PLUGIN
-def verify_certificate(files: tuple[Path, ...], plugin: tuple[str, ...]) -> int:
+def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...]) -> int:
     """Verify certificate FILES in exact arithmetic, with no solver and no floating point.
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
     """
     from fedbounds.evidence.sdp.family import describe, subject, verified
-    from fedbounds.plugins import claims, load_file
+    from fedbounds.plugins import claims
 
-    known = claims([load_file(path) for path in plugin])
+    known = claims(extra)
     count, bad, subjects = 0, 0, set()
     for count, (certificate, wrong) in enumerate(verified(files, known), 1):
         name = certificate.name or f"certificate {count}"

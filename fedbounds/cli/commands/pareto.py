@@ -1,7 +1,5 @@
 """``fedbounds pareto``: speed against error, the best weights of a known problem, and how far each scheme is."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

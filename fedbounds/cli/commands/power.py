@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import textwrap
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
+
+from fedbounds.cli.options import PLUGIN, formats, print_json
 
 if TYPE_CHECKING:
     from fedbounds.referee.power import Row
@@ -42,10 +43,10 @@ SHORTEST_REGIMES = 2
 
 @click.command()
 @click.option("--claim", "keys", multiple=True, metavar="KEY", help="A claim to mutate (default: every one).")
-@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
-@click.option("--format", "form", type=click.Choice(("text", "json")), default="text", help="How to print.")
+@PLUGIN
+@formats("text", "json")
 @click.option("--verbose", "-v", is_flag=True, help="Every part of every claim, as --claim shows those of one.")
-def power(keys: tuple[str, ...], plugin: tuple[str, ...], form: str, verbose: bool) -> None:
+def power(keys: tuple[str, ...], extra: tuple[ModuleType, ...], form: str, verbose: bool) -> None:
     """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
 
     Takes about a minute for all claims, which share one table: how many mutants were noticed, and which were not.
@@ -54,13 +55,11 @@ def power(keys: tuple[str, ...], plugin: tuple[str, ...], form: str, verbose: bo
     from fedbounds.referee import power as table
     from fedbounds.show import terminal as console
 
-    extra = [plugins.load_file(path) for path in plugin]
     chosen = [plugins.claim_named(key, extra) for key in keys] or list(plugins.claims(extra).values())
-    with console.progress(sys.stderr.isatty()) as bar:
-        rows = table.power(chosen, progress=(lambda _, k, n: bar("mutants", k, n)) if bar else None)
+    with console.progress() as bar:
+        rows = table.power(chosen, progress=bar)
     if form == "json":
-        value = {"rows": [row.to_json() for row in rows], "tally": table.tally(rows)}
-        click.echo(json.dumps(value, indent=1))
+        print_json({"rows": [row.to_json() for row in rows], "tally": table.tally(rows)})
     elif keys or verbose:
         click.echo("\n".join(lines(rows)))
     else:

@@ -1,13 +1,13 @@
 """``fedbounds refute``: search for a counterexample, or verify those that are known."""
 
-from __future__ import annotations
-
 import os
-import sys
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
+
+from fedbounds.cli.options import PLUGIN, QUIET
 
 WIDTH = 100
 HEAD = ["claim", "reading", "refuted by", "budget"]
@@ -21,9 +21,9 @@ HEAD = ["claim", "reading", "refuted by", "budget"]
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, for --all.")
 @click.option("--out", type=click.Path(path_type=Path), help="JSON file for the result; also how to continue.")
-@click.option("--plugin", multiple=True, metavar="FILE", help="A Python file with claims of your own.")
+@PLUGIN
 @click.option("--verify", is_flag=True, help="Verify the shipped counterexamples exactly; search nothing.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@QUIET
 def refute(verify: bool, quiet: bool, **options: Any) -> None:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
 
@@ -55,13 +55,13 @@ def _search(
     seed: int,
     jobs: int,
     out: Path | None,
-    plugin: tuple[str, ...],
+    extra: tuple[ModuleType, ...],
     quiet: bool,
 ) -> list[dict[str, Any]]:
     """The verdicts (as JSON objects) of every claim and reading asked for."""
     from fedbounds import files
     from fedbounds.errors import reject
-    from fedbounds.plugins import claim_named, claims, load_file
+    from fedbounds.plugins import claim_named, claims
     from fedbounds.referee.search.campaign import run_all, searches
     from fedbounds.show import terminal as console
 
@@ -69,11 +69,11 @@ def _search(
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
     if out is not None:
         files.require_writable(out.parent)
-    extra = [load_file(path) for path in plugin]
     chosen = claims(extra) if claim is None else {claim: claim_named(claim, extra)}
     todo = [(c.key, name) for c, name in searches(chosen, reading)]
-    with console.progress(not quiet and sys.stderr.isatty()) as bar:
-        return run_all(todo, budget, seed, jobs=min(jobs, os.cpu_count() or 1), out=out, plugins=plugin, progress=bar)
+    with console.progress(not quiet) as bar:
+        paths = [str(module.__file__) for module in extra]
+        return run_all(todo, budget, seed, jobs=min(jobs, os.cpu_count() or 1), out=out, plugins=paths, progress=bar)
 
 
 def summary(verdict: dict[str, Any]) -> list[str]:

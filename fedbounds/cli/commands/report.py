@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.cli.options import SectionedCommand, given, settings_options, words
+from fedbounds.cli.options import QUIET, SectionedCommand, given, settings_options, sounded, words
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ TRUST = "--trust-plugins"
     help="The page to write.",
 )
 @click.option(TRUST, is_flag=True, help="Run the plug-ins saved in RESULTS, to show their claims in full.")
-@click.option("--quiet", is_flag=True, help="No progress bar and no remarks on standard error.")
+@QUIET
 def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **flags: Any) -> int:
     """Write one self-contained page: the ledger, every claim with its evidence, and the run.
 
@@ -44,7 +43,9 @@ def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **
         raise reject("a saved study has its own settings", f"{results} and flags", "give the folder or the flags")
     files.require_writable(out.parent)
     if results is not None and _is_sweep(results):
-        html, code = _sweep_html(results, out), 0
+        from fedbounds.show.report.grid import sweep_page
+
+        html, code = sweep_page(results, out), 0
     else:
         html, code = _html(results, chosen, out, trust_plugins, quiet)
     files.write_text(out, html)
@@ -64,15 +65,8 @@ def _is_sweep(folder: Path) -> bool:
     return sweep
 
 
-def _sweep_html(folder: Path, out: Path) -> str:
-    from fedbounds.show.report.grid import sweep_page
-
-    return sweep_page(folder, out)
-
-
 def _html(saved: Path | None, chosen: dict[str, Any], out: Path, trust: bool, quiet: bool) -> tuple[str, int]:
     """The page of a study and the exit code of its alarms."""
-    from fedbounds.cli.alarm import sounded
     from fedbounds.plugins import load_plugin
     from fedbounds.show.report.page import page
     from fedbounds.study import store
@@ -90,10 +84,10 @@ def _html(saved: Path | None, chosen: dict[str, Any], out: Path, trust: bool, qu
 
 def _run(chosen: dict[str, Any], quiet: bool) -> tuple[Result, tuple[RunSeries, ...]]:
     import fedbounds
-    from fedbounds.show import terminal as console
+    from fedbounds.show.terminal import progress
     from fedbounds.study import store
 
-    with console.progress(not quiet and sys.stderr.isatty()) as bar:
+    with progress(not quiet) as bar:
         result = fedbounds.check(progress=bar, **chosen)
     return result, store.series(result)
 

@@ -1,11 +1,11 @@
 """``fedbounds sweep``: a grid of studies from a TOML file, on all cores or a cluster, continued where it stopped."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import click
+
+from fedbounds.cli.options import QUIET, say
 
 
 @click.command()
@@ -16,7 +16,7 @@ import click
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 is one a core.")
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to use instead, as tcp://host:8786.")
 @click.option("--retry-failed", is_flag=True, help="Compute the cells that failed once more.")
-@click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error.")
+@QUIET
 def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed: bool, quiet: bool) -> None:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
@@ -27,21 +27,21 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
 
     described = engine.read(study)
     try:
-        with console.counter("cells", not quiet) as progress:
+        with console.progress(not quiet, lines=True) as progress:
             done = engine.run(
                 described, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress
             )
     except KeyboardInterrupt:
-        click.echo("Every finished cell is kept: the same command goes on from there.", err=True)
+        say("Every finished cell is kept: the same command goes on from there.")
         raise
     keys = [cell.key for cell in described.cells]
     path = engine.export(out, out / "sweep.csv", keys)
     click.echo(console.plain_table(HEAD, _counts(engine.verdicts(out, keys))), nl=False)
     click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {path}")
     if done.failed and not quiet:
-        click.echo("Failed, the commonest reason first (--retry-failed computes them again):", err=True)
+        say("Failed, the commonest reason first (--retry-failed computes them again):")
         for message, count in engine.failures(out, keys)[:SHOWN]:
-            click.echo(f"  {count} x {message}", err=True)
+            say(f"  {count} x {message}")
 
 
 # Reasons of failure that are printed; the table holds every one.
@@ -51,7 +51,7 @@ HEAD = ("claim", "reading", "evidence", "cells x weightings")
 
 def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     """One row a claim, reading and evidence: how many verdicts of each status."""
-    from fedbounds.show.table import ORDER, Cell, Said
+    from fedbounds.show.table import ORDER, Entry, Said
     from fedbounds.theory.verdict import Evidence
     from fedbounds.theory.words import shown
 
@@ -59,7 +59,7 @@ def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     for *claim, kind in sorted({key[:-1] for key in found}):
         counts = [(status, found.get((*claim, kind, str(status)), 0)) for status in ORDER]
         said = (Said(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
-        rows.append([*claim, kind, Cell(tuple(said))])
+        rows.append([*claim, kind, Entry(tuple(said))])
     return rows
 
 

@@ -1,19 +1,16 @@
 """``fedbounds vision``: the paper's experiments with a convolutional network (needs the extra ``vision``)."""
 
-from __future__ import annotations
-
 import dataclasses
 import importlib.util
-import json
-import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
+from fedbounds.cli.options import QUIET, formats, print_json, say
 from fedbounds.errors import reject
-from fedbounds.vision.settings import DEFAULTS, KINDS, ImageSettings
+from fedbounds.vision.settings import CHOICES, KINDS, ImageSettings
 
 WEIGHTINGS = ("fedavg", "fedsoftmax:0.2")
 # About a minute on two cores. FedAvg comes near 90% and FedMax stays far behind, so that the table has
@@ -30,27 +27,8 @@ DEMO = ImageSettings(
     normalisation="standard",
 )
 DEMO_WEIGHTINGS = ("fedavg", "fedsoftmax:0.5", "fedmax")
-# field of ImageSettings -> its type and help; the option is named after the field.
-CHOICES: dict[str, tuple[Any, str]] = {
-    "data": (str, "mnist, fashion-mnist or digits."),
-    "partition": (str, "stratified (the paper's IID), shards:60, shards:100, hand:FILE.json, dirichlet:0.3, ..."),
-    "clients": (int, "Number of clients N."),
-    "samples": (int, "Samples a client, on average."),
-    "model": (click.Choice(KINDS["model"]), "The 1600 units are the flattened maps, or a hidden layer behind them."),
-    "optimiser": (click.Choice(KINDS["optimiser"]), "Of the local steps; its state is fresh each round."),
-    "reduction": (click.Choice(KINDS["reduction"]), "A step follows the mean or the sum of a batch's losses."),
-    "lr": (float, "Step size of the first round."),
-    "decay": (float, "The step size of round r is lr decay^r."),
-    "epochs": (int, "Local epochs a round, E in the experiments."),
-    "steps": (int, "Local steps a round, instead of epochs."),
-    "batch": (int, "Samples of a local step."),
-    "rounds": (int, "Communication rounds."),
-    "normalisation": (click.Choice(KINDS["normalisation"]), "Pixels in [0, 1], standardised, or raw: 0 to 255."),
-    "seed": (int, "Seed of partitions, initial models and batches."),
-    "target": (float, "With --stop-after: the test accuracy to reach."),
-    "stop_after": (int, "End a run this many rounds after it first reached the target."),
-    "losses": (click.Choice(KINDS["losses"]), "Weights from F_i(w_r), or from F_i of what each client sends back."),
-}
+# Set by the machine's options, or by an option of their own.
+ELSEWHERE = ("precision", "client_losses")
 
 
 @click.group()
@@ -59,11 +37,13 @@ def vision() -> None:
 
 
 def _choices(command: Any) -> Any:
-    """An option for every entry of CHOICES; values not given arrive as None."""
-    for name, (kind, text) in reversed(CHOICES.items()):
-        default = DEFAULTS[name]
-        shown = text if default is None else f"{text} [default: {default}]"
-        command = click.option(f"--{name.replace('_', '-')}", name, type=kind, help=shown)(command)
+    """An option for every choice of `ImageSettings`; values not given arrive as None."""
+    for field in reversed([field for field in CHOICES if field.name not in ELSEWHERE]):
+        kind = {"int": int, "float": float}.get(str(field.type).partition(" ")[0], str)
+        kinds, text = field.metadata["kinds"], field.metadata["help"]
+        text += "" if field.default is None else f" [default: {field.default}]"
+        name = f"--{field.name.replace('_', '-')}"
+        command = click.option(name, field.name, type=click.Choice(kinds) if kinds else kind, help=text)(command)
     return command
 
 
@@ -79,7 +59,7 @@ def _machine(command: Any) -> Any:
             show_default=True,
             help="Of the operands of products; auto is bfloat16 where the device has it, else float32.",
         ),
-        click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error."),
+        QUIET,
     )
     for option in reversed(options):
         command = option(command)
@@ -127,7 +107,7 @@ def demo(out: Path, **flags: Any) -> None:
 
 @vision.command(short_help="Rounds to the target and final accuracy of finished runs.")
 @click.argument("results", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--format", "form", type=click.Choice(("table", "json")), default="table", help="How to print.")
+@formats("table", "json")
 def table(results: tuple[Path, ...], form: str) -> None:
     """Rounds to the target accuracy and the final accuracy of every run in RESULTS (folders or files).
 
@@ -138,7 +118,7 @@ def table(results: tuple[Path, ...], form: str) -> None:
     found = [run for place in results for run in records.read(place)]
     records.require_once(found)
     rows = records.table(found)
-    click.echo(json.dumps(rows, indent=1, allow_nan=False) if form == "json" else _text(rows), nl=form == "json")
+    print_json(rows) if form == "json" else click.echo(_text(rows), nl=False)
 
 
 def _text(rows: Sequence[dict[str, Any]]) -> str:
@@ -205,37 +185,20 @@ def _experiment(
         partition=split.canonical(settings.partition),
         precision=where.precision if precision == "auto" else precision,
     )
-    live = not quiet and sys.stderr.isatty()
-    with console.progress(live) as download:
+    with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
     federated.deal(settings, pixels.train_labels, repetitions[0])
     require_writable(out)
     try:
-        with console.runs(len(rules) * len(repetitions), live) as bar:
-            federated.run_all(settings, pixels, rules, repetitions, out, where, _reporter(bar, quiet))
+        with console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
+            federated.run_all(settings, pixels, rules, repetitions, out, where, bar)
     except KeyboardInterrupt:
-        click.echo("Every finished round is kept: the same command goes on from there.", err=True)
+        say("Every finished round is kept: the same command goes on from there.")
         raise
     found = records.read(out)
     click.echo(_text(records.table(found)), nl=False)
     if not quiet:
-        click.echo(f"Saved {len(found)} records in {out}.", err=True)
-
-
-def _reporter(
-    bar: Callable[[str, int, int, str], None] | None, quiet: bool
-) -> Callable[[str, int, int, float], None] | None:
-    """The bar with the accuracy; without a terminal a line a run."""
-    if quiet:
-        return None
-    if bar is not None:
-        return lambda name, done, total, accuracy: bar(name, done, total, f"accuracy {accuracy:.3f}")
-
-    def line(name: str, done: int, total: int, accuracy: float) -> None:
-        if done == total:
-            click.echo(f"{name}: accuracy {accuracy:.4f} after {total} rounds", err=True)
-
-    return line
+        say(f"Saved {len(found)} records in {out}.")
 
 
 def _require_torch() -> None:

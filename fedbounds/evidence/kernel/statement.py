@@ -63,7 +63,7 @@ def statement(claim: Claim, reading: Reading) -> str:
         raise _cannot(claim, f"a claim of scope {claim.scope} and kind {claim.kind}", "one-step inequalities can be")
     if reading.skew != "all-steps" or reading.virtual != "alpha":
         raise _cannot(claim, f"the reading {reading.name}", "the model weights by alpha and bounds rho at every step")
-    left, right = sp.sympify(claim.lhs), list(claim.terms_in(reading).values())
+    left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
     assumptions = claim.assumptions_in(reading)
     relations = [line for assumption in assumptions for line in _relations(claim, assumption)]
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}

@@ -98,7 +98,7 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
         for name in measured
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
-    rhs = sum(float(np.min(evaluate(term, values))) for term in claim.terms_in(setting.how).values())
+    rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)
     failed = tuple(failure for failure in failed if failure.key != "step-size")

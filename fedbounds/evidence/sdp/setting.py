@@ -233,7 +233,7 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     cover the others. Raises InputError there, and where the claim is no one-round statement.
     """
     scale = scale or {}
-    terms = claim.terms_in(setting.how)
+    terms = claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
     if not applies(claim) or unknown:
         raise reject(
@@ -247,7 +247,7 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
 
 def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
     """One term of a claim as a linear form."""
-    return _linear(sp.sympify(claim.terms_in(setting.how)[term]), setting, claim.key)
+    return _linear(sp.sympify(claim.sides(setting.how).terms[term]), setting, claim.key)
 
 
 def numbers(setting: Setting) -> dict[str, Fraction]:

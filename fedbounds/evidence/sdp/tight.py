@@ -14,6 +14,7 @@ from fedbounds.evidence.sdp.decide import VIOLATION, certify, certify_form, roun
 from fedbounds.evidence.sdp.model import Model
 from fedbounds.evidence.sdp.setting import FORMS, FREE_BIAS, Setting, coefficients, term_form
 from fedbounds.evidence.sdp.solve import Family, Outcome
+from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 
 # How far above the solver's tight constant a rational proof is sought, relative to max(1, |constant|).
@@ -43,6 +44,14 @@ class TightConstant:
     def needed(self) -> bool:
         """Whether the claim fails without the term."""
         return self.solver > VIOLATION
+
+    @property
+    def ratio(self) -> float | None:
+        """By which factor the stated constant could be better; None where the term is not needed."""
+        if not self.certified or not self.stated:
+            return None
+        better = float(self.certified) / self.stated
+        return None if better <= 0 else better if self.term == "contraction" else 1 / better
 
 
 def tight_value(
@@ -105,11 +114,10 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
 def _certify(
     claim: Claim, setting: Setting, term: str, parts: Split, tried: Fraction, solver: float
 ) -> Certificate | None:
-    rhs = {k: parts.rest.get(k, Fraction(0)) + tried * parts.direction.get(k, Fraction(0)) for k in FORMS_AND_BIAS}
     scaled = parts.sign > 0
     return certify_form(
         str(claim.lhs),
-        {k: v for k, v in rhs.items() if v},
+        parts.rhs(parts.sign * tried),
         setting,
         claim.key if scaled else None,
         {term: tried / parts.stated} if scaled else None,
@@ -133,6 +141,29 @@ class Split:
     sign: int
     direction: dict[str, Fraction]
     rest: dict[str, Fraction]
+
+    def rhs(self, constant: Fraction) -> dict[str, Fraction]:
+        """The right-hand side with this constant: form -> its coefficient, where that is not 0."""
+        none, scale = Fraction(0), self.sign * constant
+        found = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in FORMS_AND_BIAS}
+        return {k: v for k, v in found.items() if v}
+
+
+def noted(certificate: Certificate) -> TightConstant | None:
+    """The constant that a verified certificate proves; None where its inequality is not what its note says of it.
+
+    The note says which claim, term and constant; all else as the claim states, it must be the certified inequality.
+    """
+    note = certificate.note
+    try:
+        claim, term, constant = claim_named(str(note["claim"])), str(note["term"]), Fraction(str(note["certified"]))
+        parts = split(claim, Setting.from_json(certificate.setting), term)
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None
+    given = {form: Fraction(str(value)) for form, value in certificate.rhs.items()}
+    if {form: value for form, value in given.items() if value} != parts.rhs(constant):
+        return None
+    return TightConstant(claim.key, term, float(parts.stated), float(constant), constant, certificate)
 
 
 def split(claim: Claim, setting: Setting, term: str) -> Split:

@@ -1,8 +1,8 @@
 """A sweep as one page: its grid, a ledger of counts, a picture, what failed and how to repeat it."""
 
-from __future__ import annotations
-
+import itertools
 import json
+import math
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -13,21 +13,18 @@ from markupsafe import Markup
 
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
-from fedbounds.show.cells import ranked
 from fedbounds.show.numbers import times
-from fedbounds.show.report.figures import Picture
+from fedbounds.show.report.figures import Picture, inline
 from fedbounds.show.report.mathml import prose
 from fedbounds.show.report.page import render, setting
-from fedbounds.show.report.study_file import axes_of, place, study_file
-from fedbounds.show.report.svg import inline
-from fedbounds.show.table import ORDER, Cell, Said, Table
+from fedbounds.show.summary import ranked
+from fedbounds.show.table import ORDER, Entry, Said, Table
 from fedbounds.study.bound import main_tightness
+from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
-from fedbounds.study.sweep.table import reading, verdicts
+from fedbounds.study.sweep.table import SETTINGS, reading, verdicts
 from fedbounds.theory.verdict import Evidence, Status
 from fedbounds.theory.words import LABELS, shown
-
-Json = Mapping[str, Any]
 
 # Failed cells listed one by one; a longer list says little, and the table holds every one.
 LISTED = 200
@@ -83,7 +80,10 @@ def failed_words(failed: int, total: int) -> str:
 
 
 def counted(
-    folder: Path, smallest: Sequence[tuple[Any, ...]], settings: Mapping[str, Json], axes: Mapping[str, Any]
+    folder: Path,
+    smallest: Sequence[tuple[Any, ...]],
+    settings: Mapping[str, Mapping[str, Any]],
+    axes: Mapping[str, Any],
 ) -> Table:
     """The ledger in the order of the registry: how often each status, and what TIGHTEST finds (``smallest``)."""
     counts = {(*key[:3], Status(key[3])): count for key, count in verdicts(folder).items()}
@@ -95,7 +95,7 @@ def counted(
     for claim, named in sorted({key[:2] for key in counts}, key=lambda k: (order.get(k[0], len(order)), k)):
         title = prose(known[claim].title) if claim in known else Markup("")
         first = Said(Markup('{} <span class="quiet">{}</span>').format(claim, title))
-        row = [Cell((first,), place=claim), Cell((Said(named),), place=named)]
+        row = [Entry((first,), place=claim), Entry((Said(named),), place=named)]
         for kind in kinds:
             found = {status: counts.get((claim, named, kind, status), 0) for status in ORDER}
             said = [Said(f"{shown(status, kind)} {count}", status) for status, count in found.items() if count]
@@ -107,12 +107,12 @@ def counted(
     return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in kinds)), body, CAPTION)
 
 
-def described(cell: Json, axes: Mapping[str, Any]) -> str:
+def described(cell: Mapping[str, Any], axes: Mapping[str, Any]) -> str:
     """A cell by the settings that vary."""
     return "; ".join(f"{name.replace('_', ' ')} {setting_word(name, cell[name])}" for name in axes)
 
 
-def placed(weighting: str, cell: Json, axes: Mapping[str, Any]) -> str:
+def placed(weighting: str, cell: Mapping[str, Any], axes: Mapping[str, Any]) -> str:
     """A weighting in a cell, which a cell of that weighting alone need not name twice."""
     shown = [name for name in axes if name != "weightings" or cell[name] != [weighting]]
     return "; ".join(filter(None, [weighting, described(cell, dict.fromkeys(shown))]))
@@ -165,3 +165,57 @@ def _numeric(values: Sequence[Any]) -> bool:
     if len(known) < 2 or any(isinstance(value, bool | list) for value in known):
         return False
     return not axis(known)[1]
+
+
+# More blocks than this describe no grid but a union of several, which a reader has study files for.
+MAX_EXCLUDED = 100
+
+
+def axes_of(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """Setting -> its values in order, of those that take several among the settings of ``cells``."""
+    found = {name: {_written(cell[name]): cell[name] for cell in cells} for name in SETTINGS}
+    return {name: sorted(values.values(), key=place) for name, values in found.items() if len(values) > 1}
+
+
+def place(value: Any) -> tuple[bool, float, str]:
+    """Sorts numbers by size, before everything else by its text."""
+    number = isinstance(value, int | float)
+    return not number, float(value) if number else 0.0, _written(value)
+
+
+def study_file(cells: Sequence[Mapping[str, Any]]) -> str:
+    """TOML of a study with just these cells, or nothing where no grid short of MAX_EXCLUDED exclusions has them."""
+    axes = axes_of(cells)
+    count = math.prod(map(len, axes.values()))
+    if count - len(cells) > MAX_EXCLUDED:
+        return ""
+    usual = json.loads(json.dumps(Settings().to_json()))
+    fixed = {name: value for name, value in cells[0].items() if name not in axes and value != usual[name]}
+    present = {_combination(cell[name] for name in axes) for cell in cells}
+    missing = [chosen for chosen in itertools.product(*axes.values()) if _combination(chosen) not in present]
+    blocks = [["[base]", *(f"{name} = {_toml(name, value)}" for name, value in fixed.items())]] if fixed else []
+    if axes:
+        blocks.append(["[grid]", *(f"{name} = {_list(name, values)}" for name, values in axes.items())])
+    for chosen in missing:
+        blocks.append(
+            ["[[exclude]]", *(f"{name} = {_list(name, [v])}" for name, v in zip(axes, chosen, strict=True))]
+        )
+    return "\n\n".join("\n".join(block) for block in blocks)
+
+
+def _combination(values: Any) -> tuple[str, ...]:
+    return tuple(map(_written, values))
+
+
+def _list(name: str, values: Sequence[Any]) -> str:
+    return f"[{', '.join(_toml(name, value) for value in values)}]"
+
+
+def _toml(name: str, value: Any) -> str:
+    """A value of a setting in TOML; only the batch has a word for None."""
+    return '"full"' if name == "batch" and value is None else _written(value)
+
+
+def _written(value: Any) -> str:
+    # JSON writes these values as TOML does, but for one character that TOML wants escaped.
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

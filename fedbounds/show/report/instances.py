@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
@@ -15,6 +15,9 @@ from fedbounds.show.numbers import number, readable
 from fedbounds.show.report.mathml import formula, fraction, prose, rounded
 from fedbounds.show.table import Table
 from fedbounds.study.ledger import certificates, counterexample
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.tight import TightConstant
 
 # What the fields of an instance are, in the paper's notation, in the order in which a reader wants them.
 FIELDS = {
@@ -108,101 +111,45 @@ def _value(value: Any) -> Markup:
         return Markup("{}").format(value)
 
 
-@dataclass(frozen=True)
-class Tight:
-    """The tight constant of one term at one setting of the class, proved by a shipped certificate.
-
-    ``ratio`` is by which factor the stated constant could be better, None where the term is not needed.
-    """
-
-    term: str
-    stated: Fraction
-    certified: Fraction
-    ratio: float | None
-    setting: Any
-
-    @property
-    def loose(self) -> str:
-        """The ratio in words."""
-        return UNNEEDED if self.ratio is None else factor(self.ratio)
+def factor(ratio: float | None) -> str:
+    """By which factor a constant is loose, in words."""
+    return UNNEEDED if ratio is None else f"{readable(number(ratio, 3))}×"
 
 
-def factor(ratio: float) -> str:
-    """A factor to three digits."""
-    return f"{readable(number(ratio, 3))}×"
+def tight_constants() -> dict[str, list[TightConstant]]:
+    """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
+    from fedbounds.evidence.sdp.tight import noted
 
-
-def tight_constants() -> dict[str, list[Tight]]:
-    """Claim -> its tight constants, from the certificates that note one, each verified now without a solver.
-
-    A certificate counts only if what it proves is the claim with this one constant changed, all else as stated.
-    """
-    found: dict[str, list[Tight]] = {}
+    found: dict[str, list[TightConstant]] = {}
     for certificate in certificates():
-        if {"claim", "term", "certified"} <= set(certificate.note):
-            row = tight_constant(certificate)
-            found.setdefault(str(certificate.note["claim"]), []).extend([row] if row else [])
+        constant = noted(certificate) if "certified" in certificate.note else None
+        if constant is not None:
+            found.setdefault(constant.claim, []).append(constant)
     return found
 
 
-def tight_constant(certificate: Any) -> Tight | None:
-    """The constant that a verified certificate proves, or None where its inequality is not what its note says.
-
-    The note says which claim and constant to compare with; every number shown is the certificate's own.
-    """
-    from fedbounds.evidence.sdp.setting import Setting
-    from fedbounds.evidence.sdp.tight import split
-    from fedbounds.plugins import claim_named
-
-    note, setting = certificate.note, Setting.from_json(certificate.setting)
-    try:
-        parts = split(claim_named(str(note["claim"])), setting, str(note["term"]))
-        stated, certified = parts.stated, Fraction(str(note["certified"]))
-    except (KeyError, ValueError, ZeroDivisionError):
-        return None
-    if not _is_about(certificate, parts, certified):
-        return None
-    # A contraction is better the larger, any other term the smaller; a term that is not needed has no ratio.
-    better = (certified / stated if note["term"] == "contraction" else stated / certified) if certified else 0
-    return Tight(str(note["term"]), stated, certified, float(better) if better > 0 else None, setting)
-
-
-def _is_about(certificate: Any, parts: Any, constant: Fraction) -> bool:
-    """Whether the inequality certified is the claim's with this constant, rather than what the note says of it."""
-    forms = {*certificate.rhs, *parts.rest, *parts.direction}
-    given = {form: Fraction(str(certificate.rhs.get(form, 0))) for form in forms}
-    wanted = {
-        form: parts.rest.get(form, Fraction(0)) + parts.sign * constant * parts.direction.get(form, Fraction(0))
-        for form in forms
-    }
-    return given == wanted
-
-
-def tight_table(claim: str, tight: Iterable[Tight]) -> Table:
+def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
     """The tight constants of a claim."""
-    body = [
-        [
-            row.term,
-            _setting(row.setting),
-            row.setting.reading,
-            readable(number(float(row.stated))),
-            PROVED.format(rounded(row.certified)),
-            row.loose,
-        ]
-        for row in tight
-    ]
+    from fedbounds.evidence.sdp.setting import Setting
+
+    body = []
+    for row in tight:
+        if row.certificate is not None and row.certified is not None:
+            setting = Setting.from_json(row.certificate.setting)
+            stated, proved = readable(number(row.stated)), PROVED.format(rounded(row.certified))
+            body.append([row.term, _setting(setting), setting.reading, stated, proved, factor(row.ratio)])
     head = ("Term", "Setting", "Reading", "Stated", "Certified", "Loose by")
     return Table.of(head, sorted(body), f"Tight constants of {claim}, verified again without a solver")
 
 
-def tight_words(tight: Sequence[Tight]) -> str:
+def tight_words(tight: Sequence[TightConstant]) -> str:
     """For each term the claim's constant and the range of the tight ones."""
     lines = []
     for term in sorted({row.term for row in tight}):
         own = [row for row in tight if row.term == term]
         ratios = [row.ratio for row in own if row.ratio is not None]
         loose = f"loose by {factor(min(ratios))} to {factor(max(ratios))}" if ratios else UNNEEDED
-        lines.append(f"{term}: {readable(number(float(own[0].stated)))} stated, {loose} at {len(own)} settings")
+        lines.append(f"{term}: {readable(number(own[0].stated))} stated, {loose} at {len(own)} settings")
     return "; ".join(lines)
 
 

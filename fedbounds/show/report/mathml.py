@@ -1,7 +1,5 @@
 """Formulas as MathML, from the LaTeX of the terms that are evaluated (the only importer of latex2mathml)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from decimal import Decimal

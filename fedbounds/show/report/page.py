@@ -1,23 +1,19 @@
-"""The page itself: every part put into one HTML template (the only importer of jinja2)."""
-
-from __future__ import annotations
+"""The page itself: every part put into one HTML template."""
 
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from fedbounds.show.cells import evidence_cell
 from fedbounds.show.numbers import MISSING, number, readable
 from fedbounds.show.report import instances
 from fedbounds.show.report.figures import Drawn, claim_picture, run_pictures
-from fedbounds.show.report.mathml import formula, fraction, prose
-from fedbounds.show.report.proofs import proofs
-from fedbounds.show.report.sections import Section, section
-from fedbounds.show.summary import findings, heading
-from fedbounds.show.table import MARKS, ORDER, Cell, Said, Table, chip
+from fedbounds.show.report.mathml import formula, prose
+from fedbounds.show.report.sections import Section, proofs, section
+from fedbounds.show.report.templates import PACKAGE, template
+from fedbounds.show.summary import evidence_cell, findings, heading
+from fedbounds.show.table import ORDER, Entry, Said, Table
 from fedbounds.study.alarm import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
@@ -26,7 +22,6 @@ from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence
 from fedbounds.theory.words import ABOUT, LABELS
 
-PACKAGE = "fedbounds.show.report"
 # How a status is called where it stands for several kinds of evidence.
 STATUSES = {status: str(status).lower().replace("_", " ") for status in ORDER}
 # Quantities of a run that are not constants of a claim: how they are written and what they are.
@@ -99,9 +94,9 @@ def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
     body = []
     for line in lines:
         name = Markup('<a href="#claim-{0}">{0}</a> <span class="quiet">{1}</span>')
-        first = Cell((Said(name.format(line.claim.key, prose(line.claim.title))),), place=line.claim.key)
+        first = Entry((Said(name.format(line.claim.key, prose(line.claim.title))),), place=line.claim.key)
         cells = (evidence_cell(line, kind) for kind in Evidence)
-        body.append([first, Cell((Said(line.reading),), place=line.reading), *cells])
+        body.append([first, Entry((Said(line.reading),), place=line.reading), *cells])
     return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in Evidence)), body, LEDGER.format(runs, rate))
 
 
@@ -112,7 +107,7 @@ def tally(lines: Sequence[Line]) -> Table:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
         name = Markup('{} <span class="quiet">{}</span>').format(LABELS[kind], ABOUT[kind])
         body.append([name, *(sum(status in found for found in seen) for status in ORDER)])
-    head = ["Evidence", *(chip(Said(STATUSES[status], status)) for status in ORDER)]
+    head = ["Evidence", *(Said(STATUSES[status], status) for status in ORDER)]
     return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so")
 
 
@@ -155,27 +150,15 @@ def setting(found: Any) -> str:
     return str(found)
 
 
-def render(template: str, **parts: Any) -> str:
+def render(name: str, **parts: Any) -> str:
     """A template of this package with its parts, the style sheet and the script."""
     shared = {
         "style": _asset("style.css"),
         "script": _asset("script.js"),
         "kinds": {str(kind): label for kind, label in LABELS.items()},
-        "order": [(str(status), STATUSES[status], MARKS[status]) for status in ORDER],
+        "statuses": {str(status): STATUSES[status] for status in ORDER},
     }
-    return _environment().get_template(template).render(**shared, **parts)
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(PACKAGE, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"prose": prose, "fraction": fraction, "decimal": instances.decimal, "chip": chip}
-    return environment
+    return template(name).render(**shared, **parts)
 
 
 def _asset(name: str) -> Markup:

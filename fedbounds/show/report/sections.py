@@ -1,19 +1,22 @@
 """One section a claim: what it states, what it assumes, and what each kind of evidence says of it."""
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import sympy as sp
 from markupsafe import Markup
 
+from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
+from fedbounds.evidence.symbolic.scope import Checked
+from fedbounds.evidence.symbolic.table import verdict_of
 from fedbounds.show.numbers import readable, times
 from fedbounds.show.report.figures import Picture
-from fedbounds.show.report.instances import Example, Tight, tight_table, tight_words
-from fedbounds.show.report.mathml import addend, formula, latex, math, prose
-from fedbounds.show.report.proofs import Proof
-from fedbounds.show.table import Cell, Listed, Said, Table
+from fedbounds.show.report.instances import Example, tight_table, tight_words
+from fedbounds.show.report.mathml import addend, formula, latex, math, mixed, pieces, prose
+from fedbounds.show.table import Entry, Listed, Said, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory import symbols
@@ -23,7 +26,62 @@ from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import LABELS, shown
 
-RELATIONS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
+
+@dataclass(frozen=True)
+class Proof:
+    """A derivation with its check, and its formulas as MathML."""
+
+    checked: Checked
+
+    @property
+    def derivation(self) -> Derivation:
+        """What was checked."""
+        return self.checked.derivation
+
+    @property
+    def verdict(self) -> str:
+        """What the derivation establishes, in one line."""
+        return verdict_line(self.checked, verdict_of(self.checked))
+
+    @property
+    def good(self) -> int:
+        """How many steps check."""
+        return sum(outcome.ok for outcome in self.checked.outcomes.values())
+
+    @cached_property
+    def _known(self) -> Mapping[str, str]:
+        return names(self.checked)
+
+    def line(self, left: sp.Expr, relation: str, right: sp.Expr) -> Markup:
+        """One displayed line, which may break between the terms of its right side."""
+        return Markup("{} {} {}").format(math(left, self._known), formula(RELATIONS[relation]), self.terms(right))
+
+    def terms(self, expression: sp.Expr) -> Markup:
+        """The terms of a sum."""
+        return Markup(" ").join(pieces(expression, self._known))
+
+    def conditions(self) -> list[tuple[Markup, str]]:
+        """What is taken to be non-negative, and why."""
+        signs = {True: ">", False: r"\ge"}
+        return [
+            (formula(f"{latex(c.expression, self._known)} {signs[c.strict]} 0"), c.why)
+            for c in self.checked.conditions
+        ]
+
+    def because(self, step: Step) -> list[Markup]:
+        """Why a step holds, a line a fact."""
+        told = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
+        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in told]
+
+
+def proofs() -> list[Proof]:
+    """Every installed derivation, checked now."""
+    from fedbounds.evidence.symbolic import library
+
+    return [Proof(checked) for checked in library.check_all().values()]
+
+
+SIGNS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
 SCOPES = {
     "point": "at every visited point and client",
     "step": "for every step t to t + 1",
@@ -54,7 +112,7 @@ class Section:
     @property
     def left(self) -> Markup:
         """The left side with the relation."""
-        relation = RELATIONS.get(self.claim.kind, "=")
+        relation = SIGNS.get(self.claim.kind, "=")
         return Markup("{} {}").format(math(self.claim.lhs), formula(relation))
 
     @property
@@ -99,7 +157,7 @@ def section(
     result: Result,
     proofs: Iterable[Proof],
     examples: Iterable[Example],
-    tight: Sequence[Tight],
+    tight: Sequence[Any],
     picture: Picture | None,
 ) -> Section:
     """The section of a claim, with the evidence that is about it."""
@@ -164,7 +222,7 @@ def assumption_table(claim: Claim, runs: Sequence[WeightingRun]) -> Table:
     return Table.of(["Assumption", *names], body, "Is each assumption met on this run?")
 
 
-def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Cell:
+def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Entry:
     """A claim applies only where every assumption is met, and otherwise names each that is not."""
     met = False
     for verdict in run.verdicts:
@@ -172,7 +230,7 @@ def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Cell:
             continue
         failure = next((item for item in verdict.failed if item.key == assumption.key), None)
         if failure is not None:
-            return Cell(
+            return Entry(
                 (
                     Said(
                         Markup('<span class="tick no">✗ <span class="word">fails</span></span>'),
@@ -184,5 +242,5 @@ def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Cell:
         needed = assumption.key in {item.key for item in claim.assumptions_in(READINGS[verdict.reading])}
         met = met or (needed and bool(verdict.failed or verdict.status is not Status.NOT_APPLICABLE))
     if met:
-        return Cell((Said(Markup('<span class="tick yes">✓ <span class="word">met</span></span>')),))
-    return Cell((Said(Markup('<span class="quiet">not examined</span>')),))
+        return Entry((Said(Markup('<span class="tick yes">✓ <span class="word">met</span></span>')),))
+    return Entry((Said(Markup('<span class="quiet">not examined</span>')),))

@@ -50,14 +50,14 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Study:
+class Grid:
     """The cells of a sweep, in the order of the grid, and the settings that vary."""
 
     cells: tuple[Cell, ...]
     axes: tuple[str, ...]
 
 
-def read(path: str | Path) -> Study:
+def read(path: str | Path) -> Grid:
     """The study described by a TOML file; InputError names the file, the line and the nearest valid name."""
     path = Path(path)
     try:
@@ -67,7 +67,7 @@ def read(path: str | Path) -> Study:
     return parse(text, path.name)
 
 
-def parse(text: str, name: str = "study.toml") -> Study:
+def parse(text: str, name: str = "study.toml") -> Grid:
     """The study described by TOML ``text``; ``name`` stands for the file in errors."""
     try:
         table = tomllib.loads(text)
@@ -89,7 +89,7 @@ def parse(text: str, name: str = "study.toml") -> Study:
     axes = _axes(table.get("base", {}), table.get("grid", {}), said)
     _check_names(axes, table.get("grid", {}), said)
     cells = _cells(axes, _excludes(table.get("exclude", []), axes, said), name)
-    return Study(cells, tuple(table.get("grid", {})))
+    return Grid(cells, tuple(table.get("grid", {})))
 
 
 class _Said:

@@ -1,7 +1,5 @@
 """Lines through a sweep's table: any measured quantity against any setting, for the pictures and for notebooks."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace

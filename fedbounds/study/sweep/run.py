@@ -15,7 +15,6 @@ import functools
 import importlib.util
 import itertools
 import logging
-import math
 import os
 import threading
 import time
@@ -25,16 +24,18 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from fedbounds.errors import reject
-from fedbounds.study.sweep.cell import compute_cell
-from fedbounds.study.sweep.grid import Cell, Study, parse, read
+from fedbounds.errors import DivergedError, InputError, reject
+from fedbounds.model.protocol import Progress
+from fedbounds.study.sweep.grid import Cell, Grid, parse, read
 from fedbounds.study.sweep.lines import Series, series
 from fedbounds.study.sweep.table import CellOutcome, SweepTable, export, failures, verdicts
+from fedbounds.theory.verdict import finite_or_none
 
-# done, total, cells a second, seconds left (infinite before the first cell).
-SweepProgress = Callable[[int, int, float, float], None]
+if TYPE_CHECKING:
+    from fedbounds.study.result import Result, WeightingRun
+
 Compute = Callable[[Cell], CellOutcome]
 # Seconds between two looks of a worker at whether its parent still lives.
 LOOK = 1.0
@@ -56,13 +57,13 @@ class Summary:
 
 
 def run(
-    study: Study,
+    study: Grid,
     out: str | Path,
     *,
     jobs: int = -1,
     scheduler: str | None = None,
     retry_failed: bool = False,
-    progress: SweepProgress | None = None,
+    progress: Progress | None = None,
     compute: Compute | None = None,
 ) -> Summary:
     """Compute the cells of ``study`` that the table in ``out`` lacks, each committed as it finishes.
@@ -75,19 +76,18 @@ def run(
         table.claim_version(metadata.version("fedbounds"))
         known = table.known()
         left = [cell for cell in study.cells if not (known.get(cell.key) or (cell.key in known and not retry_failed))]
-        total, before = len(study.cells), len(study.cells) - len(left)
-        cells, start, computed = {cell.key: cell for cell in left}, time.monotonic(), 0
+        total, done = len(study.cells), len(study.cells) - len(left)
+        cells = {cell.key: cell for cell in left}
         if progress is not None:
-            progress(before, total, 0.0, math.inf if left else 0.0)
+            progress("cells", done, total)
         with contextlib.closing(_outcomes(left, compute or compute_cell, jobs, scheduler)) as stream:
             for outcome in stream:
                 table.add(cells[outcome.key], outcome)
-                computed += 1
+                done += 1
                 if progress is not None:
-                    rate = computed / (time.monotonic() - start)
-                    progress(before + computed, total, rate, (len(left) - computed) / rate)
+                    progress("cells", done, total)
         known = table.known()
-        return Summary(total, computed, sum(not known[cell.key] for cell in study.cells))
+        return Summary(total, len(left), sum(not known[cell.key] for cell in study.cells))
 
 
 def _outcomes(
@@ -156,55 +156,32 @@ def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[Cel
 
 
 def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Generator[CellOutcome, None, None]:
-    """Outcomes from the workers of a Dask scheduler, through joblib's backend for it."""
-    from joblib import Parallel
+    """Outcomes from the workers of a Dask scheduler; a task that the cluster gives up is its cell's outcome."""
+    if importlib.util.find_spec("distributed") is None:
+        raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
+    from distributed import Client, as_completed
 
     remedy = "start it with its workers and give the same command again; every finished cell is kept"
     log = logging.getLogger("distributed.client")
     before = log.level
+    # What goes wrong is said once, in the sentence below, and not also in its tracebacks.
+    log.setLevel(logging.CRITICAL)
     try:
-        backend = _dask_backend(scheduler)
-        # What goes wrong is said once, in the sentence below, and not also in its tracebacks.
-        log.setLevel(logging.CRITICAL)
-        try:
-            pool = Parallel(backend=backend, return_as="generator_unordered", batch_size=1, pre_dispatch="all")
-            yield from _stream(pool, compute, cells)
-        finally:
-            backend.client.close()
+        with Client(scheduler, timeout=WORKERS, set_as_default=False) as client:
+            client.wait_for_workers(1, timeout=WORKERS)
+            asked = dict(zip(client.map(compute, cells, pure=False), cells, strict=True))
+            for future in as_completed(asked, loop=client.loop):
+                if future.cancelled():
+                    raise ConnectionError("a connection that was lost")
+                wrong = future.exception()
+                lost = CellOutcome(asked[future].key, 0.0, message=f"{GIVEN_UP} ({type(wrong).__name__})")
+                outcome = lost if wrong else future.result()
+                future.release()  # else the cluster computes it again where its worker dies
+                yield outcome
     except (OSError, ValueError, asyncio.CancelledError) as wrong:
         raise reject(f"the Dask cluster at {scheduler} must be there", f"{wrong}", remedy) from wrong
     finally:
         log.setLevel(before)
-
-
-def _dask_backend(scheduler: str) -> Any:
-    """joblib's backend, connected; it also tells of a task that the cluster gives up (joblib waits for ever)."""
-    if importlib.util.find_spec("distributed") is None:
-        raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
-    from joblib._dask import DaskDistributedBackend
-
-    class Backend(DaskDistributedBackend):
-        def effective_n_jobs(self, n_jobs: int) -> int:
-            # With one, joblib would compute in this process and leave the cluster idle.
-            return max(2, super().effective_n_jobs(n_jobs))
-
-        def submit(self, func: Any, callback: Any = None) -> Any:
-            future = super().submit(func, callback)
-            (_, (cell,), _), *_ = func.items
-
-            def given_up(done: Any) -> None:
-                if done.exception() is not None:
-                    callback([CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(done.exception()).__name__})")])
-
-            future.add_done_callback(given_up)
-            return future
-
-        def retrieve_result_callback(self, out: Any) -> Any:
-            if isinstance(out, BaseException):
-                raise ConnectionError("a connection that was lost")
-            return super().retrieve_result_callback(out)
-
-    return Backend(scheduler_host=scheduler, wait_for_workers_timeout=WORKERS)
 
 
 def _followed(compute: Compute, parent: int | None, cell: Cell) -> CellOutcome:
@@ -226,17 +203,69 @@ def _follow(parent: int) -> None:
     threading.Thread(target=watch, daemon=True, name="follow-parent").start()
 
 
-__all__ = [
-    "Cell",
-    "CellOutcome",
-    "Series",
-    "Study",
-    "Summary",
-    "export",
-    "failures",
-    "parse",
-    "read",
-    "run",
-    "series",
-    "verdicts",
-]
+def compute_cell(cell: Cell) -> CellOutcome:
+    """``check`` on the settings of a cell; whatever goes wrong becomes the outcome's message."""
+    from threadpoolctl import threadpool_limits
+
+    start = time.monotonic()
+    rows: list[dict[str, Any]] = []
+    message = None
+    try:
+        from fedbounds.study.check import check
+
+        # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
+        with threadpool_limits(1):
+            rows = measured(check(**cell.settings))
+    except (InputError, DivergedError) as wrong:
+        message = str(wrong)
+    except Exception as wrong:
+        message = f"{type(wrong).__name__}: {wrong}"
+    return CellOutcome(cell.key, time.monotonic() - start, rows, message)
+
+
+def measured(result: Result) -> list[dict[str, Any]]:
+    """One row a weighting, claim, reading and evidence: the columns `sweep_table.MEASURED`."""
+    rows: list[dict[str, Any]] = []
+    problem = result.problem
+    about = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
+    for run in result.runs:
+        shared = about | {"Gamma": problem.Gamma.value} | _of_run(run, result)
+        for verdict in run.verdicts:
+            told = verdict.to_json()
+            names = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
+            rows.append(shared | {name: told[name] for name in names} | {"number": len(rows)})
+    return [{name: finite_or_none(v) if isinstance(v, float) else v for name, v in row.items()} for row in rows]
+
+
+def _of_run(run: WeightingRun, result: Result) -> dict[str, Any]:
+    """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
+    from fedbounds.evidence.empirical.floor import floor_fit
+    from fedbounds.model.trajectory import PATH_FIELDS
+
+    trajectory, problem = run.trajectory, result.problem
+    gap, streamed = trajectory.paths["alpha"].gap, trajectory.streamed
+    fit = floor_fit(
+        gap,
+        trajectory.times,
+        4 * problem.L / problem.mu,
+        result.settings.error_rate,
+        deterministic=not trajectory.experiment.stochastic,
+        resolution=problem.optimum.excess_bound,
+    )
+    return {
+        "weighting": run.weighting,
+        **{name: getattr(run, name) for name in ("rho_bar", "rho_bar_sync", "rho_tilde")},
+        "speed": run.speed,
+        "error": run.error,
+        "gap_last": float(
+            streamed.paths["alpha"].mean[-1, PATH_FIELDS.index("gap")] if streamed else gap[:, -1].mean()
+        ),
+        "floor_low": float(fit.c0[0]),
+        "floor_high": float(fit.c0[1]),
+        "floor": fit.decision,
+        "engine_used": trajectory.engine,
+    }
+
+
+__all__ = ["Cell", "CellOutcome", "Grid", "Series", "Summary", "export", "failures", "parse", "read", "run", "series"]
+__all__ += ["verdicts"]

@@ -197,7 +197,7 @@ def evaluated(expression, values):
 def test_bounds_contain_the_value_at_every_point(key, seed):
     claim, rng = CLAIMS[key], np.random.default_rng(seed)
     reading = READINGS["repaired" if claim.repair else "literal"]
-    expression = sp.sympify(claim.lhs - sp.Add(*claim.terms_in(reading).values())).subs(dict(claim.definitions))
+    expression = sp.sympify(claim.lhs - sp.Add(*claim.sides(reading).terms.values())).subs(dict(claim.definitions))
     ranges, point = {}, {}
     for symbol in expression.free_symbols:
         low, high = np.sort(rng.uniform(0.1, 5, 2)) if rng.random() < 0.7 else (2.0, 2.0)

@@ -154,7 +154,7 @@ def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
 def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
     from fedbounds.study.check import check
     from fedbounds.study.store import series
-    from fedbounds.study.sweep.cell import _of_run
+    from fedbounds.study.sweep.run import _of_run
 
     asked = {"weightings": ["fedsoftmax:0.5"], "rounds": 6, "replicates": 80, "clients": 3, "engine": "reference"}
     stored = check(**asked)
