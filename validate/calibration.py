@@ -19,9 +19,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds import files
 from fedbounds.evidence.empirical.bands import clopper_pearson, critical_value
 from fedbounds.evidence.empirical.rare import largest_share, share_limit
-from fedbounds.files import write_text
 
 Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]
@@ -183,8 +183,7 @@ def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e
     from matplotlib.figure import Figure
 
     chosen = [r for r in records if (r["R"], r["m"], r["error_rate"]) == (64, 50, error_rate)]
-    figure = Figure(figsize=(8, 4.5), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = Figure(figsize=(8, 4.5), layout="constrained", dpi=130)
     axes = figure.add_subplot()
     names = list(PROCESSES)
     for band, shift, colour in (("student", -0.15, "tab:red"), ("ours", 0.15, "tab:blue")):
@@ -201,9 +200,7 @@ def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e
     axes.invert_yaxis()
     axes.set_xlabel("miss rate on the worse side, with 95% interval\n(dotted: nominal for one side)")
     figure.suptitle("R = 64, m = 50: Student (red), chi-square reference (blue)")
-    temporary = path.with_name(path.name + ".part")
-    figure.savefig(temporary, format="png", dpi=130)
-    temporary.replace(path)
+    files.write(path, FigureCanvasAgg(figure).print_png)
 
 
 def write(out: Path, small: bool = False) -> list[dict[str, object]]:
@@ -212,7 +209,7 @@ def write(out: Path, small: bool = False) -> list[dict[str, object]]:
     out.mkdir(parents=True, exist_ok=True)
     text = "\n\n".join(f"nominal {100 * rate:g}%, in percent\n\n{table(records, rate)}" for rate in ERROR_RATES)
     for name, content in (("calibration.json", json.dumps(records, indent=1)), ("calibration.txt", text + "\n")):
-        write_text(out / name, content)
+        files.write_text(out / name, content)
     picture(records, out / "calibration.png")
     return records
 

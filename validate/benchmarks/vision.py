@@ -99,19 +99,21 @@ class Tuned(Plain):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
 
+def descend(net: Plain, work: Work, order: tuple[Indices, ...]) -> Plain:
+    """The net after one client's batches, in place."""
+    optimiser = torch.optim.SGD(net.parameters(), lr=work.settings.lr)
+    for batch in order:
+        rows = torch.from_numpy(batch)
+        optimiser.zero_grad()
+        F.cross_entropy(net(work.samples.x[rows]), work.samples.y[rows]).backward()
+        optimiser.step()
+    return net
+
+
 def loop(kind: type[Plain], work: Work) -> Network:
     """Client by client, batch by batch."""
-    models = []
-    for order in work.orders:
-        net = kind().put(work.start)
-        optimiser = torch.optim.SGD(net.parameters(), lr=work.settings.lr)
-        for batch in order:
-            rows = torch.from_numpy(batch)
-            optimiser.zero_grad()
-            F.cross_entropy(net(work.samples.x[rows]), work.samples.y[rows]).backward()
-            optimiser.step()
-        models.append(net.take(Network("flatten")))
-    return training.average(work.alpha, iter(models), work.start)
+    models = (descend(kind().put(work.start), work, order).take(Network("flatten")) for order in work.orders)
+    return training.average(work.alpha, models, work.start)
 
 
 def ours(precision: str, work: Work) -> Network:

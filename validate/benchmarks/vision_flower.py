@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -23,18 +24,13 @@ ONE_WORKER = {
 
 def train(parameters: Sequence[np.ndarray], client: int, sizes: tuple[int, int, int], lr: float) -> list[np.ndarray]:
     """One client's local epochs from ``parameters``, on its batches of the workload."""
-    from validate.benchmarks.vision import Tuned
+    from validate.benchmarks import vision
 
-    work, net = _workload(sizes), Tuned()
+    work, net = _workload(sizes), vision.Tuned()
     with torch.no_grad():
         for own, piece in zip(net.parameters(), parameters, strict=True):
             own.copy_(torch.from_numpy(np.array(piece)))
-    optimiser = torch.optim.SGD(net.parameters(), lr=lr)
-    for batch in work.orders[client]:
-        rows = torch.from_numpy(batch)
-        optimiser.zero_grad()
-        torch.nn.functional.cross_entropy(net(work.samples.x[rows]), work.samples.y[rows]).backward()
-        optimiser.step()
+    vision.descend(net, replace(work, settings=replace(work.settings, lr=lr)), work.orders[client])
     return [piece.detach().numpy() for piece in net.parameters()]
 
 
