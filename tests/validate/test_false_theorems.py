@@ -117,3 +117,8 @@ def test_the_page_shows_the_stored_records_and_they_are_as_wanted():
     counts = study.counted(records)
     assert not counts["unsound"] and not counts["wrongly refuted"]
     assert counts["refuted"] >= 0.9 * counts["false"] and counts["as wide"] >= 0.9 * counts["true"]
+
+
+def test_a_step_size_without_a_value_gives_no_instances():
+    steps = next(claim.steps for claim, _, _ in specimens.subjects() if claim.key == "khaled-2020-opt")
+    assert not specimens.pool(SEED, steps).records

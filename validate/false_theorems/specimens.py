@@ -125,7 +125,7 @@ def halves(rng: np.random.Generator, d: int, far: int = 4) -> tuple[Q, ...]:
 
 
 def anywhere(rng: np.random.Generator, steps: sp.Expr | None = None) -> Instance | None:
-    """A small random instance, with the step size of a claim or any; None where that step is not rational.
+    """A small random instance, with the step size of a claim or any; None where that step has no rational value.
 
     Steps up to the edge, tiny p, starts at w*, noise, steps that fall inside a round, clients that are alike.
     """
@@ -163,6 +163,8 @@ def _sizes(
         fall = some(rng, [Q(1), Q(1), Q(1, 2), Q(1, 4), Q(1, 20)])
         return tuple(size * fall**k for _ in range(rounds) for k in range(length))
     known = {"L": top, "mu": low, "tau": Q(length), "N": Q(N), "eta_0": size}
+    if not {s.name for s in steps.free_symbols} <= {"t", *known}:
+        return None
     found = [rational(steps, known | {"t": Q(t)}) for t in range(length * rounds)]
     return None if None in found else tuple(found)
 
