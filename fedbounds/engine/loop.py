@@ -21,7 +21,7 @@ from fedbounds.engine.streamed import StreamedRecord, allocate_streamed, wants_s
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
-from fedbounds.model.problem import Array, Indices
+from fedbounds.model.problem import Array, Indices, kernel_arrays
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import check_simplex
 
@@ -77,10 +77,10 @@ def choose_engine(experiment: Experiment) -> Primitives:
 
     if experiment.engine not in ("auto", "kernels", "reference"):
         raise reject("engine must be auto, kernels or reference", experiment.engine, "use auto")
-    has_kernel = experiment.problem.kernel_data() is not None
+    has_kernel = kernel_arrays(experiment.problem) is not None
     if experiment.engine == "kernels" and not has_kernel:
         kind = type(experiment.problem).__name__
-        raise reject("engine kernels needs a problem with kernel_data()", kind, "use engine auto or reference")
+        raise reject("engine kernels needs a problem whose own class gives kernel_data()", kind, "use engine auto")
     if experiment.engine == "reference" or not has_kernel:
         return Reference(experiment)
     from fedbounds.engine.kernels.select import compiled_engine

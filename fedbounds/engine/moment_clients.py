@@ -8,7 +8,7 @@ import numpy as np
 
 from fedbounds.engine.primitives import batch_scale
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, LeastSquaresArrays, Problem, QuadraticArrays
+from fedbounds.model.problem import Array, LeastSquaresArrays, Problem, QuadraticArrays, kernel_arrays
 
 # A client's table of fourth moments may have so many entries (1 MB, a processor's second cache) and columns for
 # each sample: beyond either, a pass over the samples is cheaper.
@@ -54,14 +54,14 @@ class Clients:
 
 def hessians(problem: Problem) -> tuple[Array, Array]:
     """H_i (N, d, d) and w* - w_i* (N, d) of a problem to which exact expectations apply."""
-    data = problem.kernel_data()
+    data = kernel_arrays(problem)
     assert isinstance(data, QuadraticArrays | LeastSquaresArrays)
     return data.H, problem.w_star - problem.w_i_star
 
 
 def prepare(experiment: Experiment) -> Clients:
     """Eigenbases and noise of the clients of an experiment to which exact expectations apply."""
-    problem, b, data = experiment.problem, experiment.batch_size, experiment.problem.kernel_data()
+    problem, b, data = experiment.problem, experiment.batch_size, kernel_arrays(experiment.problem)
     H, away = hessians(problem)
     lam, U = np.linalg.eigh(H)
     offset = np.einsum("nak,na->nk", U, away)

@@ -24,7 +24,7 @@ from fedbounds.engine.record import Recorder, allocate
 from fedbounds.engine.threads import Progress
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays
+from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"
@@ -32,7 +32,7 @@ ENGINE = "moments"
 
 def applies(experiment: Experiment) -> str | None:
     """None where the expectations of an experiment can be computed exactly, else the reason why not."""
-    data = experiment.problem.kernel_data()
+    data = kernel_arrays(experiment.problem)
     if not isinstance(data, QuadraticArrays | LeastSquaresArrays):
         return f"the moments of {experiment.problem.kind} clients do not close: their Hessians must be constant"
     if experiment.rule.depends_on_w:

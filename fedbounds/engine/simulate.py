@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal, overload
 
+from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.trajectory import Distances, Trajectory
@@ -48,7 +49,10 @@ def simulate(
 
         found = simulate(experiment, record="distance")
         mean_gap = found.gap.mean(axis=0)         # at the steps found.times
+
+    A problem or weighting of one's own is tried first, once: InputError where it does not keep its word.
     """
+    vetted_weighting(experiment.weighting, vetted(experiment.problem))
     if record not in ("full", "distance"):
         raise reject(
             "record must be full or distance", repr(record), "use full, which every claim can be examined on"

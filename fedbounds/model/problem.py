@@ -223,6 +223,15 @@ class Problem(abc.ABC):
         return Constant(value, Provenance.EXACT, note)
 
 
+def kernel_arrays(problem: Problem) -> KernelArrays | None:
+    """The arrays of compiled kernels, which serve exactly the class that declares them.
+
+    A class that extends it may have changed any of the mathematics, so that it runs through its own methods unless it
+    gives ``kernel_data`` itself (whose arrays `fedbounds.engine.vetting` then compares with those methods).
+    """
+    return problem.kernel_data() if "kernel_data" in vars(type(problem)) else None
+
+
 def check_distribution(p: NDArray, N: int, name: str = "p") -> Array:
     """``p`` as a float array if it is a distribution over N clients, else an input error."""
     p = np.asarray(p, dtype=float)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
+from fedbounds.engine.vetting import vetted
 from fedbounds.errors import reject
 from fedbounds.evidence.constants import Policy
 from fedbounds.model.experiment import Experiment
@@ -14,13 +15,11 @@ from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import nearest
-from fedbounds.problems.battery import check_problem
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
 from fedbounds.study.bound import gamma_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
-from fedbounds.weightings.battery import check_weighting
 
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
@@ -55,20 +54,6 @@ def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
     clients = _client_data(settings, data, rng)
     p = clients.p if settings.p is None else np.array(settings.p)
     return vetted(plugin.from_clients(clients.features, clients.targets, settings.regularisation, p))
-
-
-def vetted(problem: Problem) -> Problem:
-    """The problem, once one whose class is not the package's has kept its word; else InputError with the point."""
-    if plugins.foreign(problem, "fedbounds.problems"):
-        check_problem(problem)
-    return problem
-
-
-def vetted_weighting(weighting: Weighting, problem: Problem) -> Weighting:
-    """The weighting, once one whose class is not the package's has kept its word; else InputError with the gaps."""
-    if plugins.foreign(weighting, "fedbounds.weightings"):
-        check_weighting(weighting, problem)
-    return weighting
 
 
 def _build_quadratic(

@@ -13,6 +13,7 @@ import numpy as np
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import failed_on
@@ -32,8 +33,6 @@ from fedbounds.study.build import (
     build_problem,
     default_weightings,
     name_checks,
-    vetted,
-    vetted_weighting,
 )
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings

@@ -18,7 +18,7 @@ from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import weighting_named
 from fedbounds.study.bound import main_bound, speed_and_error
-from fedbounds.study.build import build_problem, build_step, vetted_weighting
+from fedbounds.study.build import build_problem, build_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
 from fedbounds.theory.reading import READINGS
@@ -109,7 +109,7 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
         return simulate(
             Experiment(
                 problem,
-                vetted_weighting(weighting_named(name), problem),
+                weighting_named(name),
                 build_step(settings, problem),
                 tau=settings.tau,
                 rounds=settings.rounds,

@@ -10,20 +10,24 @@ from fedbounds.errors import reject
 from fedbounds.model.problem import Array
 from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin
 
+# Losses that differ by less, relative to their size, are one loss: numerical minima are certified to 1e-12, and two
+# orders of additions agree to about 1e-13. Without it rounding decides where all losses are equal, as at w = 0.
+TIE = 1e-9
 
-def top_k(scores: Array, k: int) -> Array:
+
+def top_k(scores: Array, k: int, size: Array | float = 0.0) -> Array:
     """Indicator weights of the k largest scores of each row, summing to min(k, finite scores).
 
-    Clients tied at the k-th place share what is left equally, so the result does not depend on the
-    order of the clients; a score of -inf is never chosen. (..., N) -> (..., N).
+    Clients within TIE * ``size`` (..., 1) of the k-th score share what is left equally, so that the result depends on
+    neither their order nor rounding; a score of -inf is never chosen. (..., N) -> (..., N).
     """
     scores = np.asarray(scores, dtype=float)
     eligible = np.isfinite(scores)
     count = np.minimum(k, eligible.sum(axis=-1, keepdims=True))
     ranked = np.sort(scores, axis=-1)
     threshold = np.take_along_axis(ranked, scores.shape[-1] - np.maximum(count, 1), axis=-1)
-    above = scores > threshold
-    tied = (scores == threshold) & eligible
+    above = scores > threshold + TIE * size
+    tied = (scores >= threshold - TIE * size) & eligible & ~above
     left = count - above.sum(axis=-1, keepdims=True)
     return above + tied * (left / np.maximum(tied.sum(axis=-1, keepdims=True), 1))
 
@@ -47,7 +51,8 @@ class FedMax(Weighting):
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         if self.k > excess.shape[-1]:
             raise reject(f"fedmax:k chooses k of N = {excess.shape[-1]} clients", f"k = {self.k}", "use k <= N")
-        chosen = top_k(excess, self.k)
+        size = np.where(np.isfinite(excess), excess, 0.0).max(axis=-1, keepdims=True)
+        chosen = top_k(excess, self.k, size)
         if self.weights == "p":
             chosen = chosen * p
         return chosen / chosen.sum(axis=-1, keepdims=True)

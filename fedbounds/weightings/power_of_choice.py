@@ -44,8 +44,9 @@ class PowerOfChoice(Weighting):
         weights = np.broadcast_to(p, excess.shape)
         keys = np.where(weights > 0, np.log(uniform) / np.where(weights > 0, weights, 1.0), -np.inf)
         chosen = top_k(keys, self.candidates) > 0
-        losses = excess + (0.0 if self.F_i_star is None else np.array(self.F_i_star))
-        alpha = top_k(np.where(chosen, losses, -np.inf), self.m)
+        minima = np.zeros(N) if self.F_i_star is None else np.array(self.F_i_star)
+        size = np.where(chosen, excess + np.abs(minima), 0.0).max(axis=-1, keepdims=True)
+        alpha = top_k(np.where(chosen, excess + minima, -np.inf), self.m, size)
         return alpha / alpha.sum(axis=-1, keepdims=True)
 
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from problem_zoo import SAMPLED, ZOO
 
 import fedbounds
+from fedbounds.engine.vetting import vetted
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Optimum, Problem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
-from fedbounds.study.build import vetted
 from fedbounds.testing import check_problem, problem_findings
 from fedbounds.theory.quantity import Constant, Provenance
 

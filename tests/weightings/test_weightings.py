@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from problem_zoo import ZOO
 
+from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -56,6 +57,26 @@ def test_ties_are_shared():
     )
     np.testing.assert_allclose(top_k(np.array([3.0, 2.0, 2.0, 1.0]), 2), [1, 0.5, 0.5, 0])
     np.testing.assert_allclose(top_k(np.array([3.0, -np.inf, -np.inf]), 2), [1, 0, 0])
+
+
+@pytest.mark.parametrize("kind", ["binary", "multinomial"])
+def test_power_of_choice_shares_the_losses_that_are_equal_but_for_rounding(kind):
+    """At w = 0 every client's loss is log K, and F_i* + (F_i - F_i*) is off in its last digits."""
+    problem = ZOO[kind](0)
+    rule, p = PowerOfChoice(problem.N, 2).bind(problem), np.full((1, problem.N), 1 / problem.N)
+    e = problem.excess(np.zeros((1, problem.d)))
+    for off in np.random.default_rng(1).uniform(-1, 1, (50, 1, problem.N)):
+        np.testing.assert_allclose(rule(p, e * (1 + 1e-13 * off), 0, Stream(1)), 1 / problem.N, rtol=1e-14)
+    experiment = Experiment(problem, rule, ConstantStep(0.1), 1, 3, batch_size=None)
+    ours, plain = (simulate(experiment.with_(engine=engine)).alpha for engine in ("kernels", "reference"))
+    np.testing.assert_allclose(ours[:, 0], 1 / problem.N, rtol=1e-14)
+    np.testing.assert_array_equal(ours, plain)
+
+
+def test_losses_that_differ_visibly_are_no_tie_and_absent_clients_set_no_scale():
+    np.testing.assert_array_equal(FedMax()(np.full(2, 0.5), np.array([[1.0, 1.0 + 1e-8]]), 0, Stream(1)), [[0, 1]])
+    e = np.array([[1e-12, 3e-12, -1.0]])
+    np.testing.assert_array_equal(FedMax()(np.array([0.5, 0.5, 0.0]), e, 0, Stream(1)), [[0, 1, 0]])
 
 
 def test_fedmax_p_renormalises():

@@ -20,7 +20,7 @@ from fedbounds.engine.kernels.session import (
 from fedbounds.engine.primitives import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, LeastSquaresArrays, LogisticArrays, QuadraticArrays
+from fedbounds.model.problem import Array, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ ENGINES: dict[type, type[Compiled]] = {
 
 def compiled_engine(experiment: Experiment) -> Compiled:
     """The compiled primitives for an experiment whose problem has ``kernel_data``."""
-    data: Any = experiment.problem.kernel_data()
+    data: Any = kernel_arrays(experiment.problem)
     if type(data) not in ENGINES:
         names = ", ".join(kind.__name__ for kind in ENGINES)
         raise reject(f"kernel_data() must give one of {names}", type(data).__name__, "use engine reference")
