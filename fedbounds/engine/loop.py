@@ -17,7 +17,7 @@ from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.streamed import StreamedRecord, allocate_streamed, wants_streaming
+from fedbounds.engine.streamed import wants_streaming
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
@@ -51,15 +51,15 @@ def run(
     clock, engine = make_clock(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
     streamed = wants_streaming(experiment, clock, virtuals, statistics)
-    record = allocate_streamed(experiment, clock, virtuals) if streamed else allocate(experiment, clock, virtuals)
+    record = allocate(experiment, clock, virtuals, streamed)
     limit = divergence_limit(experiment, clock)
     blocks = engine.blocks(experiment.replicates)
     workers = default_threads() if threads is None else threads
-    if isinstance(record, StreamedRecord):
-        workers = min(workers, record.most_threads)
+    if record.tally is not None:
+        workers = min(workers, record.tally.most_threads(record.moment_sums.nbytes))
 
     def task(replicates: range, tick: Callable[[int], None]) -> Recorder:
-        block = _Block(experiment, clock, engine, replicates, record.recorder(replicates), limit)
+        block = _Block(experiment, clock, engine, replicates, Recorder(record, replicates), limit)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is reported as diverged
             _run_block(block, virtuals, tick)
         return block.recorder

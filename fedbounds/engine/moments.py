@@ -72,7 +72,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         recorder = _run(experiment, clock, virtuals, Recorder(record, range(1)), progress)
-    np.copyto(record.moment_sums, recorder.moment_sums)
+    record.absorb(recorder)
     return record.finish(ENGINE)
 
 

@@ -10,14 +10,21 @@ import numpy as np
 
 from fedbounds.engine.clock import Clock
 from fedbounds.engine.primitives import Moments
+from fedbounds.engine.streamed import Tally
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Streamed, Trajectory, VirtualPath
+from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
+
+# Replicates that a streamed run keeps as they are, for pictures and for fits along time.
+SAMPLE = 64
 
 
 @dataclass(frozen=True)
 class Storage:
-    """The arrays of a run; every block of replicates fills its own rows of them."""
+    """The arrays of a run; every block of replicates fills its own rows of them.
+
+    With a ``tally`` of all replicates, only the first are stored, and of them nothing that is a number a client.
+    """
 
     experiment: Experiment
     clock: Clock
@@ -29,18 +36,17 @@ class Storage:
     alpha: Array
     worst: dict[str, Array]
     moment_sums: Array
-
-    def recorder(self, replicates: range) -> Recorder:
-        """What writes the rows of one block."""
-        return Recorder(self, replicates)
+    tally: Tally | None
 
     def absorb(self, recorder: Recorder) -> None:
         """Add what a finished block summed; blocks come in their order, whatever the threads."""
         np.add(self.moment_sums, recorder.moment_sums, out=self.moment_sums)
+        if self.tally is not None and recorder.tally is not None:
+            self.tally.merge(recorder.tally)
 
-    def finish(self, engine: str, streamed: Streamed | None = None) -> Trajectory:
+    def finish(self, engine: str) -> Trajectory:
         """The trajectory, once every block is done."""
-        means = self.moment_sums / self.experiment.replicates
+        means, tally = self.moment_sums / self.experiment.replicates, self.tally
         paths = {name: VirtualPath(**fields) for name, fields in self.paths.items()}
         return Trajectory(
             experiment=self.experiment,
@@ -48,11 +54,11 @@ class Storage:
             eta=self.clock.eta,
             paths=paths if "p" in paths else {"alpha": paths["alpha"], "p": paths["alpha"]},
             skew_sums=self.skew_sums,
-            excess=self.excess,
-            grad_sq=self.grad_sq,
-            local_excess=self.local_excess,
+            excess=tally.excess[None] if tally else self.excess,
+            grad_sq=tally.points[:, 0] if tally else self.grad_sq,
+            local_excess=tally.points[:, 1] if tally else self.local_excess,
             round_times=self.clock.round_times,
-            alpha=self.alpha,
+            alpha=tally.alpha[None] if tally else self.alpha,
             extremes=Extremes(
                 **self.worst,
                 sigma_sq_mean=float(means[0].max()),
@@ -60,44 +66,37 @@ class Storage:
                 eta_ratio=self.clock.eta_ratio,
             ),
             engine=engine,
-            streamed=streamed,
+            streamed=tally.found(tuple(self.paths)) if tally else None,
         )
 
 
-def allocate(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], clients: bool = True) -> Storage:
+def allocate(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], streamed: bool = False) -> Storage:
     """An empty record: stored times are nan until a block fills them, extremes start at their neutral values.
 
-    Without ``clients`` there is no room for what is stored a client.
+    The size of a ``streamed`` one grows with K N and R N, never with R K.
     """
-    R, K, N = experiment.replicates, len(clock.times), experiment.problem.N
-    rounds, stored = len(clock.round_times), N if clients else 0
+    every, K, N = experiment.replicates, len(clock.times), experiment.problem.N
+    R, stored = (min(SAMPLE, every), 0) if streamed else (every, N)
+
+    def room(*shape: int) -> Array:
+        return np.full(shape, math.nan)
+
+    worst = {name: np.full(every, -math.inf) for name in ("rho_star_max", "pi_max")}
+    worst |= {name: np.full(every, math.inf) for name in ("rho_bar_all", "rho_bar_sync", "pi_min")}
+    worst |= {"sigma_i_sq": np.zeros((every, N)), "G_sq": np.zeros(every), "radius": np.zeros(every)}
     return Storage(
         experiment,
         clock,
-        {name: {field: np.full((R, K), math.nan) for field in PATH_FIELDS} for name in virtuals},
-        np.full((R, K, 3), math.nan),
-        np.full((R, K, stored), math.nan),
-        np.full((R, K, stored), math.nan),
-        np.full((R, K, stored), math.nan),
-        np.full((R, rounds, stored), math.nan),
-        neutral_extremes(R, N),
+        {name: {field: room(R, K) for field in PATH_FIELDS} for name in virtuals},
+        room(R, K, 3),
+        room(R, K, stored),
+        room(R, K, stored),
+        room(R, K, stored),
+        room(R, len(clock.round_times), stored),
+        worst,
         np.zeros((2, clock.total, N)),
+        Tally.empty(experiment.problem.L, clock, len(virtuals), N) if streamed else None,
     )
-
-
-def neutral_extremes(R: int, N: int) -> dict[str, Array]:
-    """Extremes before anything is seen."""
-    low, high = (lambda: np.full(R, -math.inf)), (lambda: np.full(R, math.inf))
-    return {
-        "rho_bar_all": high(),
-        "rho_bar_sync": high(),
-        "rho_star_max": low(),
-        "pi_min": high(),
-        "pi_max": low(),
-        "sigma_i_sq": np.zeros((R, N)),
-        "G_sq": np.zeros(R),
-        "radius": np.zeros(R),
-    }
 
 
 class Recorder:
@@ -107,15 +106,23 @@ class Recorder:
         self._storage = storage
         self._keep = min(replicates.stop, storage.experiment.replicates) - replicates.start
         self._rows = slice(replicates.start, replicates.start + self._keep)
+        self._stored = max(min(self._keep, len(storage.skew_sums) - replicates.start), 0)
+        self._stored_rows = slice(replicates.start, replicates.start + self._stored)
         self.moment_sums = np.zeros(0)
+        self.tally: Tally | None = None
+        if storage.tally is not None:
+            V, N = len(storage.paths), storage.experiment.problem.N
+            self.tally = Tally.empty(storage.tally.L, storage.clock, V, N, self._keep)
         self._last: Array | None = None
         self._star_excess = storage.experiment.problem.star_excess
 
     def weights(self, r: int, p: Array, alpha: Array) -> None:
         """The weights (R, N) of round r: stored where the round is recorded, extremes always."""
         slot = self._storage.clock.round_slot[r]
-        if slot >= 0:
-            self._keep_weights(slot, alpha[: self._keep])
+        if slot >= 0 and self.tally is not None:
+            self.tally.weights(slot, alpha[: self._keep])
+        elif slot >= 0:
+            self._storage.alpha[self._rows, slot] = alpha[: self._keep]
         if alpha is self._last:
             return
         self._last = alpha
@@ -135,7 +142,12 @@ class Recorder:
         sums = np.stack([(alpha * excess).sum(-1), (p * excess).sum(-1), star], axis=-1)
         kept = self.kept(begin, len(excess))
         if len(kept):
-            self._keep_skew(self._slots(begin + kept), sums[kept, : self._keep], excess[kept, : self._keep])
+            slots, seen = self._slots(begin + kept), excess[kept, : self._keep]
+            self._storage.skew_sums[self._stored_rows, slots] = sums[kept, : self._stored].swapaxes(0, 1)
+            if self.tally is not None:
+                self.tally.excess[slots] = seen.mean(1)
+            else:
+                self._storage.excess[self._rows, slots] = seen.swapaxes(0, 1)
         if begin == self._storage.clock.total:
             return
         positive = sums[..., 1] > 0
@@ -149,9 +161,13 @@ class Recorder:
         n = len(moments.excess)
         kept = self.kept(begin, n)
         if len(kept):
-            self._keep_local(
-                self._slots(begin + kept), moments.grad_sq[kept, : self._keep], moments.excess[kept, : self._keep]
-            )
+            slots = self._slots(begin + kept)
+            grad_sq, excess = (values[kept, : self._keep] for values in (moments.grad_sq, moments.excess))
+            if self.tally is not None:
+                self.tally.local(slots, grad_sq, excess)
+            else:
+                self._storage.grad_sq[self._rows, slots] = grad_sq.swapaxes(0, 1)
+                self._storage.local_excess[self._rows, slots] = excess.swapaxes(0, 1)
         if begin == self._storage.clock.total:
             return
         second = moments.variance + moments.grad_sq
@@ -166,7 +182,11 @@ class Recorder:
     def path(self, name: str, begin: int, values: Mapping[str, Array]) -> None:
         """Fields (k, R) of one virtual iterate at the first k recorded times from ``begin`` on."""
         slots = np.arange(len(values["gap"])) + np.searchsorted(self._storage.clock.times, begin)
-        self._keep_path(name, slots, {field: value[:, : self._keep] for field, value in values.items()})
+        if self.tally is not None:
+            fields = {field: value[:, : self._keep] for field, value in values.items()}
+            self.tally.path(list(self._storage.paths).index(name), slots, fields)
+        for field, value in values.items():
+            self._storage.paths[name][field][self._stored_rows, slots] = value[:, : self._stored].T
 
     def kept(self, begin: int, n: int) -> Indices:
         """Which of the n times begin, begin + 1, ... are recorded, counted from 0."""
@@ -176,21 +196,6 @@ class Recorder:
     def _slots(self, times: Indices) -> Indices:
         """Where recorded times lie in the record."""
         return np.searchsorted(self._storage.clock.times, times)
-
-    def _keep_weights(self, slot: int, alpha: Array) -> None:
-        self._storage.alpha[self._rows, slot] = alpha
-
-    def _keep_skew(self, slots: Indices, sums: Array, excess: Array) -> None:
-        self._storage.skew_sums[self._rows, slots] = sums.swapaxes(0, 1)
-        self._storage.excess[self._rows, slots] = excess.swapaxes(0, 1)
-
-    def _keep_local(self, slots: Indices, grad_sq: Array, excess: Array) -> None:
-        self._storage.grad_sq[self._rows, slots] = grad_sq.swapaxes(0, 1)
-        self._storage.local_excess[self._rows, slots] = excess.swapaxes(0, 1)
-
-    def _keep_path(self, name: str, slots: Indices, values: Mapping[str, Array]) -> None:
-        for field, value in values.items():
-            self._storage.paths[name][field][self._rows, slots] = value.T
 
     def _raise(self, name: str, values: Array) -> None:
         view = self._storage.worst[name][self._rows]

@@ -35,19 +35,15 @@ class Reference(Primitives):
         return threadpool_limits(limits=1, user_api="blas")
 
     def blocks(self, replicates: int) -> list[range]:
-        """Whole blocks that cover the replicates."""
         return [range(start, start + BLOCK) for start in range(0, replicates, BLOCK)]
 
     def excess(self, W: Array) -> Array:
-        """e_i(w): (R, d) -> (R, N)."""
         return _in_blocks(self.experiment.problem.excess, W)
 
     def gap(self, W: Array) -> Array:
-        """F(w) - F*: (R, d) -> (R,)."""
         return _in_blocks(self.experiment.problem.gap, W)
 
     def moments(self, X: Array) -> Moments:
-        """Exact local quantities at the local models (R, N, d)."""
         problem, experiment = self.experiment.problem, self.experiment
         grads = problem.client_grads(X)
         variance = problem.client_variance(X, experiment.batch_size, experiment.replacement)
@@ -55,7 +51,6 @@ class Reference(Primitives):
         return Moments(grads, _norm_sq(grads), variance, problem.client_excess(X), _norm_sq(X - problem.w_star))
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t: (R, N, d)."""
         experiment = self.experiment
         if experiment.batch_size is None:
             return X - eta * grads
@@ -70,13 +65,11 @@ class Reference(Primitives):
         return X - eta * problem.client_grads(X, draws)
 
     def combine(self, X: Array, weights: Array) -> Array:
-        """sum_i weights_i x_i: (R, d)."""
         return np.einsum("rn,rnd->rd", weights, X)
 
     def virtual(
         self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
-        """Drift and next mean of a virtual iterate, each (R,)."""
         eta = np.broadcast_to(eta, len(X))
         drift = np.einsum("rn,rn->r", alpha, _norm_sq(W[:, None, :] - X))
         mean = self.combine(X - eta[:, None, None] * moments.grads, weights) - self.experiment.problem.w_star

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, check_finite
-from fedbounds.problems.linear import LinearModel, check_clients, check_regularisation, client_shares
+from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.quantity import Constant, Provenance
 
@@ -29,6 +29,8 @@ class LeastSquaresProblem(LinearModel):
     """
 
     kind: ClassVar[str] = "least-squares"
+    K: ClassVar[int] = 1  # one score a sample: its prediction
+    _curvature: ClassVar[float] = 1.0
 
     features: Sequence[NDArray] = field(repr=False)
     targets: Sequence[NDArray] = field(repr=False)
@@ -44,30 +46,17 @@ class LeastSquaresProblem(LinearModel):
             y = y.astype(float)
         except (TypeError, ValueError):
             raise reject("targets must be numbers", f"dtype {y.dtype}", "encode them as floats") from None
-        fixed = {
-            "X": X,
-            "y": check_finite(y, "targets"),
-            "offsets": offsets,
-            "features": tuple(np.split(X, offsets[1:-1])),
-            "targets": tuple(np.split(y, offsets[1:-1])),
-            "regularisation": check_regularisation(self.regularisation),
-            "p": client_shares(self.p, offsets),
-        }
-        for name, value in fixed.items():
-            object.__setattr__(self, name, value)
-        self._check_convexity()
-
-    @property
-    def K(self) -> int:
-        """One score a sample: its prediction."""
-        return 1
-
-    @property
-    def _curvature(self) -> float:
-        return 1.0
+        self._fix(X, check_finite(y, "targets"), offsets, targets=tuple(np.split(y, offsets[1:-1])))
+        L, mu = self._curvatures
+        # A zero singular value is computed as at most a few d eps of the largest.
+        if self.regularisation == 0 and mu <= L * (self.d * np.finfo(float).eps) ** 2:
+            raise reject(
+                "every client needs mu > 0 (strong convexity), and some client's features are rank deficient",
+                f"regularisation 0 with mu = {mu:.1e}",
+                "add an L2 term with a positive regularisation",
+            )
 
     def kernel_data(self) -> LeastSquaresArrays | None:
-        """The arrays of its kernels, or None where they are too large."""
         if self.N * self.d**2 > KERNEL_ENTRIES:
             return None
         form = self._variance_form
@@ -81,9 +70,6 @@ class LeastSquaresProblem(LinearModel):
 
     def _divergence(self, dz: Array, z: Array) -> Array:
         return dz[:, 0] ** 2 / 2
-
-    def _same_targets(self, rows: NDArray, others: NDArray) -> bool:
-        return np.array_equal(self.y[rows], self.y[others])
 
     def _solve(self, weights: Array) -> Optimum:
         share = np.repeat(weights / self.sizes, self.sizes)
@@ -101,7 +87,7 @@ class LeastSquaresProblem(LinearModel):
         bound = float(np.sum(gradient(w) ** 2)) / (2 * self.mu)
         return Optimum(w, float(value), bound)
 
-    def _constants(self) -> Mapping[str, Constant]:
+    def constants(self) -> Mapping[str, Constant]:
         L, mu = self._curvatures
         return {
             "L": Constant(L, Provenance.EXACT, "max_i lambda_max(X_i^T X_i / n_i) + reg"),
@@ -114,18 +100,6 @@ class LeastSquaresProblem(LinearModel):
         singular = [np.linalg.svd(X, compute_uv=False) / np.sqrt(len(X)) for X in self.features]
         lowest = (s[-1] ** 2 if len(s) == self.d else 0.0 for s in singular)
         return max(s[0] ** 2 for s in singular) + self.regularisation, min(lowest) + self.regularisation
-
-    def _check_convexity(self) -> None:
-        if self.regularisation > 0:
-            return
-        L, mu = self._curvatures
-        # A zero singular value is computed as at most a few d eps of the largest.
-        if mu <= L * (self.d * np.finfo(float).eps) ** 2:
-            raise reject(
-                "every client needs mu > 0 (strong convexity), and some client's features are rank deficient",
-                f"regularisation 0 with mu = {mu:.1e}",
-                "add an L2 term with a positive regularisation",
-            )
 
     @cached_property
     def _hessians(self) -> Array:

@@ -6,7 +6,7 @@ F_i(w) = (1/n_i) sum_j phi(W x_j, y_j) + (reg/2) ||w||^2, with w (d,) = W (K, co
 from __future__ import annotations
 
 import abc
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
-from fedbounds.theory.quantity import Constant
 
 # Scores of one block of points on one client: 2^22 doubles are 32 MB, so memory stays bounded for many points.
 BLOCK_ENTRIES = 2**22
@@ -30,6 +29,7 @@ class LinearModel(Problem):
     """
 
     X: Array
+    y: NDArray
     offsets: Indices
     regularisation: float
 
@@ -59,9 +59,15 @@ class LinearModel(Problem):
     def _solve(self, weights: Array) -> Optimum:
         """Minimiser of sum_i weights_i F_i."""
 
-    @abc.abstractmethod
-    def _constants(self) -> Mapping[str, Constant]:
-        """L and mu."""
+    def _fix(self, X: Array, y: NDArray, offsets: Indices, **more: object) -> None:
+        """Set the checked fields of a frozen problem; p_i = n_i / n unless given."""
+        reg, sizes = float(self.regularisation), np.diff(offsets)
+        if not np.isfinite(reg) or reg < 0:
+            raise reject("the regularisation must be finite and at least 0", str(reg), "give a small positive one")
+        p = sizes / sizes.sum() if self.p is None else check_distribution(self.p, len(sizes))
+        fixed = {"X": X, "y": y, "offsets": offsets, "features": tuple(np.split(X, offsets[1:-1]))}
+        for name, value in {**fixed, "regularisation": reg, "p": p, **more}.items():
+            object.__setattr__(self, name, value)
 
     @cached_property
     def residual_i(self) -> Array:
@@ -80,7 +86,6 @@ class LinearModel(Problem):
 
     @property
     def sizes(self) -> Indices:
-        """n_i (N,)."""
         return np.diff(self.offsets)
 
     @cached_property
@@ -95,7 +100,6 @@ class LinearModel(Problem):
         return float(self._curvature * np.einsum("nk,nk->n", self.X, self.X).max() + self.regularisation)
 
     def client_losses(self, x: Array) -> Array:
-        """F_i(x_i): (..., N, d) -> (..., N)."""
 
         def block(i: int, part: slice, w: Array) -> Array:
             rows = self._rows(i)
@@ -141,11 +145,7 @@ class LinearModel(Problem):
             return np.zeros((*np.shape(x)[:-2], self.N))
         n = self.sizes
         if not replacement and batch_size > n.min():
-            raise reject(
-                "a batch without replacement must fit in every client",
-                f"batch size {batch_size} with {n.min()} samples on client {n.argmin()}",
-                "draw with replacement or lower the batch size",
-            )
+            raise reject("a batch without replacement must fit in every client", batch_size, f"use up to {n.min()}")
 
         def block(i: int, part: slice, w: Array) -> Array:
             rows = self._rows(i)
@@ -177,16 +177,7 @@ class LinearModel(Problem):
 
     @cached_property
     def client_optima(self) -> tuple[Optimum, ...]:
-        """The minimiser of each F_i with its certificate."""
         return tuple(self._solve(row) for row in np.eye(self.N))
-
-    def constants(self) -> Mapping[str, Constant]:
-        """L and mu, valid for every F_i."""
-        return self._cached_constants
-
-    @cached_property
-    def _cached_constants(self) -> Mapping[str, Constant]:
-        return self._constants()
 
     @cached_property
     def _square_norms(self) -> Array:
@@ -200,14 +191,8 @@ class LinearModel(Problem):
 
     def _same_data(self, i: int, j: int) -> bool:
         """True where clients i and j hold the same samples in the same order."""
-        rows = np.stack([self._rows(i), self._rows(j)]) if self.sizes[i] == self.sizes[j] else None
-        if rows is None or not np.array_equal(self._client(i), self._client(j)):
-            return False
-        return bool(self._same_targets(rows[0], rows[1]))
-
-    @abc.abstractmethod
-    def _same_targets(self, rows: NDArray, others: NDArray) -> bool:
-        """True where the targets of two sets of samples agree."""
+        a, b = (slice(*self.offsets[k : k + 2]) for k in (i, j))
+        return np.array_equal(self.X[a], self.X[b]) and np.array_equal(self.y[a], self.y[b])
 
     def _scores(self, i: int, w: Array) -> Array:
         """z = W x_j of client i: (B, d) -> (B, K, n_i)."""
@@ -268,24 +253,3 @@ def check_clients(
             raise reject(f"client {i} needs one of the {name} a sample", f"shape {y.shape}", f"give {len(X)}")
     offsets = np.cumsum([0, *map(len, rows)]).astype(np.int64)
     return np.ascontiguousarray(np.concatenate(rows)), np.concatenate(labels), offsets
-
-
-def check_regularisation(regularisation: float) -> float:
-    """The regularisation as a finite non-negative float, else an input error."""
-    value = float(regularisation)
-    if not np.isfinite(value) or value < 0:
-        raise reject("the regularisation must be finite and at least 0", str(value), "give a small positive one")
-    return value
-
-
-def client_shares(p: NDArray | None, offsets: Indices) -> Array:
-    """p if given, else n_i / n."""
-    sizes = np.diff(offsets)
-    return sizes / sizes.sum() if p is None else check_distribution(p, len(sizes))
-
-
-def largest_curvatures(X: Array, offsets: Indices) -> Array:
-    """lambda_max(X_i^T X_i / n_i) of every client (N,), from the smaller Gram matrix."""
-    blocks = np.split(X, offsets[1:-1])
-    grams = (B.T @ B if B.shape[0] > B.shape[1] else B @ B.T for B in blocks)
-    return np.array([np.linalg.eigvalsh(G)[-1] / len(B) for G, B in zip(grams, blocks, strict=True)])

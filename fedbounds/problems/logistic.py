@@ -12,13 +12,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, LogisticArrays, Optimum
-from fedbounds.problems.linear import (
-    LinearModel,
-    check_clients,
-    check_regularisation,
-    client_shares,
-    largest_curvatures,
-)
+from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.logsumexp import cross_entropy, divergence, probabilities, slopes
 from fedbounds.problems.newton import certificate, minimise
 from fedbounds.problems.registry import ProblemPlugin
@@ -46,30 +40,19 @@ class LogisticProblem(LinearModel):
     p: Array = field(default=None, repr=False)  # type: ignore[arg-type]  # None stands for n_i / n
     X: Array = field(init=False, repr=False)
     classes: NDArray = field(init=False)
-    codes: Indices = field(init=False, repr=False)
+    y: Indices = field(init=False, repr=False)
     offsets: Indices = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         X, labels, offsets = check_clients(self.features, self.labels, "labels")
         classes, codes = _classes(labels)
-        fixed = {
-            "X": X,
-            "classes": classes,
-            "codes": codes.astype(np.int64),
-            "offsets": offsets,
-            "features": tuple(np.split(X, offsets[1:-1])),
-            "labels": tuple(np.split(labels, offsets[1:-1])),
-            "regularisation": check_regularisation(self.regularisation),
-            "p": client_shares(self.p, offsets),
-        }
-        if fixed["regularisation"] == 0:
+        self._fix(X, codes.astype(np.int64), offsets, classes=classes, labels=tuple(np.split(labels, offsets[1:-1])))
+        if self.regularisation == 0:
             raise reject(
                 "logistic regression needs mu > 0 (strong convexity)",
                 "regularisation 0",
                 "add an L2 term with a positive regularisation",
             )
-        for name, value in fixed.items():
-            object.__setattr__(self, name, value)
 
     @property
     def K(self) -> int:
@@ -92,28 +75,24 @@ class LogisticProblem(LinearModel):
         return 0.25 if self.K == 1 else 0.5
 
     def kernel_data(self) -> LogisticArrays:
-        """The arrays of its kernels."""
-        y = np.where(self.codes == 1, 1.0, -1.0) if self.K == 1 else self.codes.astype(float)
+        y = np.where(self.y == 1, 1.0, -1.0) if self.K == 1 else self.y.astype(float)
         residuals = self.residual_i, self.residual
         return LogisticArrays(self.X, y, self.offsets, self.regularisation, self.K, *residuals)
 
     def _values(self, z: Array, rows: NDArray) -> Array:
-        return cross_entropy(_logits(z), self.codes[rows])
+        return cross_entropy(_logits(z), self.y[rows])
 
     def _slopes(self, z: Array, rows: NDArray) -> Array:
-        return slopes(_logits(z), self.codes[rows])[..., -self.K :, :]
+        return slopes(_logits(z), self.y[rows])[..., -self.K :, :]
 
     def _divergence(self, dz: Array, z: Array) -> Array:
         return divergence(_logits(dz), _logits(z))
-
-    def _same_targets(self, rows: NDArray, others: NDArray) -> bool:
-        return np.array_equal(self.codes[rows], self.codes[others])
 
     def _objective(self, weights: Array) -> RowObjective:
         """sum_i weights_i F_i over the clients with positive weight."""
         share = np.repeat(weights.astype(np.longdouble) / self.sizes, self.sizes)
         held = share > 0
-        return RowObjective(self.X[held], self.codes[held], share[held], self.regularisation, self.K)
+        return RowObjective(self.X[held], self.y[held], share[held], self.regularisation, self.K)
 
     def _solve(self, weights: Array) -> Optimum:
         objective = self._objective(weights)
@@ -122,13 +101,18 @@ class LogisticProblem(LinearModel):
         norm = float(np.linalg.norm(objective.residual(w)))
         return Optimum(w, value, certificate(value, norm, objective.mu, "a logistic objective"))
 
-    def _constants(self) -> Mapping[str, Constant]:
-        curvature = float(largest_curvatures(self.X, self.offsets).max())
+    @cached_property
+    def _steepest(self) -> float:
+        """max_i lambda_max(X_i^T X_i / n_i), from the smaller Gram matrix."""
+        grams = (X.T @ X if X.shape[0] > X.shape[1] else X @ X.T for X in self.features)
+        return max(float(np.linalg.eigvalsh(G)[-1] / len(X)) for G, X in zip(grams, self.features, strict=True))
+
+    def constants(self) -> Mapping[str, Constant]:
         # The soft-max Hessian is at most 1/4 (two classes, attained at w = 0) or 1/2 (Boehning 1992), and
         # vanishes far out along almost every direction, so reg is the infimum of the curvature.
         two = self.K == 1
         note = "max_i lambda_max(X_i^T X_i / n_i) / " + ("4 + reg, attained at w = 0" if two else "2 + reg")
-        L = curvature / (4 if two else 2) + self.regularisation
+        L = self._steepest / (4 if two else 2) + self.regularisation
         return {
             "L": Constant(L, Provenance.EXACT if two else Provenance.BOUND, note),
             "mu": Constant(self.regularisation, Provenance.EXACT, "reg, the infimum of the curvature over R^d"),

@@ -14,14 +14,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.model.problem import Array, Optimum, check_distribution, check_finite
 from fedbounds.problems.data.synthetic import QuadraticIngredients
+from fedbounds.problems.quadratic import AdditiveNoise, shaped
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.quantity import Constant, Provenance
 
@@ -34,16 +35,14 @@ SUP_LINEAR, SUP_SQUARE, SUP_PLAIN = 0.3201, 0.25, 2 / np.sqrt(27)
 
 
 @dataclass(frozen=True, eq=False)
-class BentProblem(Problem):
+class BentProblem(AdditiveNoise):
     """Clients with curvatures c (N, d), minimisers w_i_star (N, d), weights p (N,) and a bend of strength s > 0.
 
-    The ``mu`` of its constants is the Polyak-Lojasiewicz constant, as it is not convex. Gradient noise is
-    additive and Gaussian, E||g_i - grad F_i||^2 = noise_std_i^2 / b. Raises InputError on non-finite or
-    wrongly shaped input, curvatures or a bend that are not positive.
+    The ``mu`` of its constants is the Polyak-Lojasiewicz constant, as it is not convex. Raises InputError on
+    non-finite or wrongly shaped input, curvatures or a bend that are not positive.
     """
 
     kind: ClassVar[str] = "polyak-lojasiewicz"
-    sampling: ClassVar[Literal["indices", "normal"]] = "normal"
     convex: ClassVar[bool] = False
 
     curvatures: Array = field(repr=False)
@@ -56,31 +55,17 @@ class BentProblem(Problem):
         minima = check_finite(self.w_i_star, "w_i_star")
         if minima.ndim != 2 or 0 in minima.shape:
             raise reject("w_i_star needs shape (N, d)", f"shape {minima.shape}", "give one minimiser a client")
-        N = len(minima)
-        fixed = {
-            "w_i_star": minima,
-            "curvatures": _broadcast(self.curvatures, minima.shape, "curvatures"),
-            "p": check_distribution(self.p, N),
-            "noise_std": _broadcast(self.noise_std, (N,), "noise_std"),
-        }
-        for name, value in fixed.items():
-            object.__setattr__(self, name, np.ascontiguousarray(value))
+        self._fix(
+            {
+                "w_i_star": minima,
+                "curvatures": shaped(self.curvatures, minima.shape, "curvatures"),
+                "p": check_distribution(self.p, len(minima)),
+            }
+        )
         if self.curvatures.min() <= 0:
             raise reject("curvatures must be positive", float(self.curvatures.min()), "give numbers above 0")
-        if self.noise_std.min() < 0:
-            raise reject("noise_std must be non-negative", float(self.noise_std.min()), "give its modulus")
         if not 0 < self.bend < np.inf:
             raise reject("the bend must be positive", self.bend, "use a quadratic problem where nothing is bent")
-
-    @property
-    def d(self) -> int:
-        """Dimension of w."""
-        return int(self.w_i_star.shape[1])
-
-    @property
-    def sizes(self) -> Indices:
-        """Zeros (N,): these clients hold no samples."""
-        return np.zeros(self.N, dtype=np.int64)
 
     @cached_property
     def client_optima(self) -> tuple[Optimum, ...]:
@@ -104,20 +89,7 @@ class BentProblem(Problem):
         """c phi'(x) (phi(x) - phi(m)), plus noise_std_i draws_i / sqrt(d) where draws (..., N, d) are given."""
         x = np.asarray(x, dtype=float)
         slope = 1 + self.bend / np.cosh(np.minimum(np.abs(x), 350.0)) ** 2  # beyond 350 the square overflows
-        grads = self.curvatures * slope * rise(x, self.w_i_star, self.bend)
-        return grads if draws is None else grads + self.noise_std[:, None] / np.sqrt(self.d) * draws
-
-    def client_variance(self, x: Array, batch_size: int | None, replacement: bool = True) -> Array:
-        """noise_std_i^2 / batch_size at every point, zeros for full gradients: (..., N, d) -> (..., N)."""
-        shape = np.broadcast_shapes(np.shape(x)[:-1], (self.N,))
-        return (
-            np.zeros(shape) if batch_size is None else np.broadcast_to(self.noise_std**2 / batch_size, shape).copy()
-        )
-
-    @property
-    def noise_lipschitz(self) -> Array:
-        """Zeros (N,): the noise is additive."""
-        return np.zeros(self.N)
+        return self._noisy(self.curvatures * slope * rise(x, self.w_i_star, self.bend), draws)
 
     def gap(self, w: Array) -> Array:
         """sum_k (sum_i p_i c_ik) (phi(w_k) - phi(w*_k))^2 / 2: (..., d) -> (...)."""
@@ -161,13 +133,6 @@ def unbent(y: Array, bend: float) -> Array:
             break
         v = np.maximum(v, higher)
     return np.copysign(v, y)
-
-
-def _broadcast(values: NDArray | float, shape: tuple[int, ...], name: str) -> Array:
-    values = check_finite(np.asarray(values, dtype=float), name)
-    if values.shape not in ((), shape):
-        raise reject(f"{name} needs shape {shape}", f"shape {values.shape}", "match the minimisers, or give a scalar")
-    return np.broadcast_to(values, shape)
 
 
 def from_quadratics(made: QuadraticIngredients) -> BentProblem:

@@ -25,21 +25,68 @@ from fedbounds.theory.quantity import Constant, Provenance
 
 # A matrix product Q diag(s) Q^T is symmetric up to a few roundings per entry; more is another matrix.
 SYMMETRY_TOLERANCE = 1e-10
-# ||Q^T Q - I|| of a rotation computed in double precision stays far below this.
-ROTATION_TOLERANCE = 1e-8
+
+
+class AdditiveNoise(Problem):
+    """Clients without samples whose gradients carry noise_std_i z / sqrt(d b), z ~ N(0, I_d), at batch size b.
+
+    So E||g_i - grad F_i||^2 = noise_std_i^2 / b; ``draws`` of a stochastic gradient are z / sqrt(b).
+    """
+
+    sampling: ClassVar[Literal["indices", "normal"]] = "normal"
+    w_i_star: Array
+    noise_std: Array
+
+    @property
+    def d(self) -> int:
+        return int(self.w_i_star.shape[1])
+
+    @property
+    def sizes(self) -> Indices:
+        """Zeros (N,): these clients hold no samples."""
+        return np.zeros(self.N, dtype=np.int64)
+
+    def client_variance(self, x: Array, batch_size: int | None, replacement: bool = True) -> Array:
+        """noise_std_i^2 / batch_size at every point, zeros for full gradients: (..., N, d) -> (..., N)."""
+        shape = np.broadcast_shapes(np.shape(x)[:-1], (self.N,))
+        if batch_size is None:
+            return np.zeros(shape)
+        return np.broadcast_to(self.noise_std**2 / batch_size, shape).copy()
+
+    @property
+    def noise_lipschitz(self) -> Array:
+        """Zeros (N,): the noise is additive."""
+        return np.zeros(self.N)
+
+    def _noisy(self, grads: Array, draws: NDArray | None) -> Array:
+        """The gradients plus noise_std_i draws_i / sqrt(d), where there are draws."""
+        return grads if draws is None else grads + self.noise_std[:, None] / np.sqrt(self.d) * draws
+
+    def _fix(self, fixed: Mapping[str, Array]) -> None:
+        """Set the checked fields of a frozen problem, the noise among them."""
+        noise_std = shaped(self.noise_std, (len(self.w_i_star),), "noise_std")
+        for name, value in {**fixed, "noise_std": noise_std}.items():
+            object.__setattr__(self, name, np.ascontiguousarray(value))
+        if self.noise_std.min() < 0:
+            raise reject("noise_std must be non-negative", float(self.noise_std.min()), "give its modulus")
+
+
+def shaped(values: NDArray | float, shape: tuple[int, ...], name: str) -> Array:
+    """Finite ``values`` of this shape, a scalar broadcast to it; else an input error."""
+    values = check_finite(np.asarray(values, dtype=float), name)
+    if values.shape not in ((), shape):
+        raise reject(f"{name} needs shape {shape}", f"shape {values.shape}", "match the minimisers, or give a scalar")
+    return np.broadcast_to(values, shape)
 
 
 @dataclass(frozen=True, eq=False)
-class QuadraticProblem(Problem):
+class QuadraticProblem(AdditiveNoise):
     """Clients with Hessians H (N, d, d), minimisers w_i_star (N, d), minima F_i_star (N,), weights p (N,).
 
-    g_i(w) = H_i (w - w_i*) + noise_std_i z / sqrt(d b), z ~ N(0, I_d), so E||g_i - grad F_i||^2 =
-    noise_std_i^2 / b at batch size b. ``draws`` of a stochastic gradient are z / sqrt(b).
     Raises InputError on non-finite, asymmetric or not positive definite input.
     """
 
     kind: ClassVar[str] = "quadratic"
-    sampling: ClassVar[Literal["indices", "normal"]] = "normal"
 
     H: Array = field(repr=False)
     w_i_star: Array = field(repr=False)
@@ -55,30 +102,15 @@ class QuadraticProblem(Problem):
         asymmetry = np.abs(H - H.swapaxes(1, 2)).max() / max(np.abs(H).max(), np.finfo(float).tiny)
         if asymmetry > SYMMETRY_TOLERANCE:
             raise reject("H must be symmetric", f"relative asymmetry {asymmetry:.1e}", "give (H + H^T) / 2")
-        fixed = {
-            "H": (H + H.swapaxes(1, 2)) / 2,
-            "w_i_star": _shaped(self.w_i_star, (N, d), "w_i_star"),
-            "F_i_star": _shaped(self.F_i_star, (N,), "F_i_star"),
-            "p": check_distribution(self.p, N),
-            "noise_std": _shaped(np.broadcast_to(self.noise_std, (N,)), (N,), "noise_std")
-            if np.ndim(self.noise_std) == 0
-            else _shaped(self.noise_std, (N,), "noise_std"),
-        }
-        for name, value in fixed.items():
-            object.__setattr__(self, name, np.ascontiguousarray(value))
-        if np.any(self.noise_std < 0):
-            raise reject("noise_std must be non-negative", str(self.noise_std.min()), "give its modulus")
+        self._fix(
+            {
+                "H": (H + H.swapaxes(1, 2)) / 2,
+                "w_i_star": shaped(self.w_i_star, (N, d), "w_i_star"),
+                "F_i_star": shaped(self.F_i_star, (N,), "F_i_star"),
+                "p": check_distribution(self.p, N),
+            }
+        )
         _check_definite(self._spectra)
-
-    @property
-    def d(self) -> int:
-        """Dimension of w."""
-        return int(self.H.shape[1])
-
-    @property
-    def sizes(self) -> Indices:
-        """Zeros (N,): these clients hold no samples."""
-        return np.zeros(self.N, dtype=np.int64)
 
     @cached_property
     def _spectra(self) -> Array:
@@ -101,22 +133,7 @@ class QuadraticProblem(Problem):
 
     def client_grads(self, x: Array, draws: NDArray | None = None) -> Array:
         """H_i (x_i - w_i*), plus noise_std_i draws_i / sqrt(d) where draws (..., N, d) are given."""
-        grads = _times(self.H, np.asarray(x, dtype=float) - self.w_i_star)
-        if draws is None:
-            return grads
-        return grads + self.noise_std[:, None] / np.sqrt(self.d) * draws
-
-    def client_variance(self, x: Array, batch_size: int | None, replacement: bool = True) -> Array:
-        """noise_std_i^2 / batch_size at every point, zeros for full gradients: (..., N, d) -> (..., N)."""
-        shape = np.broadcast_shapes(np.shape(x)[:-1], (self.N,))
-        if batch_size is None:
-            return np.zeros(shape)
-        return np.broadcast_to(self.noise_std**2 / batch_size, shape).copy()
-
-    @property
-    def noise_lipschitz(self) -> Array:
-        """Zeros (N,): the noise is additive."""
-        return np.zeros(self.N)
+        return self._noisy(_times(self.H, np.asarray(x, dtype=float) - self.w_i_star), draws)
 
     @property
     def sample_smoothness(self) -> float:
@@ -149,7 +166,6 @@ class QuadraticProblem(Problem):
         }
 
     def kernel_data(self) -> QuadraticArrays:
-        """The arrays of its kernels."""
         return QuadraticArrays(self.H, self.noise_std)
 
 
@@ -158,7 +174,6 @@ def quadratic(
     minima: NDArray,
     p: NDArray | None = None,
     *,
-    rotations: NDArray | None = None,
     rng: np.random.Generator | None = None,
     noise_std: float | NDArray = 0.0,
     F_i_star: float | NDArray = 0.0,
@@ -166,8 +181,7 @@ def quadratic(
     """Quadratic clients H_i = Q_i diag(spectra_i) Q_i^T with prescribed minimisers.
 
     ``spectra`` is (N, d), or (d,) for all clients; ``minima`` (N, d); ``p`` uniform unless given. Q_i is
-    ``rotations`` (N, d, d) or (d, d), Haar-distributed if ``rng`` is given instead, else the identity.
-    Raises InputError on a spectrum that is not positive or rotations that are not orthogonal.
+    Haar-distributed if ``rng`` is given, else the identity. Raises InputError on a spectrum that is not positive.
     """
     minima = check_finite(minima, "minima")
     if minima.ndim != 2:
@@ -178,14 +192,11 @@ def quadratic(
         raise reject(f"spectra needs shape ({N}, {d}) or ({d},)", f"shape {spectra.shape}", "match the minima")
     spectra = np.broadcast_to(spectra, (N, d))
     _check_definite(spectra)
-    if rotations is not None and rng is not None:
-        raise reject("rotations and rng exclude each other", "both", "give one of them")
-    Q = _haar(N, d, rng) if rng is not None else np.eye(d) if rotations is None else _orthogonal(rotations, N, d)
-    Q = np.broadcast_to(Q, (N, d, d))
+    Q = np.broadcast_to(np.eye(d), (N, d, d)) if rng is None else _haar(N, d, rng)
     return QuadraticProblem(
         H=(Q * spectra[:, None, :]) @ Q.swapaxes(1, 2),
         w_i_star=minima,
-        F_i_star=np.broadcast_to(np.asarray(F_i_star, dtype=float), (N,)),
+        F_i_star=np.asarray(F_i_star, dtype=float),
         p=np.full(N, 1 / N) if p is None else p,
         noise_std=np.asarray(noise_std, dtype=float),
     )
@@ -195,13 +206,6 @@ def _times(H: Array, u: Array) -> Array:
     """H_i u_i: (N, d, d), (..., N, d) -> (..., N, d), as one matrix product a client."""
     flat = u.reshape(-1, *u.shape[-2:]).swapaxes(0, 1)
     return (flat @ H).swapaxes(0, 1).reshape(u.shape)
-
-
-def _shaped(values: NDArray, shape: tuple[int, ...], name: str) -> Array:
-    values = check_finite(values, name)
-    if values.shape != shape:
-        raise reject(f"{name} needs shape {shape}", f"shape {values.shape}", "match the Hessians")
-    return values
 
 
 def _check_definite(spectra: Array) -> None:
@@ -219,16 +223,6 @@ def _haar(N: int, d: int, rng: np.random.Generator) -> Array:
     """Haar-distributed orthogonal matrices (N, d, d): QR of Gaussians with the signs of R removed."""
     Q, R = np.linalg.qr(rng.standard_normal((N, d, d)))
     return Q * np.where(np.diagonal(R, axis1=1, axis2=2) < 0, -1.0, 1.0)[:, None, :]
-
-
-def _orthogonal(rotations: NDArray, N: int, d: int) -> Array:
-    Q = check_finite(rotations, "rotations")
-    if Q.shape not in ((d, d), (N, d, d)):
-        raise reject(f"rotations needs shape ({N}, {d}, {d})", f"shape {Q.shape}", "give one matrix a client")
-    defect = np.abs(Q.swapaxes(-1, -2) @ Q - np.eye(d)).max()
-    if defect > ROTATION_TOLERANCE:
-        raise reject("rotations must be orthogonal", f"|Q^T Q - I| = {defect:.1e}", "orthonormalise by QR")
-    return Q
 
 
 PROBLEM = ProblemPlugin("quadratic", "prescribed Hessians and minimisers, additive Gaussian gradient noise")

@@ -106,11 +106,9 @@ class BoundOptimal(Weighting):
 
     @property
     def name(self) -> str:
-        """The name a table shows."""
         return f"bound-optimal:{self.price:g}"
 
     def to_text(self) -> str:
-        """The name with every digit."""
         return f"bound-optimal:{number(self.price)}"
 
     def bind(self, problem: Problem) -> BoundOptimal:

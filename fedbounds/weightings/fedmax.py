@@ -44,7 +44,6 @@ class FedMax(Weighting):
 
     @property
     def name(self) -> str:
-        """The name a table shows."""
         suffix = ",p" if self.weights == "p" else ""
         return "fedmax" if self.k == 1 and not suffix else f"fedmax:{self.k}{suffix}"
 

@@ -28,11 +28,9 @@ class FedSoftMax(Weighting):
 
     @property
     def name(self) -> str:
-        """The name a table shows."""
         return f"fedsoftmax:{self.temperature:g}"
 
     def to_text(self) -> str:
-        """The name with every digit."""
         return f"fedsoftmax:{number(self.temperature)}"
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:

@@ -21,11 +21,9 @@ class Fixed(Weighting):
 
     @property
     def name(self) -> str:
-        """The name a table shows."""
         return "fixed:" + ",".join(f"{weight:g}" for weight in self.weights)
 
     def to_text(self) -> str:
-        """The name with every digit."""
         return "fixed:" + ",".join(map(number, self.weights))
 
     def bind(self, problem: Problem) -> Fixed:

@@ -28,7 +28,6 @@ class PowerOfChoice(Weighting):
 
     @property
     def name(self) -> str:
-        """The name a table shows."""
         return f"power-of-choice:{self.candidates},{self.m}"
 
     def bind(self, problem: Problem) -> PowerOfChoice:

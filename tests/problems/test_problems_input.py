@@ -56,7 +56,6 @@ CASES: dict[str, tuple[Callable[[], object], str]] = {
     "noise": (lambda: quad(noise_std=-1.0), "noise_std must be non-negative"),
     "spectra": (lambda: quadratic(np.array([1.0, -1.0]), np.eye(2)), "positive definite"),
     "spectra shape": (lambda: quadratic(np.ones(3), np.eye(2)), "spectra needs shape"),
-    "rotations": (lambda: quadratic(np.ones(2), np.eye(2), rotations=2 * np.eye(2)), "must be orthogonal"),
 }
 
 

@@ -80,16 +80,14 @@ def test_synthetic_sizes_and_weights():
     assert sizes.min() >= 50 and np.array_equal(data.p, sizes / sizes.sum())
     logs = np.log(sizes - 49.5)  # the floor is undone on average
     assert abs(np.median(logs) - 4.0) < 0.4 and abs(logs.std() - 2.0) < 0.3
-    assert synthetic(1.0, 1.0, 2, rng(), sizes=[3, 9], p=np.array([0.5, 0.5])).p.tolist() == [0.5, 0.5]
 
 
 def test_synthetic_dials_make_clients_differ():
     sizes = [200] * 20
-    shared = synthetic(0, 0, 20, rng(3), sizes=sizes, iid=True)
     mild = synthetic(0, 0, 20, rng(3), sizes=sizes)
     spread = [np.std([x.mean() for x in synthetic(0, b, 20, rng(3), sizes=sizes).features]) for b in (0, 1, 30)]
     assert spread[0] < spread[1] < spread[2]
-    assert logistic_disagreement(shared) < 0.1 < logistic_disagreement(mild)
+    assert logistic_disagreement(mild) > 0.1
     extreme = synthetic(0, 30, 20, rng(3), sizes=sizes)
     assert logistic_disagreement(extreme) > logistic_disagreement(mild)
 
@@ -161,11 +159,8 @@ def test_the_seed_decides_every_bit(make):
     [
         (lambda: federated_regression(0, 2, 5, 1.0, rng()), "clients must be at least 1"),
         (lambda: federated_regression(2, 2, 5, -1.0, rng()), "heterogeneity must lie in"),
-        (lambda: federated_regression(2, 2, 5, 1.0, rng(), p=np.ones(2)), "must be a distribution"),
         (lambda: synthetic(float("nan"), 0, 2, rng()), "alpha must lie in"),
         (lambda: synthetic(0, 0, 2, rng(), classes=1), "classes must be at least 2"),
-        (lambda: synthetic(0, 0, 2, rng(), sizes=[3]), "2 whole numbers"),
-        (lambda: synthetic(0, 0, 2, rng(), sizes=[3, 0]), "2 whole numbers"),
         (lambda: quadratics(2, 2, 0.0, 1.0, 1.0, rng()), "0 < mu <= L"),
         (lambda: quadratics(2, 2, 2.0, 1.0, 1.0, rng()), "0 < mu <= L"),
         (lambda: quadratics(2, 2, 1.0, 2.0, 1.0, rng(), noise_std=-1), "noise_std must lie in"),

@@ -29,13 +29,11 @@ class Logistic(Sampled):
 
     @property
     def work(self) -> int:
-        """Rough arithmetic of one local step of one replicate: scores, gradients and divergences."""
         features = self.data.X.shape[1]
         return int(self.starts[-1]) * self.data.K * (6 * features + (200 if self.data.K == 1 else 2 * EXPONENTIAL))
 
     @property
     def walks(self) -> bool:
-        """Whether there are two classes."""
         return bool(self.data.K == 1)
 
     @cached_property
@@ -67,18 +65,15 @@ class Logistic(Sampled):
         return self.starts, self.sizes, self.data.K, self.data.reg
 
     def excess(self, W: Array) -> Array:
-        """e_i(w): (R, d) -> (R, N)."""
         centre = self.w_i_star, *self.client_centre, self.data.residual_i
         return np.maximum(kernel_logistic.excess(W, self.columns, *self._shape, *centre), 0.0)
 
     def gap(self, W: Array) -> Array:
-        """F(w) - F*: (R, d) -> (R,)."""
         centre = self.w_star[None], *self.star_centre, self.data.residual[None]
         parts = kernel_logistic.excess(W, self.columns, *self._shape, *centre)
         return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
 
     def moments(self, X: Array) -> Moments:
-        """Exact local quantities at the local models (R, N, d)."""
         grads, sums = kernel_logistic.moments(
             X, self.columns, self.rows, self.targets, self.norms, *self._shape, self.w_i_star, *self.client_centre,
             self.data.residual_i, self.variance_scale, self.w_star,
@@ -86,7 +81,6 @@ class Logistic(Sampled):
         return Moments(grads, *sums)
 
     def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
         if self.walks:
             return Sampled.walk(self, X, etas, t0, replicates)
         batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)

@@ -41,17 +41,14 @@ class Compiled(Primitives):
 
     @cached_property
     def w_star(self) -> Array:
-        """w* (d,)."""
         return own(self.experiment.problem.w_star)
 
     @cached_property
     def w_i_star(self) -> Array:
-        """w_i* (N, d)."""
         return own(self.experiment.problem.w_i_star)
 
     @cached_property
     def variance_scale(self) -> Array:
-        """What turns the variance of one sample's gradient into that of a batch's mean (N,)."""
         experiment = self.experiment
         return batch_scale(experiment.problem.sizes, experiment.batch_size, experiment.replacement)
 
@@ -86,13 +83,11 @@ class Compiled(Primitives):
         return 4 * problem.N * problem.d**2 + 1
 
     def combine(self, X: Array, weights: Array) -> Array:
-        """sum_i weights_i x_i: (R, d)."""
         return kernel_common.combine(X, own(weights))
 
     def virtual(
         self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
-        """Drift and next mean of a virtual iterate, each (R,)."""
         alpha, weights, eta = own(alpha), own(weights), own(np.broadcast_to(eta, len(X)))
         drift, next_mean = kernel_common.virtual(
             X, W, alpha, moments.grads, moments.variance, weights, eta, self.w_star
@@ -100,7 +95,6 @@ class Compiled(Primitives):
         return drift, next_mean
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t: (R, N, d)."""
         return kernel_common.gradient_step(X, grads, eta, t, self.keys(replicates), self.noise)
 
 
@@ -110,7 +104,6 @@ class Quadratic(Compiled):
 
     @cached_property
     def H(self) -> Array:
-        """The Hessians as a table."""
         return table(self.data.H)
 
     @cached_property
@@ -120,7 +113,6 @@ class Quadratic(Compiled):
 
     @cached_property
     def noise(self) -> Array:
-        """Standard deviation of every entry of a client's noise (N,)."""
         return np.sqrt(self.variance_form[-1] / self.experiment.problem.d)
 
     @cached_property
@@ -130,15 +122,12 @@ class Quadratic(Compiled):
         return np.empty(0), np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
 
     def excess(self, W: Array) -> Array:
-        """e_i(w): (R, d) -> (R, N)."""
         return kernel_quadratic.excess(W, self.H, self.w_i_star)
 
     def gap(self, W: Array) -> Array:
-        """F(w) - F*: (R, d) -> (R,)."""
         return kernel_quadratic.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
 
     def moments(self, X: Array) -> Moments:
-        """Exact local quantities at the local models (R, N, d)."""
         grads, sums = kernel_quadratic.moments(X, self.H, self.w_i_star, self.w_star, *self.variance_form)
         return Moments(grads, *sums)
 
@@ -149,7 +138,6 @@ class Sampled(Compiled):
 
     @cached_property
     def sizes(self) -> Indices:
-        """n_i (N,)."""
         return np.diff(self.data.offsets)
 
     @cached_property
@@ -199,7 +187,6 @@ class Sampled(Compiled):
         return self.rows, self.targets, self.starts, self.sizes, kind
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        """x_i - eta g_i with the draws of step t: (R, N, d)."""
         if self.experiment.batch_size is None:
             return Compiled.step(self, X, eta, t, replicates, grads)
         return self.walk(X, np.array([eta]), t, replicates)[1]
@@ -213,7 +200,6 @@ class Sampled(Compiled):
         return models
 
     def stretch(self, X: Array, etas: Array, t0: int, replicates: range) -> tuple[Array, Moments]:
-        """Local steps with no aggregation, and the moments before each."""
         if self.experiment.batch_size is None:
             return Compiled.stretch(self, X, etas, t0, replicates)
         models = self.walk(X, etas, t0, replicates)
@@ -226,7 +212,6 @@ class LeastSquares(Sampled, Quadratic):
 
     @cached_property
     def noise(self) -> Array:
-        """None is additive (N,)."""
         return np.zeros(len(self.sizes))
 
     @cached_property

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, check_distribution, check_finite
+from fedbounds.model.problem import Array, Indices, check_finite
 
 # Centring a column is exact to a few 1e-16 of its range, and its std is at least range / sqrt(2 n): a smaller
-# standardised entry is rounding, which row_norm would blow up where a sample sits at the mean.
+# standardised entry is rounding.
 ROUNDING = 1e-12
 
 
@@ -49,26 +49,24 @@ class ClientData:
     classes: tuple[int, ...] | None = None
 
 
-def split(dataset: Dataset, parts: Sequence[Indices], p: Array | None = None) -> ClientData:
-    """Give client i the samples ``parts[i]``; p_i = n_i / n unless given."""
+def split(dataset: Dataset, parts: Sequence[Indices]) -> ClientData:
+    """Give client i the samples ``parts[i]``; p_i = n_i / n."""
     empty = [i for i, part in enumerate(parts) if len(part) == 0]
     if empty or not parts:
         received = f"none for client {empty[0]}" if empty else "no clients"
         raise reject("every client needs at least one sample", received, "use fewer clients")
     sizes = np.array([len(part) for part in parts])
-    weights = sizes / sizes.sum() if p is None else check_distribution(p, len(parts))
     return ClientData(
         tuple(dataset.features[part] for part in parts),
         tuple(dataset.targets[part] for part in parts),
-        weights, dataset.name, dataset.classification, dataset.classes,
+        sizes / sizes.sum(), dataset.name, dataset.classification, dataset.classes,
     )  # fmt: skip
 
 
-def standardise(dataset: Dataset, *, intercept: bool = True, row_norm: float | None = None) -> Dataset:
-    """Columns with mean 0 and variance 1 (constant columns become 0), then rows of one norm, then ones.
+def standardise(dataset: Dataset, *, intercept: bool = True) -> Dataset:
+    """Columns with mean 0 and variance 1 (constant columns become 0), then one of ones: w[-1] is the intercept.
 
-    (x_ij - mean_j) / std_j with std over n, not n - 1; ``row_norm`` scales each non-zero row to that
-    Euclidean norm; ``intercept`` appends a column of ones after it.
+    (x_ij - mean_j) / std_j with std over n, not n - 1.
     """
     # Every column is first brought to [-1, 1], where differences and squares can neither overflow nor vanish.
     z = dataset.features / np.maximum(np.abs(dataset.features).max(axis=0), np.finfo(float).tiny)
@@ -78,25 +76,7 @@ def standardise(dataset: Dataset, *, intercept: bool = True, row_norm: float | N
     std = np.sqrt(np.einsum("ij,ij->j", z, z) / len(z))
     z /= np.where(spread > 0, std, 1.0)
     z[np.abs(z) < ROUNDING] = 0.0
-    result = replace(dataset, features=z)
-    if row_norm is not None:
-        result = with_row_norm(result, row_norm)
-    return with_intercept(result) if intercept else result
-
-
-def with_row_norm(dataset: Dataset, norm: float) -> Dataset:
-    """Every non-zero row scaled to Euclidean norm ``norm`` > 0."""
-    if not (np.isfinite(norm) and norm > 0):
-        raise reject("row_norm must be positive and finite", str(norm), "give for example 1.0")
-    largest = np.abs(dataset.features).max(axis=1, keepdims=True)
-    rows = dataset.features / np.where(largest > 0, largest, 1.0)  # no overflow in the squares
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    return replace(dataset, features=rows * (norm / np.where(length > 0, length, 1.0)))
-
-
-def with_intercept(dataset: Dataset) -> Dataset:
-    """A last column of ones, so that w[-1] is the intercept."""
-    return replace(dataset, features=np.column_stack([dataset.features, np.ones(len(dataset.targets))]))
+    return replace(dataset, features=np.column_stack([z, np.ones(len(z))]) if intercept else z)
 
 
 def require_classes(data: Dataset | ClientData) -> tuple[int, ...]:
@@ -125,18 +105,12 @@ def as_regression(dataset: Dataset) -> Dataset:
     return Dataset(dataset.features, values, name, False)
 
 
-def as_binary(dataset: Dataset, positive: Collection[int] | None = None) -> Dataset:
-    """Two classes: 1 for labels in ``positive``, 0 for the rest, and the name says so.
-
-    By default two classes stay as they are, and of K > 2 sorted classes the lower K // 2 become 0.
-    """
+def as_binary(dataset: Dataset) -> Dataset:
+    """Two classes stay; of K > 2 sorted ones the lower K // 2 become 0 and the rest 1, as the name says."""
     classes = require_classes(dataset)
-    if positive is None and len(classes) == 2:
+    if len(classes) == 2:
         return dataset
-    chosen = sorted(set(classes[len(classes) // 2 :] if positive is None else positive))
-    rest = [k for k in classes if k not in chosen]
-    if not chosen or not rest or not set(chosen) <= set(classes):
-        raise reject(f"the positive classes must be some, not all, of {classes}", f"{chosen}", "choose among these")
-    names = [",".join(str(k) for k in group) for group in (rest, chosen)]
-    labels = np.isin(dataset.targets, chosen).astype(np.int64)
+    halves = classes[: len(classes) // 2], classes[len(classes) // 2 :]
+    names = [",".join(str(k) for k in half) for half in halves]
+    labels = np.isin(dataset.targets, halves[1]).astype(np.int64)
     return Dataset(dataset.features, labels, f"{dataset.name} ({names[0]} vs {names[1]})", True, (0, 1))

@@ -17,8 +17,7 @@ from fedbounds.errors import reject
 
 GZIP_MAGIC = b"\x1f\x8b"
 UNSIGNED_BYTE = 0x08  # the only element type of the MNIST family
-PARTS = ("train", "test", "all")
-_STEMS = {"train": "train", "test": "t10k"}
+STEMS = {"train": "train", "test": "t10k"}
 
 # SHA-256 of the *uncompressed* files: the same content may be compressed in many ways.
 KNOWN_SHA256: Mapping[str, str] = MappingProxyType(
@@ -67,50 +66,27 @@ def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
             "give the published ubyte file, and check that images and labels are not swapped",
         )
     if len(content) < start:
-        raise _truncated(path, f"{start} bytes of header", f"{len(content)} bytes")
+        raise _damaged(path, f"{start} bytes of header", f"{len(content)} bytes")
     shape = tuple(int(k) for k in np.frombuffer(content, dtype=">u4", count=ndim, offset=4))
     size = math.prod(shape)  # Python integers: a corrupt header must not overflow
-    if len(content) - start < size:
-        raise _truncated(path, f"{size} elements for shape {shape}", f"{len(content) - start}")
-    if len(content) - start > size:
-        raise reject(
-            f"{path} must hold {size} elements for shape {shape}",
-            f"{len(content) - start}",
-            "the file is corrupt: download it again",
-        )
+    if len(content) - start != size:
+        raise _damaged(path, f"{size} elements for shape {shape}", f"{len(content) - start}")
     return np.frombuffer(content, dtype=np.uint8, offset=start).reshape(shape)
 
 
 def read_folder(
-    folder: str | Path,
-    part: str = "train",
-    *,
-    checksum: bool | str = False,
-    known: Mapping[str, str] | None = None,
+    folder: str | Path, part: str = "train", *, checksum: str | None = None, known: Mapping[str, str] | None = None
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Images (n, rows, columns) and labels (n,) of the ``train``, ``test`` or ``all`` files in ``folder``.
+    """Images (n, rows, columns) and labels (n,) of the ``train`` or ``test`` files in ``folder``.
 
-    ``checksum`` demands the content of a data set in ``known`` (KNOWN_SHA256 unless given), or that of the named one.
+    ``checksum`` demands the published content of the data set of that name (in ``known``, KNOWN_SHA256 unless given).
     """
-    if part not in PARTS:
-        raise reject(f"part must be one of {', '.join(PARTS)}", repr(part), "choose one of these")
-    folder = Path(folder)
+    folder, stem = Path(folder), STEMS[part]
     if not folder.is_dir():
         raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
-    stems = ("train", "t10k") if part == "all" else (_STEMS[part],)
-    pairs = [_read_pair(folder, stem, checksum, known) for stem in stems]
-    shapes = {images.shape[1:] for images, _ in pairs}
-    if len(shapes) > 1:
-        raise reject("training and test images must have one size", str(sorted(shapes)), "do not mix data sets")
-    return np.concatenate([pair[0] for pair in pairs]), np.concatenate([pair[1] for pair in pairs])
-
-
-def _read_pair(
-    folder: Path, stem: str, checksum: bool | str, known: Mapping[str, str] | None
-) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    image_path, label_path = _find(folder, f"{stem}-images-idx3-ubyte"), _find(folder, f"{stem}-labels-idx1-ubyte")
-    if checksum:
-        _check_published(image_path, label_path, checksum if isinstance(checksum, str) else "", known)
+    image_path, label_path = (_find(folder, f"{stem}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
+    for path in (image_path, label_path) if checksum else ():
+        _check_published(path, f"{checksum}/{path.name.removesuffix('.gz').replace('.idx', '-idx')}", known)
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if len(images) != len(labels):
         raise reject(
@@ -131,47 +107,35 @@ def _find(folder: Path, name: str) -> Path:
     raise reject(f"{folder} must contain {name} or {name}.gz", found, "put the four IDX files there")
 
 
-def _check_published(images: Path, labels: Path, dataset: str, known: Mapping[str, str] | None) -> None:
-    found = verify(images, known), verify(labels, known)
-    for path, name in zip((images, labels), found, strict=True):
-        stem = path.name.removesuffix(".gz").replace(".idx", "-idx")
-        own, _, published = (name or "").partition("/")
-        if published != stem or (dataset and own != dataset):
-            another = own and own != (dataset or own)
-            raise reject(
-                f"{path} must have the published content of {dataset or 'MNIST or Fashion-MNIST'} (SHA-256)",
-                f"the content of {name}" if name else "unknown content",
-                f"give the folder of {dataset}, or name {own} as the data"
-                if another
-                else "download it again, or load it without the checksum",
-            )
-    if len({str(name).split("/")[0] for name in found}) > 1:
-        raise reject("images and labels must belong to one data set", f"{found[0]} with {found[1]}", "sort the files")
+def _check_published(path: Path, wanted: str, known: Mapping[str, str] | None) -> None:
+    found = verify(path, known)
+    if found != wanted:
+        own, demanded = (found or "").partition("/")[0], wanted.partition("/")[0]
+        raise reject(
+            f"{path} must have the published content of {demanded} (SHA-256)",
+            f"the content of {found}" if found else "unknown content",
+            f"give the folder of {demanded}, or name {own} as the data"
+            if own and own != demanded
+            else "download it again, or load it without the checksum",
+        )
 
 
 def _content(path: Path) -> bytes:
     try:
-        content = path.read_bytes()
+        return unpack(path.read_bytes(), path)
     except OSError as error:
         raise reject(
             f"{path} must be a readable file", error.strerror or "an input error", "check the path"
         ) from error
-    return unpack(content, path)
 
 
 def unpack(content: bytes, path: Path) -> bytes:
     """``content`` without its gzip wrapper, if it has one; ``path`` is what an error names."""
-    if not content.startswith(GZIP_MAGIC):
-        return content
     try:
-        return gzip.decompress(content)
-    except EOFError as error:
-        raise _truncated(path, "a whole gzip stream", "one that stops early") from error
-    except (gzip.BadGzipFile, zlib.error) as error:
-        raise reject(
-            f"{path} must be a valid gzip file", str(error), "the file is corrupt: download it again"
-        ) from error
+        return gzip.decompress(content) if content.startswith(GZIP_MAGIC) else content
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+        raise _damaged(path, "a valid gzip stream", str(error)) from error
 
 
-def _truncated(path: Path, wanted: str, received: str) -> Exception:
-    return reject(f"{path} must hold {wanted}", received, "the file is truncated: download it again")
+def _damaged(path: Path, wanted: str, received: str) -> Exception:
+    return reject(f"{path} must hold {wanted}", received, "the file is truncated or damaged: download it again")

@@ -6,7 +6,6 @@ every sample once; ``by_hand`` may leave samples out, and ``identical`` gives ev
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.model.problem import Indices
 from fedbounds.plugins import nearest
@@ -30,16 +30,11 @@ CONCENTRATION_RANGE = (1e-6, 1e6)
 DEALINGS = ("even", "unbalanced")
 
 
-def iid(n: int, clients: int, rng: np.random.Generator, sizes: Sequence[int] | None = None) -> Parts:
+def iid(n: int, clients: int, rng: np.random.Generator, sizes: Indices | None = None) -> Parts:
     """n shuffled samples in equal parts (sizes differ by at most one), or of the given ``sizes`` (sum n)."""
     _check_clients(clients, n)
-    if sizes is None:
-        return _tidy(np.array_split(rng.permutation(n), clients))
-    counts = _whole(sizes, "sizes")
-    if counts.shape != (clients,) or counts.min() < 1 or counts.sum() != n:
-        received = f"{counts.size} sizes that sum to {counts.sum()}, the smallest {min(counts, default=0)}"
-        raise reject(f"sizes must be {clients} positive numbers that sum to {n}", received, "mend the sizes")
-    return _tidy(np.split(rng.permutation(n), np.cumsum(counts)[:-1]))
+    order = rng.permutation(n)
+    return _tidy(np.array_split(order, clients) if sizes is None else np.split(order, np.cumsum(sizes)[:-1]))
 
 
 def stratified(labels: NDArray, clients: int, rng: np.random.Generator, power: float = 0.0) -> Parts:
@@ -85,17 +80,15 @@ def shards(
     return _tidy([np.concatenate([pieces[k] for k in dealt[owner == i]]) for i in range(clients)])
 
 
-def dirichlet(
-    labels: NDArray, clients: int, concentration: float, rng: np.random.Generator, min_size: int = 1
-) -> Parts:
+def dirichlet(labels: NDArray, clients: int, concentration: float, rng: np.random.Generator) -> Parts:
     """Each label's samples go to the clients in proportions ~ Dirichlet(concentration, ..., concentration).
 
-    Small concentrations give clients few labels, large ones approach IID. Clients left below ``min_size`` are
-    topped up at random from the largest client (not redrawn: at strong skew no draw would pass).
+    Small concentrations give clients few labels, large ones approach IID. Clients left with nothing get a
+    random sample of the largest client (not redrawn: at strong skew no draw would pass).
     Source: Yurochkin et al. (2019), as in Li et al. (2022), "Federated learning on non-IID data silos".
     """
     labels = np.asarray(labels)
-    _check_clients(clients, len(labels), min_size)
+    _check_clients(clients, len(labels))
     _check_concentration(concentration)
     held: list[list[Indices]] = [[] for _ in range(clients)]
     for label in np.unique(labels):
@@ -104,7 +97,12 @@ def dirichlet(
         cuts = np.rint(np.cumsum(share)[:-1] * len(members)).astype(np.int64)
         for i, piece in enumerate(np.split(members, cuts)):
             held[i].append(piece)
-    return _tidy(_top_up([np.concatenate(pieces) for pieces in held], min_size, rng))
+    parts = [np.concatenate(pieces) for pieces in held]
+    while min(sizes := [len(part) for part in parts]) == 0:
+        poor, rich = sizes.index(0), sizes.index(max(sizes))
+        mixed = rng.permutation(parts[rich])
+        parts[poor], parts[rich] = mixed[:1], mixed[1:]
+    return _tidy(parts)
 
 
 def quantity(n: int, clients: int, concentration: float, rng: np.random.Generator) -> Parts:
@@ -114,20 +112,23 @@ def quantity(n: int, clients: int, concentration: float, rng: np.random.Generato
     """
     _check_clients(clients, n)
     _check_concentration(concentration)
-    return iid(n, clients, rng, apportion(n, rng.dirichlet(np.full(clients, concentration))).tolist())
+    return iid(n, clients, rng, apportion(n, rng.dirichlet(np.full(clients, concentration))))
 
 
 def power_law(n: int, clients: int, power: float, rng: np.random.Generator) -> Parts:
     """IID samples in amounts n_i proportional to i^(-power), i = 1..clients, at least 1; 0 is equal."""
     _check_clients(clients, n)
-    return iid(n, clients, rng, apportion(n, power_shares(clients, power)).tolist())
+    return iid(n, clients, rng, apportion(n, power_shares(clients, power)))
 
 
 def by_hand(labels: NDArray, table: ArrayLike, rng: np.random.Generator) -> Parts:
     """Client i holds ``table[i, k]`` random samples of the k-th sorted label; the others stay out."""
     labels = np.asarray(labels)
     known, available = np.unique(labels, return_counts=True)
-    counts = _whole(table, "the client-by-label table")
+    counts = np.asarray(table)
+    if counts.dtype.kind not in "iu" or np.any(counts < 0):
+        what = "the client-by-label table must hold whole numbers of at least 0"
+        raise reject(what, repr(table)[:60], "give counts of samples")
     if counts.ndim != 2 or counts.shape[1] != len(known):
         raise reject(
             f"the client-by-label table needs one column for each of the {len(known)} labels",
@@ -182,27 +183,22 @@ class Spec:
 
 
 _Maker = Callable[[Spec, NDArray, int, np.random.Generator], Parts]
-_MAKERS: dict[str, _Maker] = {
-    "iid": lambda s, labels, clients, rng: iid(len(labels), clients, rng),
-    "stratified": lambda s, labels, clients, rng: stratified(labels, clients, rng, s.value),
-    "identical": lambda s, labels, clients, rng: identical(len(labels), clients),
-    "shards": lambda s, labels, clients, rng: shards(labels, clients, int(s.value), rng, s.dealing == "unbalanced"),
-    "dirichlet": lambda s, labels, clients, rng: dirichlet(labels, clients, s.value, rng),
-    "quantity": lambda s, labels, clients, rng: quantity(len(labels), clients, s.value, rng),
-    "power": lambda s, labels, clients, rng: power_law(len(labels), clients, s.value, rng),
-    "hand": lambda s, labels, clients, rng: by_hand(labels, s.table, rng),
-}
-# How each name is written, as the error message shows it.
-_FORMS = {
-    "iid": ("iid",),
-    "stratified": ("stratified", "stratified:EXPONENT"),
-    "identical": ("identical",),
-    "shards": ("shards:SIZE", *(f"shards:SIZE,{dealing}" for dealing in DEALINGS)),
-    "dirichlet": ("dirichlet:CONCENTRATION",),
-    "quantity": ("quantity:CONCENTRATION",),
-    "power": ("power:EXPONENT",),
-    "hand": ("hand:FILE.json",),
-}
+# Each name, how it is written, and what it makes.
+KINDS: dict[str, tuple[tuple[str, ...], _Maker]] = {
+    "iid": (("iid",), lambda s, labels, N, rng: iid(len(labels), N, rng)),
+    "stratified": (
+        ("stratified", "stratified:EXPONENT"), lambda s, labels, N, rng: stratified(labels, N, rng, s.value)
+    ),
+    "identical": (("identical",), lambda s, labels, N, rng: identical(len(labels), N)),
+    "shards": (
+        ("shards:SIZE", *(f"shards:SIZE,{dealing}" for dealing in DEALINGS)),
+        lambda s, labels, N, rng: shards(labels, N, int(s.value), rng, s.dealing == "unbalanced"),
+    ),
+    "dirichlet": (("dirichlet:CONCENTRATION",), lambda s, labels, N, rng: dirichlet(labels, N, s.value, rng)),
+    "quantity": (("quantity:CONCENTRATION",), lambda s, labels, N, rng: quantity(len(labels), N, s.value, rng)),
+    "power": (("power:EXPONENT",), lambda s, labels, N, rng: power_law(len(labels), N, s.value, rng)),
+    "hand": (("hand:FILE.json",), lambda s, labels, N, rng: by_hand(labels, s.table, rng)),
+}  # fmt: skip
 
 
 def parse(text: str) -> Spec:
@@ -211,21 +207,22 @@ def parse(text: str) -> Spec:
     ``power:1.5`` or ``hand:FILE.json`` (a list with one list of counts a client, one count a sorted label).
     """
     kind, colon, rest = text.partition(":")
-    if kind not in _MAKERS:
-        raise nearest("partition", kind, [form for forms in _FORMS.values() for form in forms])
+    if kind not in KINDS:
+        raise nearest("partition", kind, [form for forms, _ in KINDS.values() for form in forms])
+    forms = KINDS[kind][0]
     if kind == "hand" and colon:
         return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
     rest, comma, dealing = rest.partition(",")
-    known = bool(colon) in {":" in form for form in _FORMS[kind]}
+    known = bool(colon) in {":" in form for form in forms}
     if not known or (comma and (kind != "shards" or dealing not in DEALINGS)):
-        raise reject(f"partition {kind!r} has the form {' or '.join(_FORMS[kind])}", repr(text), "write it so")
+        raise reject(f"partition {kind!r} has the form {' or '.join(forms)}", repr(text), "write it so")
     if not colon:
         return Spec(kind, text)
     try:
         value = int(rest) if kind == "shards" else float(rest)
     except ValueError:
         number = "a whole number" if kind == "shards" else "a number"
-        form = next(form for form in _FORMS[kind] if ":" in form)
+        form = next(form for form in forms if ":" in form)
         raise reject(f"{form} needs {number}", repr(rest), f"for example {kind}:60") from None
     return Spec(kind, text, value, dealing=dealing)
 
@@ -241,55 +238,33 @@ def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) ->
         raise reject(
             f"{spec.text} describes {len(spec.table)} clients", f"{clients} clients", "make the numbers agree"
         )
-    return _MAKERS[spec.kind](spec, labels, clients, rng)
+    return KINDS[spec.kind][1](spec, labels, clients, rng)
 
 
 def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:
+    example = "write for example [[10, 0], [0, 10]]"
     try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise reject("hand:FILE.json needs a readable file", str(path), "check the path") from error
-    except ValueError as error:
-        raise reject(f"{path} must hold JSON", str(error), "write a list of lists of counts") from error
-    rows = isinstance(table, list) and table and all(isinstance(row, list) for row in table)
-    if not rows or not all(type(k) is int for row in table for k in row) or len({len(row) for row in table}) > 1:
+        table = files.convert(files.read_json(path), tuple[tuple[int, ...], ...])
+    except ValueError as wrong:
         raise reject(
-            f"{path} must hold a list with one list of whole counts a client, all of one length",
-            json.dumps(table)[:60],
-            "write for example [[10, 0], [0, 10]]",
-        )
-    return tuple(tuple(row) for row in table)
+            f"{path} must hold a list with one list of whole counts a client", f"{wrong}", example
+        ) from wrong
+    if not table or len({len(row) for row in table}) > 1:
+        raise reject(f"{path} must hold rows of one length", f"{[len(row) for row in table]}", example)
+    return table
 
 
-def _check_clients(clients: int, n: int, min_size: int = 1) -> None:
-    if clients < 1 or min_size < 1:
-        raise reject("a partition needs at least one client, of one sample", f"{clients} of {min_size}", "give more")
-    if clients * min_size > n:
-        each = f"{min_size} samples" if min_size > 1 else "a sample"
-        raise reject(f"{n} samples must give every client {each}", f"{clients} clients", "use fewer clients")
+def _check_clients(clients: int, n: int) -> None:
+    if clients < 1:
+        raise reject("a partition needs at least one client", f"{clients}", "give more")
+    if clients > n:
+        raise reject(f"{n} samples must give every client a sample", f"{clients} clients", "use fewer clients")
 
 
 def _check_concentration(value: float) -> None:
     low, high = CONCENTRATION_RANGE
     if not low <= value <= high:
         raise reject(f"the concentration must lie in [{low:g}, {high:g}]", str(value), "small means more skew")
-
-
-def _whole(values: ArrayLike, name: str) -> Indices:
-    counts = np.asarray(values)
-    if counts.dtype.kind not in "iu" or np.any(counts < 0):
-        raise reject(f"{name} must hold whole numbers of at least 0", repr(values)[:60], "give counts of samples")
-    return counts.astype(np.int64)
-
-
-def _top_up(parts: list[Indices], min_size: int, rng: np.random.Generator) -> list[Indices]:
-    while min(len(part) for part in parts) < min_size:
-        poor = min(range(len(parts)), key=lambda i: len(parts[i]))
-        rich = max(range(len(parts)), key=lambda i: len(parts[i]))
-        moved = min(min_size - len(parts[poor]), len(parts[rich]) - min_size)
-        mixed = rng.permutation(parts[rich])
-        parts[poor], parts[rich] = np.concatenate([parts[poor], mixed[:moved]]), mixed[moved:]
-    return parts
 
 
 def _tidy(parts: Sequence[Indices]) -> Parts:

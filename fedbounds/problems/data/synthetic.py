@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, check_distribution
+from fedbounds.model.problem import Array, Indices, check_distribution
 from fedbounds.problems.data.dataset import ClientData
 from fedbounds.problems.data.partition import power_shares
 
@@ -35,9 +35,7 @@ def federated_regression(
     n: int,
     heterogeneity: float,
     rng: np.random.Generator,
-    *,
     noise_std: float = 0.1,
-    p: Array | None = None,
 ) -> ClientData:
     """Linear data with ``n`` samples a client, between one common sample set and independent clients.
 
@@ -58,8 +56,7 @@ def federated_regression(
     features = scale * base + (h * scale) * (own + shift)
     noises = noise * (scale * base_noise + (h * scale) * own_noise)
     targets = np.einsum("ijk,ik->ij", features, w0 + h * tilt) + noises
-    weights = np.full(clients, 1 / clients) if p is None else check_distribution(p, clients)
-    return ClientData(tuple(features), tuple(targets), weights, f"regression(h={h:g})", False)
+    return ClientData(tuple(features), tuple(targets), np.full(clients, 1 / clients), f"regression(h={h:g})", False)
 
 
 def synthetic(
@@ -70,41 +67,37 @@ def synthetic(
     *,
     d: int = 60,
     classes: int = 10,
-    sizes: Sequence[int] | None = None,
-    iid: bool = False,
-    p: Array | None = None,
+    sizes: Sequence[int] | Indices | None = None,
 ) -> ClientData:
-    """The synthetic(alpha, beta) classification data of the FedAvg literature; p_i = n_i / n unless given.
+    """The synthetic(alpha, beta) classification data of the FedAvg literature; p_i = n_i / n.
 
     y = argmax(W_k^T x + b_k), entries of W_k (d, classes) and b_k ~ N(u_k, 1), u_k ~ N(0, alpha^2);
     x ~ N(v_k, Sigma), Sigma_jj = j^-1.2, entries of v_k ~ N(B_k, 1), B_k ~ N(0, beta^2). ``sizes`` default to
     50 + floor(lognormal(4, 2)). alpha and beta are standard deviations, as in the published code.
 
     Two properties of the generator as published: u_k is added to every class alike, so alpha changes no label
-    (beta alone dials, through the inputs); and even synthetic(0, 0) has different models and inputs a client,
-    while ``iid`` gives all clients one W, b and v = 0.
+    (beta alone dials, through the inputs); and even synthetic(0, 0) has different models and inputs a client.
     Source: Li et al. (2020), "Federated optimization in heterogeneous networks", section 5.1.
     """
     _check_sizes(clients=clients, d=d)
     if classes < 2:
         raise reject("classes must be at least 2", str(classes), "give a larger number")
     alpha, beta = _dial(alpha, "alpha"), _dial(beta, "beta")
-    counts = _client_sizes(clients, sizes, rng)
+    if sizes is None:
+        sizes = np.floor(rng.lognormal(SIZE_LOG_MEAN, SIZE_LOG_STD, clients)).astype(np.int64) + SIZE_OFFSET
+    counts = np.asarray(sizes)
     u, B = alpha * rng.standard_normal(clients), beta * rng.standard_normal(clients)
     v = B[:, None] + rng.standard_normal((clients, d))
     W = u[:, None, None] + rng.standard_normal((clients, d, classes))
     b = u[:, None] + rng.standard_normal((clients, classes))
-    if iid:
-        v, W, b = np.zeros_like(v), np.broadcast_to(W[0] - u[0], W.shape), np.broadcast_to(b[0] - u[0], b.shape)
     std = np.arange(1, d + 1) ** (-SIGMA_DECAY / 2)
     features, targets = [], []
     for k in range(clients):
         x = v[k] + std * rng.standard_normal((int(counts[k]), d))
         features.append(x)
         targets.append(np.argmax(x @ W[k] + b[k], axis=1).astype(np.int64))
-    weights = counts / counts.sum() if p is None else check_distribution(p, clients)
-    name = "synthetic(iid)" if iid else f"synthetic({alpha:g}, {beta:g})"
-    return ClientData(tuple(features), tuple(targets), weights, name, True, tuple(range(classes)))
+    name = f"synthetic({alpha:g}, {beta:g})"
+    return ClientData(tuple(features), tuple(targets), counts / counts.sum(), name, True, tuple(range(classes)))
 
 
 def quadratics(
@@ -138,15 +131,6 @@ def quadratics(
     minima = centre + h * rng.standard_normal((clients, d)) / np.sqrt(d)
     weights = power_shares(clients, imbalance) if p is None else check_distribution(p, clients)
     return QuadraticIngredients(spectra, minima, weights, noise)
-
-
-def _client_sizes(clients: int, sizes: Sequence[int] | None, rng: np.random.Generator) -> np.ndarray:
-    if sizes is None:
-        return np.floor(rng.lognormal(SIZE_LOG_MEAN, SIZE_LOG_STD, clients)).astype(np.int64) + SIZE_OFFSET
-    counts = np.asarray(sizes)
-    if counts.shape != (clients,) or counts.dtype.kind not in "iu" or counts.min() < 1:
-        raise reject(f"sizes must be {clients} whole numbers of at least 1", f"{sizes}", "give one size a client")
-    return counts.astype(np.int64)
 
 
 def _check_sizes(**sizes: int) -> None:

@@ -10,6 +10,7 @@ from fedbounds import plugins
 from fedbounds.engine import streamed as module
 from fedbounds.engine.clock import make_clock
 from fedbounds.engine.loop import run
+from fedbounds.engine.record import SAMPLE, allocate
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
 from fedbounds.errors import InputError
@@ -77,7 +78,7 @@ class TestEqualToStored:
         stored, streamed = RUNS[case]
         for name, path in streamed.paths.items():
             rows = len(path.gap)
-            assert rows == min(module.SAMPLE, streamed.experiment.replicates)
+            assert rows == min(SAMPLE, streamed.experiment.replicates)
             for field in PATH_FIELDS:
                 np.testing.assert_array_equal(getattr(path, field), getattr(stored.paths[name], field)[:rows])
         np.testing.assert_array_equal(streamed.rho(), stored.rho()[: len(streamed.skew_sums)])
@@ -177,10 +178,10 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
-    record = module.allocate_streamed(experiment_on(), make_clock(experiment_on()), ("alpha", "p"))
-    assert record.most_threads > 100
+    tally = allocate(experiment_on(), make_clock(experiment_on()), ("alpha", "p"), streamed=True).tally
+    assert tally.most_threads(0) > 100 > tally.most_threads(module.TALLY_LIMIT)
     monkeypatch.setattr(module, "TALLY_LIMIT", 1)
-    assert record.most_threads == 1
+    assert tally.most_threads(0) == 1
 
 
 def test_what_needs_every_replicate_is_refused():
