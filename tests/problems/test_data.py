@@ -233,7 +233,7 @@ def test_checksums_look_at_the_uncompressed_content(tmp_path):
     assert idx.verify(image_path, known) == names[0] and idx.verify(label_path, known) == names[1]
     assert idx.read_folder(folder, checksum="toy", known=known)[1].tolist() == LABELS[:5].tolist()
     mixed = dict(zip((names[0], names[1].replace("toy", "tea")), digests, strict=True))
-    with pytest.raises(InputError, match="the content of tea/train-labels.*or name tea as the data"):
+    with pytest.raises(InputError, match=r"the content of tea/train-labels.*or name tea as the data"):
         idx.read_folder(folder, checksum="toy", known=mixed)
     swapped = dict(zip(reversed(names), digests, strict=True))
     with pytest.raises(InputError, match="the content of toy/train-labels"):
