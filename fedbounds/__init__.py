@@ -110,7 +110,7 @@ _MOVED = {
     "plots": "show.plots",
     "power": "referee.power",
     "problem": "model.problem",
-    "problems.data": "problems.data.sources",
+    "problems.data": "problems.data.sources problems.data.dataset problems.data.idx",
     "problems.partition": "problems.data.partition",
     "problems.synthetic": "problems.data.synthetic",
     "quantity": "theory.quantity",

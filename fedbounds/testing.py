@@ -39,8 +39,8 @@ from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
-from fedbounds.weightings import battery
-from fedbounds.weightings.battery import weighting_findings
+from fedbounds.weightings import facts
+from fedbounds.weightings.facts import weighting_findings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
@@ -155,9 +155,7 @@ def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) ->
 def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
     """The findings on a weighting that keeps its word on ``problem`` (quadratics unless given), or InputError."""
     minima = np.arange(4.0)[:, None]
-    return battery.check_weighting(
-        weighting, problem or quadratic(np.ones(1), minima, np.array([0.1, 0.2, 0.3, 0.4]))
-    )
+    return facts.check_weighting(weighting, problem or quadratic(np.ones(1), minima, np.array([0.1, 0.2, 0.3, 0.4])))
 
 
 def verdict_on(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:

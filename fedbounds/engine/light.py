@@ -9,7 +9,15 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
-from fedbounds.engine.loop import choose_engine, divergence_error, divergence_limit, round_weights, run, weights_are_p
+from fedbounds.engine.loop import (
+    check_distances,
+    choose_engine,
+    distance_sq,
+    divergence_limit,
+    round_weights,
+    run,
+    weights_are_p,
+)
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
@@ -49,8 +57,8 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
         range(start, min(start + size, experiment.replicates)) for start in range(0, experiment.replicates, size)
     ]
     parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
-    distance_sq, gap = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Distances(experiment, ends[kept], distance_sq, gap, engine.name)
+    distances, gaps = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Distances(experiment, ends[kept], distances, gaps, engine.name)
 
 
 class _Rounds:
@@ -71,13 +79,16 @@ class _Rounds:
         for first in range(0, rounds, ROUNDS if self.fixed else 1):
             last = min(first + (ROUNDS if self.fixed else 1), rounds)
             ends = self._advance(first, last, W, keys, replicates)[:, :, :d]
-            self._check(first, ends, replicates)
+            with np.errstate(over="ignore", invalid="ignore"):
+                distance = distance_sq(ends, self.experiment)
+            steps = [end - 1 for _, end in self.clock.rounds[first:last]]
+            check_distances(self.experiment, self.clock.eta, steps, replicates, distance, self.limit)
             wanted = self.kept[(self.kept > first) & (self.kept <= last)] - first - 1
             if len(wanted):
                 records.append(self._measure(ends[wanted]))
             tick((last - first) * self.experiment.tau)
-        distance_sq, gap = (np.concatenate(part, axis=1) for part in zip(*records, strict=True))
-        return distance_sq, gap
+        distances, gaps = (np.concatenate(part, axis=1) for part in zip(*records, strict=True))
+        return distances, gaps
 
     def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
@@ -97,19 +108,5 @@ class _Rounds:
     def _measure(self, models: Array) -> tuple[Array, Array]:
         """(distance_sq, gap) of models (K, R, d), each (R, K)."""
         K, R, d = models.shape
-        flat = np.ascontiguousarray(models).reshape(K * R, d)
-        difference = flat - self.experiment.problem.w_star
-        distance_sq = (difference * difference).sum(-1)
-        return distance_sq.reshape(K, R).T, self.engine.gap(flat).reshape(K, R).T
-
-    def _check(self, first: int, ends: Array, replicates: range) -> None:
-        """Raise DivergedError for the first round at whose end a replicate is beyond the limit."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            difference = ends - self.experiment.problem.w_star
-            distance_sq = (difference * difference).sum(-1)
-        bad = np.argwhere(~(distance_sq <= self.limit))
-        if len(bad):
-            k, r = (int(v) for v in bad[0])
-            t = self.clock.rounds[first + k][1] - 1
-            who = f"replicate {replicates[r]}"
-            raise divergence_error(self.experiment, float(self.clock.eta[t]), t, who, float(distance_sq[k, r]))
+        gap = self.engine.gap(np.ascontiguousarray(models).reshape(K * R, d))
+        return distance_sq(models, self.experiment).T, gap.reshape(K, R).T

@@ -7,7 +7,7 @@ expectation of its next squared distance.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,19 +17,16 @@ from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.streamed import wants_streaming
+from fedbounds.engine.tally import wants_streaming
 from fedbounds.engine.threads import Progress, default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices, kernel_arrays
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import check_simplex
+from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
 
 # A squared distance this many times the run's natural scale comes from an unstable step, never from noise.
 DIVERGENCE_FACTOR = 1e12
-# What a weighting sees as the excess of an absent client: below every true excess (which is >= 0), yet
-# finite, so that no maximum picks it and no arithmetic on it yields nan.
-ABSENT_EXCESS = -1.0
 # Steps of a round are taken and measured together as long as their local models have so many entries (8 MB).
 SPAN_ENTRIES = 2**20
 
@@ -161,7 +158,8 @@ def _stretch(
     after = {name: block.combine(models[1:], weights[name]) for name in state.paths}
     if last and "p" in after:
         after["p"][-1], weights["p"][-1] = after["alpha"][-1], alpha
-    _check_finite(block, begin, _distance_sq(after["alpha"], block.experiment))
+    wanted = distance_sq(after["alpha"], block.experiment)[:, : block.experiment.replicates - block.replicates.start]
+    check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
     excess = np.concatenate([state.excess[None], block.excess(after["alpha"])])
     recorder.skew(begin, p, alpha, excess[:-1], synchronised=first)
     moments = Moments(*(values.reshape(*shape[:2], *values.shape[1:]) for values in moments))
@@ -194,10 +192,10 @@ def _record_paths(
         before = rows(np.concatenate([w[None], after[name][:-1]]))
         drift, next_mean = block.engine.virtual(X, before, rows(weights["alpha"]), local, rows(weights[name]), eta)
         values = {
-            "distance_sq": _distance_sq(before, block.experiment),
+            "distance_sq": distance_sq(before, block.experiment),
             "gap": block.engine.gap(before),
             "drift": drift,
-            "next_distance_sq": _distance_sq(rows(after[name]), block.experiment),
+            "next_distance_sq": distance_sq(rows(after[name]), block.experiment),
             "next_mean": next_mean,
         }
         block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})
@@ -211,7 +209,7 @@ def _finish(block: _Block, state: _State, p: Array, alpha: Array) -> None:
     recorder.skew(total, p, alpha, state.excess[None], synchronised=block.clock.aggregated)
     for name, w in state.paths.items():
         drift, _ = engine.virtual(state.X, w, alpha, moments, alpha, 0.0)
-        values = {"distance_sq": _distance_sq(w, block.experiment), "gap": engine.gap(w), "drift": drift}
+        values = {"distance_sq": distance_sq(w, block.experiment), "gap": engine.gap(w), "drift": drift}
         recorder.path(name, total, {field: value[None] for field, value in values.items()})
 
 
@@ -251,7 +249,7 @@ def weights_are_p(experiment: Experiment) -> bool:
     return np.array_equal(experiment.rule(p, np.zeros(p.shape), 0, stream), p)
 
 
-def _distance_sq(W: Array, experiment: Experiment) -> Array:
+def distance_sq(W: Array, experiment: Experiment) -> Array:
     """||w - w*||^2: (..., d) -> (...)."""
     difference = W - experiment.problem.w_star
     return (difference * difference).sum(-1)
@@ -266,28 +264,26 @@ def divergence_limit(experiment: Experiment, clock: Clock) -> float:
     problem = experiment.problem
     noise = problem.client_variance(problem.w_star[None, :], experiment.batch_size, experiment.replacement)
     scale = (
-        float(_distance_sq(experiment.start[None, :], experiment)[0])
-        + float(_distance_sq(problem.w_i_star, experiment).max())
+        float(distance_sq(experiment.start[None, :], experiment)[0])
+        + float(distance_sq(problem.w_i_star, experiment).max())
         + min(float(clock.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
     )
     return DIVERGENCE_FACTOR * scale if scale > 0 else float("inf")
 
 
-def _check_finite(block: _Block, begin: int, distance: Array) -> None:
-    """Raise DivergedError if a wanted replicate's squared distance (n, R) is not finite or beyond the limit."""
-    kept = distance[:, : block.experiment.replicates - block.replicates.start]
-    bad = np.argwhere(~(kept <= block.limit))
-    if len(bad):
-        k, r = (int(v) for v in bad[0])
-        who, t = f"replicate {block.replicates[r]}", begin + k
-        raise divergence_error(block.experiment, float(block.clock.eta[t]), t, who, float(kept[k, r]))
-
-
-def divergence_error(experiment: Experiment, eta: float, t: int, who: str, distance: float) -> DivergedError:
-    """The error of a run whose squared distance left the limit in step t of size ``eta``, with its likely cause."""
-    stable = 2 / experiment.problem.L
-    if eta > stable:
-        cause = f"eta_t = {eta:.4g} exceeds 2/L = {stable:.4g}, beyond which gradient steps grow: use a smaller step"
+def check_distances(
+    experiment: Experiment, eta: Array, steps: Sequence[int], who: Sequence[object], distance: Array, limit: float
+) -> None:
+    """DivergedError with the likely cause where a squared distance (n, R) after one of the steps left the limit."""
+    bad = np.argwhere(~(distance <= limit))
+    if not len(bad):
+        return
+    k, r = (int(v) for v in bad[0])
+    t, stable = steps[k], 2 / experiment.problem.L
+    said = f"eta_t = {eta[t]:.4g}"
+    if eta[t] > stable:
+        cause = f"{said} exceeds 2/L = {stable:.4g}, beyond which gradient steps grow: use a smaller step"
     else:
-        cause = f"eta_t = {eta:.4g} is within 2/L = {stable:.4g}, so check the constant L and the data's scale"
-    return DivergedError(f"The run diverged at step {t} ({who}): ||w - w*||^2 = {distance:.3g}; {cause}.")
+        cause = f"{said} is within 2/L = {stable:.4g}, so check the constant L and the data's scale"
+    whose = f"replicate {who[r]}" if isinstance(who, range) else who[r]
+    raise DivergedError(f"The run diverged at step {t} ({whose}): ||w - w*||^2 = {distance[k, r]:.3g}; {cause}.")

@@ -16,8 +16,6 @@ TABLE_ENTRIES = 2**17
 COLUMNS_PER_SAMPLE = 2
 # ... and all tables together so many (512 MB).
 ALL_ENTRIES = 2**26
-# Table rows are read four at a time, in vectors of eight.
-PADDING = 8
 
 
 @dataclass(frozen=True)
@@ -76,7 +74,7 @@ def prepare(experiment: Experiment) -> Clients:
 
 def _additive(variance: Array, d: int) -> tuple:
     """Kernel arguments for clients whose gradient noise has covariance ``variance``_i I."""
-    from fedbounds.engine.kernels.moments import ADDITIVE
+    from fedbounds.engine.kernels.recursion import ADDITIVE
 
     N = len(variance)
     forms = np.full(N, ADDITIVE)
@@ -86,7 +84,8 @@ def _additive(variance: Array, d: int) -> tuple:
 
 def _sampled(data: LeastSquaresArrays, w_i_star: Array, lam: Array, U: Array, scale: Array) -> tuple:
     """Kernel arguments for minibatches: residuals r_j at w_i*, samples and their moments in the eigenbases."""
-    from fedbounds.engine.kernels.moments import SAMPLES, TABLE
+    from fedbounds.engine.kernels.products import padded
+    from fedbounds.engine.kernels.recursion import SAMPLES, TABLE
 
     features, y, offsets = data.X, data.y, data.offsets
     N, d = lam.shape
@@ -94,6 +93,7 @@ def _sampled(data: LeastSquaresArrays, w_i_star: Array, lam: Array, U: Array, sc
     r = np.einsum("nd,nd->n", features, np.repeat(w_i_star, n, axis=0)) - y
     X = np.concatenate([block @ U[i] for i, block in enumerate(np.split(features, offsets[1:-1]))])
     mean_slope = np.add.reduceat(r[:, None] * X, offsets[:-1]) / n[:, None]
+    # Table rows are read four at a time, in vectors of eight.
     height, width = padded(d * (d + 1) // 2), padded(d * (d + 1) // 2 + d + 1)
     tabled = (
         (width <= COLUMNS_PER_SAMPLE * n) & (height * width <= TABLE_ENTRIES) & (N * height * width <= ALL_ENTRIES)
@@ -103,11 +103,6 @@ def _sampled(data: LeastSquaresArrays, w_i_star: Array, lam: Array, U: Array, sc
         rows = slice(offsets[i], offsets[i + 1])
         _fill_table(table[i], X[rows], r[rows])
     return np.zeros(N), scale, data.reg, mean_slope, np.where(tabled, TABLE, SAMPLES), table, X, r, offsets
-
-
-def padded(length: int) -> int:
-    """The next multiple of PADDING."""
-    return -(-length // PADDING) * PADDING
 
 
 def _fill_table(table: Array, X: Array, r: Array) -> None:

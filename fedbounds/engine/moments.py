@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.engine.clock import Clock, make_clock
-from fedbounds.engine.loop import divergence_error, divergence_limit, round_weights, weights_are_p
+from fedbounds.engine.loop import check_distances, divergence_limit, round_weights, weights_are_p
 from fedbounds.engine.moment_clients import Clients, prepare
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.record import Recorder, allocate
@@ -88,7 +88,8 @@ def _run(
         recorder.weights(r, p, alpha)
         found = run_round(clients, state, clock.eta[begin:end], alpha[0], virtuals)
         excess, state = found.excess, found.end
-        _check_finite(experiment, clock.eta, begin, found.paths["distance_sq"]["alpha"], limit)
+        distance = found.paths["distance_sq"]["alpha"][1:, None]
+        check_distances(experiment, clock.eta, range(begin, end), ["in expectation"], distance, limit)
         n, aggregated = end - begin, end < clock.total or clock.aggregated
         recorder.skew(begin, p, alpha, excess[:n, None], synchronised=True)
         _record(recorder, begin, found, slice(n), aggregated=aggregated)
@@ -145,7 +146,7 @@ class Round:
 
 def run_round(clients: Clients, start: State, etas: Array, alpha: Array, virtuals: tuple[str, ...]) -> Round:
     """The expectations over one round of local steps ``etas`` (n,) under the weights ``alpha`` (N,)."""
-    from fedbounds.engine.kernels.moments import local_steps
+    from fedbounds.engine.kernels.recursion import local_steps
 
     S, U, Ut = start.covariance, clients.U, clients.U.swapaxes(1, 2)
     shift, gone, V, local = local_steps(Ut @ S @ U, Ut @ start.mean, etas, *clients.arrays)
@@ -181,10 +182,3 @@ def _drift(alpha: Array, weights: Array, shift: Array, common: Array, local: Arr
     means = np.einsum("n,knd->k", alpha, (shift - np.einsum("n,knd->kd", weights, shift)[:, None, :]) ** 2)
     own = alpha * (1 - weights) ** 2 + (1 - alpha) * weights**2
     return means + np.maximum(local[4] @ alpha + common, 0) + local[5] @ own
-
-
-def _check_finite(experiment: Experiment, eta: Array, begin: int, distance: Array, limit: float) -> None:
-    bad = np.flatnonzero(~(distance[1:] <= limit))
-    if bad.size:
-        k = int(bad[0])
-        raise divergence_error(experiment, float(eta[begin + k]), begin + k, "in expectation", distance[k + 1])

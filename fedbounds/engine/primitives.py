@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -45,9 +45,9 @@ class Primitives(abc.ABC):
     experiment: Experiment
     name: ClassVar[str]
 
-    @abc.abstractmethod
     def session(self) -> AbstractContextManager[object]:
-        """What must hold while the engine runs."""
+        """What must hold while the engine runs: nothing, unless an engine says so."""
+        return nullcontext()
 
     @abc.abstractmethod
     def blocks(self, replicates: int) -> Sequence[range]:

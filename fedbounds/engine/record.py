@@ -10,7 +10,7 @@ import numpy as np
 
 from fedbounds.engine.clock import Clock
 from fedbounds.engine.primitives import Moments
-from fedbounds.engine.streamed import Tally
+from fedbounds.engine.tally import Tally
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath

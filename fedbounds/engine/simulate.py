@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, overload
 
+from fedbounds.engine.threads import Progress
 from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.trajectory import Distances, Trajectory
-
-Progress = Callable[[int, int], None]
 
 
 @overload

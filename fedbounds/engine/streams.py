@@ -3,7 +3,7 @@
 A key absorbs its words one by one, key <- mix64(key + (word + 1) GOLDEN), and draw j of a key is
 mix64(key + (j + 1) GOLDEN), where mix64 is the finaliser of splitmix64 (Steele, Lea and Flood, 2014;
 constants by Stafford). What a replicate draws depends on neither the number of replicates nor threads.
-The compiled kernels repeat these functions on scalars (``kernel_streams``); tests hold them equal bit for bit.
+The compiled kernels repeat these functions on scalars (``kernel_draws``); tests hold them equal bit for bit.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.plugins import foreign
 from fedbounds.problems.battery import check_problem
 from fedbounds.problems.probe import Probe
-from fedbounds.weightings.battery import check_weighting
+from fedbounds.weightings.facts import check_weighting
 
 # Two orders of additions agree to about 1e-13 of the largest term; what a sum of such terms keeps is a little less.
 AGREEMENT = 1e-9

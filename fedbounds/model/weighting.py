@@ -13,6 +13,10 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.model.problem import SIMPLEX_TOLERANCE, Array, Problem
 
+# What a weighting sees as the excess of an absent client: below every true excess (which is >= 0), yet
+# finite, so that no maximum picks it and no arithmetic on it yields nan.
+ABSENT_EXCESS = -1.0
+
 
 class RoundStream(Protocol):
     """Randomness a weighting may use: keyed by (seed, replicate, round), so reproducible bit for bit."""

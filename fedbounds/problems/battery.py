@@ -70,16 +70,12 @@ def _constants(probe: Probe) -> Iterator[Finding]:
 def _optima(probe: Probe) -> Iterator[Finding]:
     """Every minimiser can be had, and the arrays of them say the same."""
     problem, fact = probe.problem, "minimisers of shape (d,) and finite values"
-    for i, optimum in enumerate(problem.client_optima):
-        w, value, bound = np.asarray(optimum.w), optimum.value, optimum.excess_bound
-        good = w.shape == (problem.d,) and np.isfinite(w).all() and np.isfinite(value) and 0 <= bound < np.inf
-        same = good and np.array_equal(w, problem.w_i_star[i]) and value == problem.F_i_star[i]
-        if not same:
-            yield Finding(fact, False, f"{optimum}", "mend argmin, w_i_star or F_i_star", client=i)
-    star = problem.optimum
-    good = np.shape(star.w) == (problem.d,) and np.isfinite(star.w).all() and np.isfinite(star.value)
-    same = good and np.array_equal(star.w, problem.w_star) and star.value == problem.F_star
-    yield Finding(fact, bool(same), f"{star}", "mend argmin, w_star or F_star")
+    told = [(optimum, problem.w_i_star[i], problem.F_i_star[i], i) for i, optimum in enumerate(problem.client_optima)]
+    for optimum, w, value, client in (*told, (problem.optimum, problem.w_star, problem.F_star, None)):
+        good = np.shape(optimum.w) == (problem.d,) and np.isfinite(optimum.w).all() and np.isfinite(optimum.value)
+        same = good and np.array_equal(optimum.w, w) and optimum.value == value and 0 <= optimum.excess_bound < np.inf
+        remedy = "mend argmin, or what says w* and F* beside it"
+        yield Finding(fact, bool(same), f"{optimum}", remedy, client=client)
 
 
 def _shapes(probe: Probe) -> Iterator[Finding]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
@@ -13,13 +13,10 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, LogisticArrays, Optimum
 from fedbounds.problems.linear import LinearModel, check_clients
-from fedbounds.problems.logsumexp import cross_entropy, divergence, probabilities, slopes
-from fedbounds.problems.newton import certificate, minimise
+from fedbounds.problems.logsumexp import cross_entropy, divergence, slopes
+from fedbounds.problems.newton import RowObjective, certificate, logits, minimise
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.quantity import Constant, Provenance
-
-# Rows a block of the extended-precision gradient: its long-double copy of the features stays small.
-EXTENDED_ROWS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,13 +77,13 @@ class LogisticProblem(LinearModel):
         return LogisticArrays(self.X, y, self.offsets, self.regularisation, self.K, *residuals)
 
     def _values(self, z: Array, rows: NDArray) -> Array:
-        return cross_entropy(_logits(z), self.y[rows])
+        return cross_entropy(logits(z), self.y[rows])
 
     def _slopes(self, z: Array, rows: NDArray) -> Array:
-        return slopes(_logits(z), self.y[rows])[..., -self.K :, :]
+        return slopes(logits(z), self.y[rows])[..., -self.K :, :]
 
     def _divergence(self, dz: Array, z: Array) -> Array:
-        return divergence(_logits(dz), _logits(z))
+        return divergence(logits(dz), logits(z))
 
     def _objective(self, weights: Array) -> RowObjective:
         """sum_i weights_i F_i over the clients with positive weight."""
@@ -97,9 +94,7 @@ class LogisticProblem(LinearModel):
     def _solve(self, weights: Array) -> Optimum:
         objective = self._objective(weights)
         w = minimise(objective, np.zeros(self.d))
-        value = objective.value(w)
-        norm = float(np.linalg.norm(objective.residual(w)))
-        return Optimum(w, value, certificate(value, norm, objective.mu, "a logistic objective"))
+        return Optimum(w, objective.value(w), certificate(objective, w))
 
     @cached_property
     def _steepest(self) -> float:
@@ -117,83 +112,6 @@ class LogisticProblem(LinearModel):
             "L": Constant(L, Provenance.EXACT if two else Provenance.BOUND, note),
             "mu": Constant(self.regularisation, Provenance.EXACT, "reg, the infimum of the curvature over R^d"),
         }
-
-
-@dataclass(frozen=True, eq=False)
-class RowObjective:
-    """sum_j share_j [phi(W x_j, y_j) + (mu/2) ||w||^2] for sum_j share_j = 1: what Newton's method minimises.
-
-    The shares come in extended precision: rounded to doubles they would shift the gradient
-    at the minimum, which decides the excess 1e-9 away from it.
-    """
-
-    X: Array
-    codes: Indices
-    wide_share: NDArray[np.longdouble]
-    mu: float
-    K: int
-
-    @cached_property
-    def share(self) -> Array:
-        """The shares as doubles (n,)."""
-        return self.wide_share.astype(float)
-
-    def value(self, w: Array) -> float:
-        """The objective at w (D,)."""
-        return float(cross_entropy(_logits(self._scores(w)), self.codes) @ self.share + self.mu / 2 * (w @ w))
-
-    def gradient(self, w: Array) -> Array:
-        """Its gradient (D,)."""
-        slope = slopes(_logits(self._scores(w)), self.codes)[-self.K :] * self.share
-        return (slope @ self.X).ravel() + self.mu * w
-
-    def residual(self, w: Array) -> Array:
-        """Its gradient in extended precision (where the platform has it), rounded to double (D,)."""
-        wide = np.longdouble
-        W = w.astype(wide)
-        total = self.mu * self.wide_share.sum() * W
-        for start in range(0, len(self.X), EXTENDED_ROWS):
-            part = slice(start, start + EXTENDED_ROWS)
-            X = self.X[part].astype(wide)
-            z = W.reshape(self.K, -1) @ X.T
-            slope = slopes(_logits(z), self.codes[part])[-self.K :] * self.wide_share[part]
-            total = total + (slope @ X).ravel()
-        return total.astype(float)
-
-    def hessian(self, w: Array) -> Array:
-        """X^T diag(share) [diag(s) - s s^T] X + mu I, class blocks in the order of w (D, D)."""
-        s = self._probabilities(w)
-        scaled = s[:, :, None] * self.X  # (K, n, columns)
-        joined = scaled.swapaxes(0, 1).reshape(len(self.X), -1)
-        H = -(joined.T * self.share) @ joined
-        columns = self.X.shape[1]
-        for k in range(self.K):
-            block = slice(k * columns, (k + 1) * columns)
-            H[block, block] += (scaled[k].T * self.share) @ self.X
-        H[np.diag_indices_from(H)] += self.mu
-        return H
-
-    def hessian_product(self, w: Array) -> Callable[[Array], Array]:
-        """v -> Hessian(w) v at the cost of two passes over the data."""
-        s = self._probabilities(w)
-
-        def product(v: Array) -> Array:
-            dz = self._scores(v)
-            centred = s * (dz - (s * dz).sum(0)) * self.share
-            return (centred @ self.X).ravel() + self.mu * v
-
-        return product
-
-    def _scores(self, w: Array) -> Array:
-        return w.reshape(self.K, -1) @ self.X.T
-
-    def _probabilities(self, w: Array) -> Array:
-        return probabilities(_logits(self._scores(w)))[-self.K :]
-
-
-def _logits(z: NDArray) -> NDArray:
-    """Scores (..., K, n) as soft-max logits: with two classes, the smaller label's logit is 0."""
-    return np.concatenate([np.zeros_like(z), z], axis=-2) if z.shape[-2] == 1 else z
 
 
 def _classes(labels: NDArray) -> tuple[NDArray, NDArray]:

@@ -100,12 +100,9 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, size: Array
         remedy,
         resolution,
     )
-    replacements = [True]
-    if problem.sampling == "indices" and problem.sizes.min() >= min(BATCHES):
-        replacements.append(False)
     for b in BATCHES:
-        for replacement in replacements:
-            if not replacement and b > problem.sizes.min():
+        for replacement in (True, False):
+            if not replacement and (problem.sampling != "indices" or b > problem.sizes.min()):
                 continue
             n = np.maximum(problem.sizes, 2)
             wanted = one / b * (1 if replacement else np.where(problem.sizes > 1, (n - b) / (n - 1), 1.0))

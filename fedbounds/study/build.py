@@ -89,7 +89,7 @@ def _build_quadratic(
 def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
     """Client datasets of a generator, or of real data through a partition."""
     from fedbounds.problems.data import synthetic
-    from fedbounds.problems.data.sources import require_classes
+    from fedbounds.problems.data.dataset import require_classes
 
     kind, _, text = data.partition(":")
     logistic = settings.problem == "logistic"
@@ -117,19 +117,20 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
 
 def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
     from fedbounds.problems.data import partition
-    from fedbounds.problems.data import sources as real
+    from fedbounds.problems.data.dataset import as_binary, as_regression, require_classes, split, standardise
+    from fedbounds.problems.data.sources import load
 
-    table = real.load(data, limit=settings.limit)
+    table = load(data, limit=settings.limit)
     if settings.problem == "logistic":
-        real.require_classes(table)
+        require_classes(table)
         if settings.classes == "binary":
-            table = real.as_binary(table)
+            table = as_binary(table)
     else:
-        table = real.as_regression(table)
+        table = as_regression(table)
     parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
     if settings.standardise:
-        table = real.standardise(table)
-    return real.split(table, parts)
+        table = standardise(table)
+    return split(table, parts)
 
 
 def theory_step(problem: Problem) -> InverseTime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -47,17 +46,11 @@ class FedSoftMax(Weighting):
 
 def build(argument: str | None) -> FedSoftMax:
     """``fedsoftmax`` (T = 1) or ``fedsoftmax:T``."""
-    if argument is None:
-        return FedSoftMax(1.0)
     try:
-        temperature = float(argument)
+        return FedSoftMax(float(argument or "1"))
     except ValueError:
-        temperature = math.nan
-    return FedSoftMax(temperature) if temperature > 0 else _refuse(argument)
-
-
-def _refuse(argument: str) -> FedSoftMax:
-    raise reject("the temperature of fedsoftmax must be a positive number", repr(argument), "write fedsoftmax:0.5")
+        what = "the temperature of fedsoftmax must be a positive number"
+        raise reject(what, repr(argument), "write fedsoftmax:0.5") from None
 
 
 WEIGHTING = WeightingPlugin(

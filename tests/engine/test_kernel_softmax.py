@@ -108,7 +108,7 @@ def value_of(problem, i, w):
     part = slice(*problem.offsets[i : i + 2])
     W = [[mpmath.mpf(float(v)) for v in row] for row in w.reshape(problem.K, -1)]
     total = mpmath.mpf(0)
-    for x, code in zip(problem.X[part].tolist(), problem.codes[part], strict=True):
+    for x, code in zip(problem.X[part].tolist(), problem.y[part], strict=True):
         scores = [sum(a * mpmath.mpf(b) for a, b in zip(row, x, strict=True)) for row in W]
         total += mpmath.log(sum(map(mpmath.exp, scores))) - scores[code]
     square = sum(v * v for row in W for v in row)

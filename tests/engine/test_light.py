@@ -6,16 +6,8 @@ from problem_zoo import ZOO
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.vectors import (
-    LANES,
-    WORD,
-    add_eight,
-    address,
-    draw_eight,
-    eight_dots,
-    gather_eight,
-    word_at,
-)
+from fedbounds.engine.kernels.steps import _draws
+from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 from fedbounds.engine.light import ROUNDS, run_light
 from fedbounds.engine.loop import run
 from fedbounds.engine.simulate import simulate
@@ -38,15 +30,14 @@ def experiment_on(kind="binary", **changes):
 
 
 @kernel
-def vector_code(data, targets, keys, n, first, batch, x, places, rows, products, labels):
+def vector_code(data, keys, n, first, batch, x, places, products):
     """One batch of eight for every key; then x = x / 2 + sum_j products_j row_j."""
     row_bytes = len(x) * WORD
+    _draws(keys, 0, 5, batch, LANES, n, first, True, places)
+    rows = places * row_bytes
     for r in range(len(keys)):
         at = r * LANES * WORD
-        key = word_at(address(keys) + r * WORD)
-        draw_eight(key, 0, batch, n, first, row_bytes, address(rows) + at, address(places) + at)
         eight_dots(address(data), address(rows) + at, address(x), row_bytes, address(products) + at)
-        gather_eight(address(targets), address(places) + at, address(labels) + at)
     add_eight(address(data), address(rows), address(products), 0.5, address(x), row_bytes)
 
 
@@ -54,18 +45,14 @@ def vector_code(data, targets, keys, n, first, batch, x, places, rows, products,
 @pytest.mark.parametrize("batch", [5, 8])
 def test_vector_code_equals_numpy(width, batch):
     rng = np.random.default_rng(0)
-    data, targets, x = rng.standard_normal((40, width)), rng.standard_normal(40), rng.standard_normal(width)
-    keys = streams.client_keys(1, range(3), 1).ravel()
-    places, rows = np.zeros((2, 3, LANES), dtype=np.int64)
-    products, labels = np.zeros((2, 3, LANES))
-    before = x.copy()
-    vector_code(data.ravel(), targets, keys, 30, 10, batch, x, places, rows, products, labels)
-    expected = 10 + streams.indices(keys, np.array(30), LANES)
+    data, x = rng.standard_normal((40, width)), rng.standard_normal(width)
+    keys, before = streams.client_keys(1, range(3), 1), x.copy()
+    places, products = np.zeros(3 * LANES, dtype=np.int64), np.zeros((3, LANES))
+    vector_code(data.ravel(), keys, 30, 10, batch, x, places, products)
+    expected = 10 + streams.indices(streams.absorb(keys, 5)[:, 0], np.array(30), LANES)
     expected[:, batch:] = 10
-    assert np.array_equal(places, expected)
-    assert np.array_equal(rows, expected * width * WORD)
+    assert np.array_equal(places.reshape(3, LANES), expected)
     np.testing.assert_allclose(products, data[expected] @ before, rtol=0, atol=1e-14 * width)
-    assert np.array_equal(labels, targets[expected])
     np.testing.assert_allclose(x, before / 2 + products[0] @ data[expected[0]], rtol=0, atol=1e-14 * width)
 
 

@@ -6,7 +6,7 @@ from problem_zoo import quadratic_problem
 from scipy import stats
 
 from fedbounds.engine import streams
-from fedbounds.engine.kernels import streams as kernel_streams
+from fedbounds.engine.kernels import draws as kernel_draws
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.loop import round_weights
 from fedbounds.model.experiment import Experiment
@@ -17,8 +17,8 @@ from fedbounds.weightings.fedavg import FedAvg
 REJECT_BELOW = 1e-5
 KEYS = streams.client_keys(7, range(5), 6)
 
-compiled_indices = kernel(kernel_streams.draw_indices.py_func)
-compiled_normals = kernel(kernel_streams.draw_normals.py_func)
+compiled_indices = kernel(kernel_draws.draw_indices.py_func)
+compiled_normals = kernel(kernel_draws.draw_normals.py_func)
 
 
 def test_mix64_is_the_published_finaliser():
@@ -29,7 +29,7 @@ def test_mix64_is_the_published_finaliser():
 
 def test_compiled_keys_equal_numpy_keys():
     expected = streams.absorb(KEYS, 1234)
-    actual = [[kernel_streams.absorb(key, 1234) for key in row] for row in KEYS]
+    actual = [[kernel_draws.absorb(key, 1234) for key in row] for row in KEYS]
     assert np.array_equal(expected, np.array(actual, dtype=np.uint64))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from fedbounds.errors import InputError
+from fedbounds.problems.data import dataset as tables
 from fedbounds.problems.data import idx
 from fedbounds.problems.data import sources as data
 
@@ -41,8 +42,8 @@ def write_folder(folder: Path, *, compress: bool = False, dot: bool = False) -> 
     return folder
 
 
-def table(features: np.ndarray, targets: np.ndarray, classes: tuple[int, ...] | None = None) -> data.Dataset:
-    return data.Dataset(features, targets, "made up", classes is not None, classes)
+def table(features: np.ndarray, targets: np.ndarray, classes: tuple[int, ...] | None = None) -> tables.Dataset:
+    return tables.Dataset(features, targets, "made up", classes is not None, classes)
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,7 @@ def test_unknown_source_names_the_nearest():
     )
 )
 def test_standardised_columns(features):
-    z = data.standardise(table(features, np.zeros(len(features)))).features
+    z = tables.standardise(table(features, np.zeros(len(features)))).features
     constant = np.ptp(features / np.maximum(np.abs(features).max(axis=0), 1e-308), axis=0) == 0
     assert np.array_equal(z[:, -1], np.ones(len(features)))
     z = z[:, :-1]
@@ -100,30 +101,30 @@ def test_standardised_columns(features):
 
 def test_standardise_is_the_textbook_formula():
     features = data.load("breast-cancer").features
-    z = data.standardise(data.load("breast-cancer"), intercept=False).features
+    z = tables.standardise(data.load("breast-cancer"), intercept=False).features
     assert np.allclose(z, (features - features.mean(axis=0)) / features.std(axis=0), rtol=0, atol=1e-10)
 
 
 def test_labels_as_numbers_and_as_two_classes():
     digits = data.load("digits")
-    numbers = data.as_regression(digits)
+    numbers = tables.as_regression(digits)
     assert not numbers.classification and numbers.classes is None and "as numbers" in numbers.name
     assert np.allclose(
         numbers.targets, (digits.targets - digits.targets.mean()) / digits.targets.std(), atol=ROUNDING
     )
-    halves = data.as_binary(digits)
+    halves = tables.as_binary(digits)
     assert np.array_equal(halves.targets, (digits.targets >= 5).astype(int)) and halves.classes == (0, 1)
     assert halves.name == "digits (0,1,2,3,4 vs 5,6,7,8,9)"
     cancer = data.load("breast-cancer")
-    assert data.as_binary(cancer) is cancer
+    assert tables.as_binary(cancer) is cancer
 
 
 def test_logistic_refuses_labels_of_the_wrong_kind():
     with pytest.raises(InputError, match=r"labels of the wrong kind.*choose a least-squares problem"):
-        data.class_codes(data.load("diabetes"))
+        tables.class_codes(data.load("diabetes"))
     with pytest.raises(InputError, match="needs two classes"):
-        data.require_classes(table(np.ones((2, 1)), np.array([4, 4]), (4,)))
-    codes = data.class_codes(table(np.ones((3, 1)), np.array([1, -1, 1]), (-1, 1)))
+        tables.require_classes(table(np.ones((2, 1)), np.array([4, 4]), (4,)))
+    codes = tables.class_codes(table(np.ones((3, 1)), np.array([1, -1, 1]), (-1, 1)))
     assert codes.tolist() == [1, 0, 1]
 
 
@@ -142,12 +143,12 @@ def test_non_finite_data_is_refused_with_its_place(bad):
 def test_split_gives_each_client_its_rows_and_weight():
     dataset = data.load("diabetes")
     parts = (np.array([0, 5]), np.array([1, 2, 3, 4, 6, 7]))
-    clients = data.split(dataset, parts)
+    clients = tables.split(dataset, parts)
     assert np.array_equal(clients.features[0], dataset.features[[0, 5]])
     assert np.array_equal(clients.targets[1], dataset.targets[parts[1]])
     assert clients.p.tolist() == [0.25, 0.75]
     with pytest.raises(InputError, match="none for client 1"):
-        data.split(dataset, (parts[0], np.array([], dtype=int)))
+        tables.split(dataset, (parts[0], np.array([], dtype=int)))
 
 
 # --- IDX -----------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.model.problem import Array, Problem
 from fedbounds.problems import newton
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.problems.logistic import LogisticProblem, RowObjective
+from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.logsumexp import cross_entropy, divergence, exp_remainder, slopes
 
 KINDS = sorted(ZOO)
@@ -204,23 +204,11 @@ def test_conjugate_gradient_path_finds_the_dense_minimum(monkeypatch: pytest.Mon
     np.testing.assert_allclose(matrix_free.w_star, dense.w_star, rtol=0, atol=1e-12)
 
 
-def test_conjugate_gradients_end_after_one_step_a_distinct_eigenvalue() -> None:
-    eigenvalues, products = np.repeat([1.0, 10.0, 100.0], 7), []
-
-    def product(v: Array) -> Array:
-        products.append(v)
-        return eigenvalues * v
-
-    b = np.random.default_rng(1).standard_normal(21)
-    np.testing.assert_allclose(newton.conjugate_gradients(product, b, 1e-10), b / eigenvalues, rtol=1e-8)
-    assert len(products) == 3
-
-
 @pytest.mark.parametrize("kind", ["binary", "multinomial"])
 def test_hessian_is_the_derivative_of_the_gradient(kind: str) -> None:
     problem = ZOO[kind](10)
     assert isinstance(problem, LogisticProblem)
-    objective: RowObjective = problem._objective(BIASED)
+    objective: newton.RowObjective = problem._objective(BIASED)
     w, h = np.random.default_rng(11).standard_normal(problem.d), 1e-5
     H, product = objective.hessian(w), objective.hessian_product(w)
     for k, unit in enumerate(np.eye(problem.d)):
@@ -249,6 +237,10 @@ def test_least_squares_constants_are_the_extreme_eigenvalues() -> None:
 
 
 def test_an_uncertified_minimum_is_an_error() -> None:
-    assert newton.certificate(1.0, 1e-8, 1e-3, "it") == pytest.approx(5e-14, abs=0)
+    problem = ZOO["binary"](12)
+    assert isinstance(problem, LogisticProblem)
+    objective, w = problem._objective(problem.p), problem.w_star
+    norm = np.linalg.norm(objective.residual(w))
+    assert newton.certificate(objective, w) == norm**2 / (2 * problem.mu) == problem.optimum.excess_bound
     with pytest.raises(InputError, match=r"certified to 1e-12 relative.*increase the regularisation"):
-        newton.certificate(1.0, 1e-6, 1e-3, "a logistic objective")
+        newton.certificate(objective, w + 1e-5)

@@ -22,7 +22,7 @@ import numba
 import numpy as np
 
 from fedbounds.engine import streams
-from fedbounds.engine.kernels import streams as kernel_streams
+from fedbounds.engine.kernels import draws as kernel_draws
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.kernels.session import aligned
 from fedbounds.engine.simulate import simulate
@@ -138,7 +138,7 @@ def _plain_objective(X, y, offsets, reg, p, w, logistic):  # type: ignore[no-unt
 def _plain_steps(X, y, begin, n, reg, etas, key, t0, u, logistic):  # type: ignore[no-untyped-def]
     rows, g = np.empty(8, dtype=np.int64), np.empty(len(u))
     for s in range(len(etas)):
-        kernel_streams.draw_indices(kernel_streams.absorb(key, t0 + s), n, True, rows)
+        kernel_draws.draw_indices(kernel_draws.absorb(key, t0 + s), n, True, rows)
         g[:] = 0.0
         for row in rows:
             j, z = begin + row, 0.0

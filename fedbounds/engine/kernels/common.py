@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.draws import absorb, draw_normals
 from fedbounds.engine.kernels.products import product
-from fedbounds.engine.kernels.streams import absorb, draw_normals
 
 # More than any vector step: compilers guard a vector loop by comparing addresses, and take the scalar loop,
 # which rounds sums differently, where one array is stored within a vector step after another one is read.
@@ -47,6 +47,15 @@ def distance_sq(x, y):
     for k in range(len(x)):
         total += (x[k] - y[k]) ** 2
     return total
+
+
+@jit
+def offsets_from(X, first, count, centre, U):
+    """U <- X[first + c] - centre, c = 0 ... count - 1, one after another: rows of a matrix product."""
+    d = len(centre)
+    for c in range(count):
+        for k in range(d):
+            U[c * d + k] = X[first + c, k] - centre[k]
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The one importer of numba: how kernels are compiled and cached, and the primitives numba lacks.
+"""How kernels are compiled and cached.
 
 Compiled code is cached on disk next to its source. Numba renews a cached kernel when its own file changes,
 but not when a file it calls into does, so the stamp of every kernel here covers all the engine's files.
@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import types
-from numba.extending import intrinsic
+import numpy as np
 
 # Sums may be re-associated into vector lanes and products fused, both decided once at compile time.
 SUMS = {"reassoc", "contract", "nsz"}
@@ -25,7 +24,8 @@ STRICT = {"contract"}
 
 
 def _stamp() -> str:
-    files = sorted(Path(__file__).parent.glob("*.py"))
+    here = Path(__file__).parent
+    files = [*sorted(here.glob("*.py")), here.parent / "streams.py"]  # whose mix64 is compiled too
     return hashlib.sha256(b"".join(f.name.encode() + f.read_bytes() for f in files)).hexdigest()
 
 
@@ -59,19 +59,13 @@ def kernel(function: Callable) -> Any:
     return _share_stamp(numba.njit(fastmath=SUMS, error_model="numpy", nogil=True, cache=True)(function))
 
 
-def _bitcast(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    return builder.bitcast(args[0], context.get_value_type(signature.return_type))
-
-
-def _float_of(typingctx: Any, bits: Any) -> Any:
+@strict
+def float_of(bits):
     """The float64 with these 64 bits."""
-    return types.float64(types.int64), _bitcast
+    return np.int64(bits).view(np.float64)
 
 
-def _bits_of(typingctx: Any, value: Any) -> Any:
+@strict
+def bits_of(value):
     """The 64 bits of a float64."""
-    return types.int64(types.float64), _bitcast
-
-
-float_of: Any = intrinsic(_float_of)
-bits_of: Any = intrinsic(_bits_of)
+    return np.float64(value).view(np.int64)

@@ -72,14 +72,23 @@ def _log_series(q):
 
 
 @strict
-def log1p(y):
-    """log(1 + y) for y >= 0, with full relative accuracy near 0 (from y itself while 1 + y < sqrt(2))."""
+def _logarithm(y):
+    """k, k as a float, t and S with log(1 + y) = k ln 2 + 2 t + 2 t^3 S, y >= 0; from y itself while k = 0.
+
+    1 + y = 2^k f with f in [sqrt(1/2), sqrt(2)) and t = (f - 1) / (f + 1).
+    """
     bits = bits_of(1.0 + y)
     k = (bits - SQRT_HALF_BITS) >> 52
     above = y if k == 0 else float_of(bits - (k << 52)) - 1.0
     t = above / (2.0 + above)
-    n = float_of(k + ROUNDER_BITS) - ROUNDER
-    return n * LN2_HIGH + ((2.0 * t + 2.0 * t * t * t * _log_series(t * t)) + n * LN2_LOW)
+    return k, float_of(k + ROUNDER_BITS) - ROUNDER, t, _log_series(t * t)
+
+
+@strict
+def log1p(y):
+    """log(1 + y) for y >= 0, with full relative accuracy near 0."""
+    _, n, t, series = _logarithm(y)
+    return n * LN2_HIGH + ((2.0 * t + 2.0 * t * t * t * series) + n * LN2_LOW)
 
 
 @strict
@@ -100,13 +109,8 @@ def divergence(delta, s, q):
     value, remainder = exponentials(clamped)
     remainder = remainder + (clamped - near)
     y = small * (near + remainder)
-    bits = bits_of(1.0 + y)
-    k = (bits - SQRT_HALF_BITS) >> 52
-    above = y if k == 0 else float_of(bits - (k << 52)) - 1.0
-    t = above / (2.0 + above)
+    k, n, t, series = _logarithm(y)
     square = t * t
-    series = _log_series(square)
-    n = float_of(k + ROUNDER_BITS) - ROUNDER
     # Beyond the clamp the exponential alone counts, and its logarithm is linear.
     far = n * LN2_HIGH + ((2.0 * t + 2.0 * t * square * series) + n * LN2_LOW) + ((delta - near) - small * delta)
     scale = 1.0 / (small * value + large)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.kernels import logistic as kernel_logistic
+from fedbounds.engine.kernels import scores as kernel_scores
 from fedbounds.engine.kernels.session import (
     EXPONENTIAL,
     Compiled,
@@ -66,15 +66,15 @@ class Logistic(Sampled):
 
     def excess(self, W: Array) -> Array:
         centre = self.w_i_star, *self.client_centre, self.data.residual_i
-        return np.maximum(kernel_logistic.excess(W, self.columns, *self._shape, *centre), 0.0)
+        return np.maximum(kernel_scores.excess(W, self.columns, *self._shape, *centre), 0.0)
 
     def gap(self, W: Array) -> Array:
         centre = self.w_star[None], *self.star_centre, self.data.residual[None]
-        parts = kernel_logistic.excess(W, self.columns, *self._shape, *centre)
+        parts = kernel_scores.excess(W, self.columns, *self._shape, *centre)
         return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
 
     def moments(self, X: Array) -> Moments:
-        grads, sums = kernel_logistic.moments(
+        grads, sums = kernel_scores.moments(
             X, self.columns, self.rows, self.targets, self.norms, *self._shape, self.w_i_star, *self.client_centre,
             self.data.residual_i, self.variance_scale, self.w_star,
         )  # fmt: skip
@@ -87,7 +87,7 @@ class Logistic(Sampled):
         models = [X]
         for k, eta in enumerate(etas.tolist()):
             known = models[-1], self.rows, self.targets, *self._shape
-            models.append(kernel_logistic.sample_step(*known, eta, t0 + k, keys, batch, replacement))
+            models.append(kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement))
         return np.stack(models)
 
     def _scores(self, w: Array, part: slice) -> Array:

@@ -6,7 +6,6 @@ an order fixed at compile time.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,7 +14,7 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels import common as kernel_common
-from fedbounds.engine.kernels import quadratic as kernel_quadratic
+from fedbounds.engine.kernels import hessians as kernel_hessians
 from fedbounds.engine.kernels import steps as kernel_steps
 from fedbounds.engine.kernels.products import padded
 from fedbounds.engine.kernels.vectors import LANES, WORD
@@ -66,10 +65,6 @@ class Compiled(Primitives):
         if replicates not in self._keys:
             self._keys[replicates] = streams.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
         return self._keys[replicates]
-
-    def session(self) -> AbstractContextManager[object]:
-        """Nothing: kernels are serial and release the interpreter's lock."""
-        return nullcontext()
 
     def blocks(self, replicates: int) -> list[range]:
         """Blocks whose local steps take about BLOCK_WORK operations: a power of two of replicates each."""
@@ -122,13 +117,13 @@ class Quadratic(Compiled):
         return np.empty(0), np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
 
     def excess(self, W: Array) -> Array:
-        return kernel_quadratic.excess(W, self.H, self.w_i_star)
+        return kernel_hessians.excess(W, self.H, self.w_i_star)
 
     def gap(self, W: Array) -> Array:
-        return kernel_quadratic.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
+        return kernel_hessians.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
 
     def moments(self, X: Array) -> Moments:
-        grads, sums = kernel_quadratic.moments(X, self.H, self.w_i_star, self.w_star, *self.variance_form)
+        grads, sums = kernel_hessians.moments(X, self.H, self.w_i_star, self.w_star, *self.variance_form)
         return Moments(grads, *sums)
 
 

@@ -6,7 +6,6 @@ import bz2
 import gzip
 import io
 import zlib
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,30 +15,15 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
-from fedbounds.problems.data.dataset import (
-    ClientData,
-    Dataset,
-    as_binary,
-    as_regression,
-    class_codes,
-    require_classes,
-    split,
-    standardise,
-)
+from fedbounds.problems.data.dataset import Dataset
 from fedbounds.problems.data.idx import read_folder
 
-__all__ = [
-    "ClientData",
-    "Dataset",
-    "as_binary",
-    "as_regression",
-    "class_codes",
-    "load",
-    "require_classes",
-    "split",
-    "standardise",
-]
-
+# scikit-learn's loader, what its features are divided by (pixels count 0 to 16), and whether targets are classes.
+SHIPPED = {
+    "digits": ("load_digits", 16.0, True),
+    "breast-cancer": ("load_breast_cancer", 1.0, True),
+    "diabetes": ("load_diabetes", 1.0, False),
+}
 # Beyond this many distinct integer labels a LIBSVM file is read as regression (counts, years, prices).
 MAX_CLASSES = 100
 # 2 GiB of float64: the solvers need a dense table, and this is what fits beside its working copies.
@@ -58,7 +42,7 @@ def load(source: str, limit: int | None = None) -> Dataset:
         raise reject("limit must be at least 1", str(limit), "give the number of samples to keep")
     kind, colon, place = source.partition(":")
     if kind in SHIPPED and not colon:
-        dataset = SHIPPED[kind]()
+        dataset = _load_shipped(kind)
     elif kind in ("libsvm", "mnist", "idx"):
         if not place:
             raise reject(f"data {kind!r} needs a path", repr(source), f"write {kind}:PATH")
@@ -86,32 +70,12 @@ def _labelled(features: NDArray, labels: NDArray, name: str) -> Dataset:
     return Dataset(np.asarray(features, dtype=np.float64), labels, name, True, _classes(labels))
 
 
-def _load_digits() -> Dataset:
-    from sklearn.datasets import load_digits
+def _load_shipped(name: str) -> Dataset:
+    from sklearn import datasets
 
-    features, labels = load_digits(return_X_y=True)
-    return _labelled(features / 16.0, labels, "digits")  # pixels count 0..16
-
-
-def _load_breast_cancer() -> Dataset:
-    from sklearn.datasets import load_breast_cancer
-
-    features, labels = load_breast_cancer(return_X_y=True)
-    return _labelled(features, labels, "breast-cancer")
-
-
-def _load_diabetes() -> Dataset:
-    from sklearn.datasets import load_diabetes
-
-    features, targets = load_diabetes(return_X_y=True)
-    return Dataset(features, targets, "diabetes", False)
-
-
-SHIPPED: dict[str, Callable[[], Dataset]] = {
-    "digits": _load_digits,
-    "breast-cancer": _load_breast_cancer,
-    "diabetes": _load_diabetes,
-}
+    loader, scale, classes = SHIPPED[name]
+    features, targets = getattr(datasets, loader)(return_X_y=True)
+    return _labelled(features / scale, targets, name) if classes else Dataset(features, targets, name, False)
 
 
 def _load_images(folder: Path, limit: int | None) -> Dataset:

@@ -7,7 +7,7 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds import plugins
-from fedbounds.engine import streamed as module
+from fedbounds.engine import tally as module
 from fedbounds.engine.clock import make_clock
 from fedbounds.engine.loop import run
 from fedbounds.engine.record import SAMPLE, allocate

@@ -11,16 +11,12 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.model.finding import Finding, refuse, tried
 from fedbounds.model.problem import Array, Problem
-from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
+from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
 
 # Gaps are tried at these sizes: below rounding of a loss, around 1, and as far out as a run may get.
 SIZES = (1e-12, 1e-3, 1.0, 1e3, 1e6)
 ROUNDS = (0, 1, 7, 100)
 REPLICATES = 5
-# What the engine shows a weighting as the gap of an absent client.
-ABSENT = -1.0
-# A rule that forgets the order of clients adds its terms in another order; this is far above that rounding.
-EQUIVARIANT = 1e-9
 
 
 @dataclass
@@ -74,8 +70,8 @@ def _row(alpha: Array) -> str:
     return np.array2string(alpha, threshold=6, precision=6)
 
 
-def _point(row: Array) -> tuple[float, ...]:
-    return tuple(float(value) for value in row)
+def _fault(fact: str, said: str, remedy: str, gaps: Array) -> Finding:
+    return Finding(fact, False, said, remedy, "", tuple(gaps.tolist()))
 
 
 def _simplex(rule: Weighting, p: Array) -> Iterator[Finding]:
@@ -86,11 +82,11 @@ def _simplex(rule: Weighting, p: Array) -> Iterator[Finding]:
             given, shown = e[:rows].copy(), weights.copy()
             alpha = rule(weights, given, 0, _Stream(0, rows))
             if not (np.array_equal(given, e[:rows]) and np.array_equal(weights, shown)):
-                yield Finding(fact, False, "arguments that it changes", "copy before writing", "", _point(e[0]))
+                yield _fault(fact, "arguments that it changes", "copy before writing", e[0])
             try:
                 check_simplex(alpha, (rows, N), rule.name)
             except InputError as wrong:
-                yield Finding(fact, False, f"gaps with which {wrong}".rstrip("."), "mend it", "", _point(e[0]))
+                yield _fault(fact, f"gaps with which {wrong}".rstrip("."), "mend it", e[0])
     yield Finding(fact, True, "", resolution=f"{len(_gaps(N))} kinds of gaps")
 
 
@@ -105,10 +101,10 @@ def _determined(rule: Weighting, p: Array) -> Iterator[Finding]:
             first, again = (rule(P, e.copy(), r, _Stream(r, REPLICATES)) for _ in range(2))
             fewer = rule(P[:2], e[:2].copy(), r, _Stream(r, 2))
             if not np.array_equal(first, again):
-                yield Finding(fact, False, f"{_row(first[0])}, then {_row(again[0])},", remedy, "", _point(e[0]))
+                yield _fault(fact, f"{_row(first[0])}, then {_row(again[0])},", remedy, e[0])
             if not np.array_equal(first[:2], fewer):
                 said = "weights of a replicate that change with the others"
-                yield Finding(fact, False, said, "compute each row by itself", "", _point(e[0]))
+                yield _fault(fact, said, "compute each row by itself", e[0])
     after = random.getstate(), np.random.get_state()  # noqa: NPY002
     same = before[0] == after[0] and all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
     said = "" if same else "a global generator that it moves"
@@ -122,10 +118,9 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
         for r in ROUNDS:
             stream = _Stream(r, REPLICATES)
             alpha = rule(P, e.copy(), r, stream)
-            drawn = stream.calls > 0
-            if drawn and not rule.random:
+            if stream.calls > 0 and not rule.random:
                 said = "draws from the stream under random = False"
-                yield Finding("random", False, said, "say random = True", "", _point(e[0]))
+                yield _fault("random", said, "say random = True", e[0])
             seen.append((r, e, alpha))
     if rule.depends_on_w:
         return
@@ -134,18 +129,17 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
         if not np.array_equal(alpha, at_first):
             row = int(np.argmax((alpha != at_first).any(-1)))
             said = f"{_row(alpha[row])} beside {_row(at_first[0])} for no gaps under depends_on_w = False"
-            yield Finding("depends_on_w", False, said, "say depends_on_w = True", "", _point(e[row]))
+            yield _fault("depends_on_w", said, "say depends_on_w = True", e[row])
         # The engine takes the first round's weights for all where they are p.
         if np.array_equal(seen[0][2], P) and not np.array_equal(alpha, P):
             said = f"weights p in round 0 and {_row(alpha[0])} in round {r} under depends_on_w = False"
-            yield Finding("depends_on_w", False, said, "say depends_on_w = True", "", _point(e[0]))
+            yield _fault("depends_on_w", said, "say depends_on_w = True", e[0])
 
 
 def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
     """With p_i = 0 for one client and the engine's mark as its gap, the rest are still weighted.
 
-    What an absent client is given the engine takes away, so only the simplex is asked for. That clients may be
-    renamed where p is equal is measured and not asked for: fixed weights are a rule too.
+    What an absent client is given the engine takes away, so only the simplex is asked for.
     """
     N = len(p)
     for away in range(N if N > 1 else 0):
@@ -154,16 +148,10 @@ def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
             continue
         P = np.tile(present / present.sum(), (REPLICATES, 1))
         for e in _gaps(N):
-            e[:, away] = ABSENT
+            e[:, away] = ABSENT_EXCESS
             alpha = rule(P, e.copy(), 0, _Stream(0, REPLICATES))
             try:
                 check_simplex(alpha, e.shape, rule.name)
             except InputError as wrong:
                 said = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
-                yield Finding("absent clients", False, said, "ignore clients with p_i = 0", "", _point(e[0]))
-    e, equal = _gaps(N)[-1], np.full((REPLICATES, N), 1 / N)
-    if not rule.random:
-        turned = np.roll(rule(equal, np.roll(e, 1, axis=-1), 0, _Stream(0, REPLICATES)), -1, axis=-1)
-        apart = float(np.abs(turned - rule(equal, e.copy(), 0, _Stream(0, REPLICATES))).max())
-        said = "kept" if apart <= EQUIVARIANT else f"weights differ by up to {apart:.3g}"
-        yield Finding("clients may be renamed (measured)", True, said)
+                yield _fault("absent clients", said, "ignore clients with p_i = 0", e[0])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.engine.kernels.common import GROUP, multiply, scratch
+from fedbounds.engine.kernels.common import GROUP, multiply, offsets_from, scratch
 from fedbounds.engine.kernels.compiled import kernel
 
 
@@ -24,9 +24,7 @@ def excess(W, H, centre):
     for i in range(M):
         for first in range(0, R, GROUP):
             count = min(GROUP, R - first)
-            for c in range(count):
-                for k in range(d):
-                    U[c * d + k] = W[first + c, k] - centre[i, k]
+            offsets_from(W, first, count, centre[i], U)
             multiply(U, 0, d, H, i * d * width, width, G, 0, width, count, d, width)
             for c in range(count):
                 value = 0.0
@@ -49,9 +47,7 @@ def moments(X, H, w_i_star, w_star, A, b, c_, scale):
     for i in range(N):
         for first in range(0, R, GROUP):
             count = min(GROUP, R - first)
-            for c in range(count):
-                for k in range(d):
-                    U[c * d + k] = X[first + c, i, k] - w_i_star[i, k]
+            offsets_from(X[:, i], first, count, w_i_star[i], U)
             multiply(U, 0, d, H, i * d * width, width, G, 0, width, count, d, width)
             for c in range(count):
                 r, square, value, radius = first + c, 0.0, 0.0, 0.0

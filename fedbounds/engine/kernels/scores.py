@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.engine.kernels.common import GROUP, distance_sq, dot, multiply, scratch
+from fedbounds.engine.kernels.common import GROUP, distance_sq, dot, multiply, offsets_from, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.draws import absorb, draw_indices
 from fedbounds.engine.kernels.math import divergence
 from fedbounds.engine.kernels.softmax import divergences, far_divergences, slopes, weights
-from fedbounds.engine.kernels.streams import absorb, draw_indices
 
 
 @jit
@@ -58,9 +58,7 @@ def excess(W, columns, starts, sizes, K, reg, centre, s, other, residual):
         m = starts[i + 1] - a
         for first in range(0, R, group):
             count = min(group, R - first)
-            for c in range(count):
-                for k in range(d):
-                    U[c * d + k] = W[first + c, k] - centre[row, k]
+            offsets_from(W, first, count, centre[row], U)
             multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
             for c in range(count):
                 z = Z[c * K * m : (c + 1) * K * m]
@@ -107,9 +105,7 @@ def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, othe
         m = starts[i + 1] - a
         for first in range(0, R, group):
             count = min(group, R - first)
-            for c in range(count):
-                for k in range(d):
-                    U[c * d + k] = X[first + c, i, k] - w_i_star[i, k]
+            offsets_from(X[:, i], first, count, w_i_star[i], U)
             multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
             for c in range(count):
                 z, u, r = Z[c * K * m : (c + 1) * K * m], U[c * d : (c + 1) * d], first + c
