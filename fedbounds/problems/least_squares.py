@@ -129,11 +129,4 @@ class LeastSquaresProblem(LinearModel):
         return A, b, c
 
 
-def from_clients(
-    features: Sequence[NDArray], targets: Sequence[NDArray], regularisation: float, p: Array | None
-) -> LeastSquaresProblem:
-    """Ridge regression on client datasets."""
-    return LeastSquaresProblem(features, targets, regularisation, p)  # type: ignore[arg-type]
-
-
-PROBLEM = ProblemPlugin("least-squares", "ridge regression over client datasets, closed form", from_clients)
+PROBLEM = ProblemPlugin("least-squares", "ridge regression over client datasets, closed form", LeastSquaresProblem)

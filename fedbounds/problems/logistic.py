@@ -134,13 +134,6 @@ def _classes(labels: NDArray) -> tuple[NDArray, NDArray]:
     return classes, codes
 
 
-def from_clients(
-    features: Sequence[NDArray], targets: Sequence[NDArray], regularisation: float, p: Array | None
-) -> LogisticProblem:
-    """Logistic regression on client datasets."""
-    return LogisticProblem(features, targets, regularisation, p)  # type: ignore[arg-type]
-
-
 PROBLEM = ProblemPlugin(
-    "logistic", "L2-regularised logistic regression, binary and multinomial, certified minima", from_clients
+    "logistic", "L2-regularised logistic regression, binary and multinomial, certified minima", LogisticProblem
 )

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from fedbounds.model.problem import Array, Problem
+from fedbounds.model.problem import Problem
 from fedbounds.plugins import nearest, plugged
 
 if TYPE_CHECKING:
     from fedbounds.problems.data.synthetic import QuadraticIngredients
 
-FromClients = Callable[[Sequence[NDArray], Sequence[NDArray], float, Array | None], Problem]
+FromClients = Callable[[Sequence[NDArray], Sequence[NDArray], float, Any], Problem]  # the last is p (N,), or None
 
 
 @dataclass(frozen=True)

@@ -92,11 +92,6 @@ def require_classes(data: Dataset | ClientData) -> tuple[int, ...]:
     return data.classes
 
 
-def class_codes(dataset: Dataset) -> Indices:
-    """Positions 0..K-1 of the labels (n,) among the sorted classes."""
-    return np.searchsorted(require_classes(dataset), dataset.targets).astype(np.int64)
-
-
 def as_regression(dataset: Dataset) -> Dataset:
     """Targets as numbers with mean 0 and variance 1 (zeros if they are constant)."""
     column = replace(dataset, features=dataset.targets[:, None].astype(float), targets=np.zeros(len(dataset.targets)))

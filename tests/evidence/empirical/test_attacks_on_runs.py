@@ -18,7 +18,7 @@ from fedbounds.evidence.empirical.rare import DOMINANT, share_limit
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.model.weighting import Weighting
-from fedbounds.problems.least_squares import from_clients
+from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.testing import assert_claim, runs
 from fedbounds.theory.assumption import Assumption
@@ -204,7 +204,7 @@ def rare_problem(size=1.0, count=20_000):
     """Least squares in one dimension: targets of order 1 but one, whose gradient noise is nearly all there is."""
     features, targets = np.ones((count, 1)), np.random.default_rng(0).standard_normal(count)
     targets[0] = size * count
-    return from_clients([features], [targets], 0.0, None)
+    return LeastSquaresProblem([features], [targets])
 
 
 @pytest.mark.parametrize("statistics", STATISTICS)
