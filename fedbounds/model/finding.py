@@ -43,7 +43,12 @@ class Finding:
 
 
 def worst(
-    fact: str, excess: NDArray, points: NDArray, found: Callable[[tuple[int, ...]], str], remedy: str, resolution: str
+    fact: str,
+    excess: NDArray,
+    points: NDArray,
+    found: Callable[[tuple[int, ...]], str],
+    remedy: str,
+    resolution: str = "",
 ) -> Finding:
     """The finding of a fact that fails where ``excess`` (..., N) is above 0 or no number.
 

@@ -148,7 +148,6 @@ def _curvature(probe: Probe) -> Iterator[Finding]:
         probe.x,
         lambda k: f"||grad F_i||^2 = {square[k]:.6g} below 2 mu (F_i - F_i*) = {2 * problem.mu * e[k]:.6g}",
         "declare a smaller mu, or mend F_i*",
-        "",
     )
 
 
@@ -238,7 +237,6 @@ def _independent(probe: Probe) -> Iterator[Finding]:
             point,
             lambda k, found=found, star=star: f"a loss of {found[k]:.12g}, below the minimum {star[k]:.12g},",  # type: ignore[misc]
             "mend argmin",
-            "",
         )
 
 
@@ -259,7 +257,7 @@ def _gaps(probe: Probe) -> Iterator[Finding]:
         remedy,
         "1e-13 of F_i",
     )
-    yield worst("F_i - F_i* >= 0", -e - bounds - tiny, probe.x, lambda k: f"F_i - F_i* = {e[k]:.3g}", remedy, "")
+    yield worst("F_i - F_i* >= 0", -e - bounds - tiny, probe.x, lambda k: f"F_i - F_i* = {e[k]:.3g}", remedy)
     w, slack = probe.x[:, 0], problem.optimum.excess_bound
     losses, grads = problem.losses(w), problem.grads(w)
     gap, plain_gap = problem.gap(w), losses @ p - problem.F_star

@@ -18,13 +18,14 @@ POINTS, ENTRIES = 4, 4e6
 # Where not every sample can be: so many standard errors, a nominal rate of 1e-15 for the mean of a normal sample.
 STANDARD_ERRORS = 8.0
 BATCHES = (2, 5)
+REMEDY = "mend client_variance or the stochastic gradient"
 
 
 def noise_facts(probe: Probe) -> Iterator[Finding]:
     """Unbiased gradients of batches, the variance and its fall with the batch, Lipschitz noise, smooth samples."""
     problem = probe.problem
     full = problem.client_variance(probe.x, None)
-    yield worst("no variance of full gradients", np.abs(full), probe.x, lambda k: f"{full[k]:.3g}", *_variance())
+    yield worst("no variance of full gradients", np.abs(full), probe.x, lambda k: f"{full[k]:.3g}", REMEDY)
     x, noise, weight, exact = _enumerated(probe)
     size = (probe.grads[: len(x)] ** 2).sum(-1) + probe.grain[: len(x)] ** 2
     square = (noise**2).sum(-1)
@@ -44,10 +45,6 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
                 "all samples",
             )
         yield from _smooth(probe, x, noise, weight)
-
-
-def _variance() -> tuple[str, str]:
-    return "mend client_variance or the stochastic gradient", "every sample"
 
 
 def _enumerated(probe: Probe) -> tuple[Array, Array, Array, bool]:
@@ -91,13 +88,12 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, size: Array
         error = square.std(axis=0) / np.sqrt(len(square))
         off = second - one - allowed - STANDARD_ERRORS * error
         resolution = f"too small only: {STANDARD_ERRORS:g} standard errors of {len(square)} draws"
-    remedy = _variance()[0]
     yield worst(
         "the variance of the stochastic gradient",
         off,
         x,
         lambda k: f"client_variance {one[k]:.9g} where the samples give {second[k]:.9g}",
-        remedy,
+        REMEDY,
         resolution,
     )
     for b in BATCHES:
@@ -113,7 +109,7 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, size: Array
                 np.abs(found - wanted) - VARIANCE_ROUNDING * wanted - ROUNDING * size,
                 x,
                 lambda k, found=found, wanted=wanted: f"{found[k]:.9g} for {wanted[k]:.9g}",  # type: ignore[misc]
-                remedy,
+                REMEDY,
                 "1e-9",
             )
 
