@@ -17,6 +17,8 @@ from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighti
 SIZES = (1e-12, 1e-3, 1.0, 1e3, 1e6)
 ROUNDS = (0, 1, 7, 100)
 REPLICATES = 5
+# A rule that forgets the order of clients adds its terms in another order; this is far above that rounding.
+EQUIVARIANT = 1e-9
 
 
 @dataclass
@@ -139,7 +141,8 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
 def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
     """With p_i = 0 for one client and the engine's mark as its gap, the rest are still weighted.
 
-    What an absent client is given the engine takes away, so only the simplex is asked for.
+    What an absent client is given the engine takes away, so only the simplex is asked for. That clients may be
+    renamed where p is equal is measured and not asked for: fixed weights are a rule too.
     """
     N = len(p)
     for away in range(N if N > 1 else 0):
@@ -155,3 +158,9 @@ def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
             except InputError as wrong:
                 said = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
                 yield _fault("absent clients", said, "ignore clients with p_i = 0", e[0])
+    e, equal = _gaps(N)[-1], np.full((REPLICATES, N), 1 / N)
+    if not rule.random:
+        turned = np.roll(rule(equal, np.roll(e, 1, axis=-1), 0, _Stream(0, REPLICATES)), -1, axis=-1)
+        apart = float(np.abs(turned - rule(equal, e.copy(), 0, _Stream(0, REPLICATES))).max())
+        said = "kept" if apart <= EQUIVARIANT else f"weights differ by up to {apart:.3g}"
+        yield Finding("clients may be renamed (measured)", True, said)
