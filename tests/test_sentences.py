@@ -1,17 +1,27 @@
 """Sentences of the pages that carry a number: each number is computed again here, and must still stand there."""
 
+import itertools
+import json
+import math
 import re
 from fractions import Fraction as Q
 from pathlib import Path
 
 import pytest
 
+from fedbounds.evidence.empirical.bands import clopper_pearson
+from fedbounds.evidence.empirical.comparison import BAND_NEEDS
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.decide import compare, judge_assumptions
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.run import run
-from fedbounds.plugins import claim_named
+from fedbounds.plugins import claim_named, claims
+from fedbounds.show.cells import evidence_cell
+from fedbounds.show.table import Table
+from fedbounds.study.ledger import ledger, remarked
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status
+from validate import calibration
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -104,3 +114,73 @@ def test_what_a_negative_D_needs():
     assert sides.rhs < 0 < sides.lhs
     said = "L/mu = 400 and one step; with 800 steps, 2 gamma of them, from (6/5, 0, 0), L/mu = 100 is enough"
     assert said in page("docs/counterexamples.md")
+
+
+def rows(name, after, head):
+    """The cells of a page's table whose first line begins with ``head``, the first such after a title."""
+    lines = (ROOT / name).read_text(encoding="utf-8").partition(after)[2].splitlines()
+    begin = next(k for k, line in enumerate(lines) if line.startswith(head))
+    table = list(itertools.takewhile(lambda line: line.startswith("|"), lines[begin:]))
+    return [[cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]] for line in table[2:]]
+
+
+def test_the_ledger_s_page_says_what_is_shipped():
+    page_rows = {tuple(row[:2]): row for row in rows("docs/ledger.md", "table: begin", "| claim |")}
+    lines = ledger(claims())
+    assert page_rows.keys() == {(line.claim.key, line.reading) for line in lines}
+    for line in lines:
+        for place, kind in enumerate(Evidence, start=2):
+            if kind not in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
+                shown = Table.of(("",), [[evidence_cell(line, kind)]]).to_markdown().splitlines()[-1].strip("| ")
+                assert page_rows[line.claim.key, line.reading][place] == shown
+
+
+def test_the_ledger_s_page_has_every_remark():
+    found = rows("docs/ledger.md", "table: begin", "| remark |")
+    items = remarked()
+    assert [row[0] for row in found] == [item.remark.key for item in items for _ in item.verdicts]
+    refuted = sum(item.verdicts[0].status is Status.REFUTED for item in items)
+    assert (len(items), refuted) == (20, 19)
+    assert "Of the 20 remarks that state no formula to prove, 19 fail" in page("docs/ledger.md")
+    # The convention: at the Gamma = 0 of the row both the numerator and the denominator of rho(t, w*) are 0.
+    document = read(next(path for path in all_files() if path.stem == "error-free-iid")).document
+    instance = from_json(document["data"]["instance"])
+    assert (instance.curvatures, set(instance.excess(instance.argmin(instance.p)))) == (((1,), (2,)), {0})
+
+
+def test_the_rates_of_the_power_page_are_those_recorded():
+    records = json.loads((ROOT / "validate/results/false_alarms.json").read_text())
+    for row, rate in zip(rows("docs/power.md", "## False alarms", "| nominal"), (0.05, 0.01, 0.001), strict=True):
+        own = [record for record in records if record["error_rate"] == rate]
+        assert row[:2] == [f"{100 * rate:g}%", str(sum(record["runs"] for record in own))]
+        for place, name in ((2, "false_refuted"), (4, "false_margin"), (6, "false_holds")):
+            worst = max(own, key=lambda record: record[name])
+            low, high = clopper_pearson(worst[name], worst["runs"])
+            said = f"{100 * worst[name] / worst['runs']:.3g}% ({100 * low:.2g} to {100 * high:.2g})"
+            assert row[place : place + 2] == [str(sum(record[name] for record in own)), said]
+            assert name == "false_holds" or low <= rate / 2
+
+
+def test_the_rates_of_the_calibration_page_are_those_recorded():
+    records = json.loads((ROOT / "validate/results/calibration.json").read_text())
+    for record in records:
+        for side in ("above", "below", "above_decided", "below_decided"):
+            assert record[f"{side}_interval"] == pytest.approx(clopper_pearson(record[side], record["trials"]))
+    table = calibration.table(records, 1e-3).splitlines()[2:]
+    text = (ROOT / "docs/calibration.md").read_text()
+    assert len(table) == 60 and all(line in text for line in table)
+    said = {name: worst(records, name) for name in ("lognormal", "chi-square product")}
+    assert f"up to {said['lognormal']} was measured on lognormal data" in BAND_NEEDS
+    assert f"{said['chi-square product']} on products of two chi-square variables" in BAND_NEEDS
+    for name, rate in said.items():
+        assert f"{rate} on {name}" in page("docs/calibration.md")
+
+
+def worst(records, process):
+    """The largest rate of wrong verdicts on either side at a nominal 0.1%, in percent."""
+    own = [r for r in records if (r["process"], r["band"], r["error_rate"]) == (process, "ours", 1e-3)]
+    return f"{100 * max(max(r['above_decided'], r['below_decided']) / r['trials'] for r in own):.2g}%"
+
+
+def test_what_a_run_has_not_met():
+    assert f"{math.log(1 / 1e-3) / 64:.0%} at 64 replicates and 0.1%" in page("docs/limits.md")

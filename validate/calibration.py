@@ -27,10 +27,10 @@ Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]
 
 ERROR_RATES = (1e-2, 1e-3)
-SIZES = tuple((R, m) for R in (16, 64, 256) for m in (1, 50, 1000))
+SIZES = ((16, 1), (64, 1), (16, 50), (64, 50), (256, 50), (64, 1000))
 SMALL_SIZES = ((16, 1), (64, 50))
 # Numbers drawn for one cell (under a second), and a cap on trials, as more would narrow nothing of interest.
-BUDGET, SMALL_BUDGET = 24_000_000, 400_000
+BUDGET, SMALL_BUDGET = 16_000_000, 400_000
 MAX_TRIALS = 20_000
 # Numbers held at once (16 MB).
 CHUNK = 2_000_000
