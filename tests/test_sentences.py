@@ -148,19 +148,6 @@ def test_the_ledger_s_page_has_every_remark():
     assert (instance.curvatures, set(instance.excess(instance.argmin(instance.p)))) == (((1,), (2,)), {0})
 
 
-def test_the_rates_of_the_power_page_are_those_recorded():
-    records = json.loads((ROOT / "validate/results/false_alarms.json").read_text())
-    for row, rate in zip(rows("docs/power.md", "## False alarms", "| nominal"), (0.05, 0.01, 0.001), strict=True):
-        own = [record for record in records if record["error_rate"] == rate]
-        assert row[:2] == [f"{100 * rate:g}%", str(sum(record["runs"] for record in own))]
-        for place, name in ((2, "false_refuted"), (4, "false_margin"), (6, "false_holds")):
-            worst = max(own, key=lambda record: record[name])
-            low, high = clopper_pearson(worst[name], worst["runs"])
-            said = f"{100 * worst[name] / worst['runs']:.3g}% ({100 * low:.2g} to {100 * high:.2g})"
-            assert row[place : place + 2] == [str(sum(record[name] for record in own)), said]
-            assert name == "false_holds" or low <= rate / 2
-
-
 def test_the_rates_of_the_calibration_page_are_those_recorded():
     records = json.loads((ROOT / "validate/results/calibration.json").read_text())
     for record in records:

@@ -227,6 +227,10 @@ class _Number:
     rational: Annotated[str, Bounds(pattern=RATIONAL)] | None = None
     sequence: list[int | float | _Number] | None = None
 
+    def __post_init__(self) -> None:
+        if (self.rational is None) == (self.sequence is None):
+            raise ValueError("a rational or a sequence")
+
 
 @dataclass(frozen=True)
 class _Ends:

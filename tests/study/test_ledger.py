@@ -1,14 +1,17 @@
 """The ledger: what is shipped is verified again, kinds of evidence stay apart, and contradictions sound an alarm."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
 import pytest
 
 from fedbounds import plugins
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.checks import CHECKS
 from fedbounds.study.alarm import STUDY_RATE, alarms, instance_of
 from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
+from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -134,3 +137,13 @@ def test_a_statistical_refutation_counts_at_the_rate_of_the_whole_study():
     # With a second test at that rate one false refutation in the study is twice as likely.
     assert not alarms([*planted(proof(covers), refuted), *planted(proof(None), replace(refuted, reading="sync"))])
     assert not alarms(planted(proof(covers), replace(refuted, status=Status.UNDECIDED)))
+
+
+def test_verdicts_of_certificates_are_read_back():
+    """What is remembered must be readable, steps one after the other included."""
+    axes = {"eta_L": only((Fraction(1, 4), Fraction(1, 100)), Fraction(1, 3)), "tau": only(2), "kappa": Span(1, 10)}
+    verdict = proof(Coverage(axes), Evidence.SDP)
+    assert verdicts_from(json.loads(json.dumps([verdict.to_json()]))) == [verdict]
+    for broken in ({}, {"rational": "1/2", "sequence": [1]}):
+        with pytest.raises(InputError):
+            verdicts_from([verdict.to_json() | {"coverage": {"eta_L": [broken]}}])

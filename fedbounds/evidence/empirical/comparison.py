@@ -35,8 +35,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # What the band's error rate rests on, said beside it.
 BAND_NEEDS = (
-    "a t-type band: nominal for tails up to chi-square, where it needs a finite variance; for 0.1% up to 0.4% was "
-    "measured on lognormal data and 34% on products of two chi-square variables"
+    "a t-type band: nominal for tails up to chi-square, where it needs a finite variance; for 0.1% up to 0.085% was "
+    "measured on lognormal data and 1.7% on products of two chi-square variables"
 )
 
 
