@@ -173,14 +173,16 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[Counter[str
     Counts instances that meet the assumptions with sides that are not both 0: at each limit, and in all under "".
     """
     tested: Counter[str] = Counter()
-    for plain in battery(claim, claim.coverage(reading)):
-        others = (rescaled(plain, w, f, claim.steps) for w, f in SCALES) if suspicious else ()
-        for instance in itertools.chain((plain,), others):
-            sides = places(instance, claim, reading)
-            if any(s.violated(claim.kind) for s in sides):
-                return tested, instance
-            if any(s.lhs or s.rhs for s in sides):
-                tested.update(["", *(name for name, lies_there in LIMITS.items() if lies_there(instance))])
+    plain = list(battery(claim, claim.coverage(reading)))
+    others = (
+        rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
+    )
+    for instance in itertools.chain(plain, others):
+        sides = places(instance, claim, reading)
+        if any(s.violated(claim.kind) for s in sides):
+            return tested, instance
+        if any(s.lhs or s.rhs for s in sides):
+            tested.update(["", *(name for name, lies_there in LIMITS.items() if lies_there(instance))])
     return tested, None
 
 

@@ -16,7 +16,7 @@ from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasur
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.run import run
 from fedbounds.evidence.sdp.decide import examination
-from fedbounds.evidence.sdp.scope import own_setting, pointwise
+from fedbounds.evidence.sdp.scope import conditions, own_setting, pointwise
 from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
 from fedbounds.evidence.sdp.tight import tight
 from fedbounds.referee import power, sanity
@@ -168,6 +168,9 @@ def certificates(case: Case) -> Found:
         verdict, certificate = examination(case.claim, setting)
         if verdict.status is Status.REFUTED:
             return Found((f"false at {verdict.coverage.words() if verdict.coverage else setting}",), (verdict,))
+        if verdict.tightness == math.inf:
+            nothing = "its left side is 0 all over the class, so nothing was tested"
+            verdict, certificate = replace(verdict, status=Status.VACUOUS, detail=nothing), None
         found.append(verdict)
         if certificate is not None:
             labels.append({label.split()[0] for label in certificate.multipliers})
@@ -175,7 +178,7 @@ def certificates(case: Case) -> Found:
     held = [v for v in found if v.status is Status.HOLDS]
     open_ = [v.detail for v in found if v.status is Status.UNDECIDED]
     lines = [f"certified at {len(held)} of the {len(found)} settings that meet its assumptions"]
-    lines += [f"a proof would combine: {', '.join(sorted(set.union(*labels)))}"] if labels else []
+    lines += [f"a proof would combine: {', '.join(sorted(set.union(*labels)))}"] if any(labels) else []
     lines += [f"undecided at {len(open_)}: {open_[0]}"] if open_ else []
     return Found(tuple(lines), tuple(found))
 
@@ -192,9 +195,12 @@ def settings(case: Case) -> Iterator[Setting]:
                 p=tuple(map(Fraction, p)),
                 reading=case.reading.name,
             )
-            yield own_setting(case.claim, setting)
+            setting = own_setting(case.claim, setting)
+            if case.claim.steps is None and conditions(case.claim, setting)[0]:
+                setting = replace(setting, eta=(Fraction(1),) * len(setting.eta))  # the claim may want equal steps
         except InputError:
             continue  # an irrational step size, or weights that this reading says too little about
+        yield setting
         if pointwise(case.claim) and (local, alpha) != (grid.taus[0], grid.weights[0][0]):
             return
 
@@ -228,7 +234,7 @@ def constants(case: Case) -> Found:
                 lines.append(f"{term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})")
     spare = [term for term, need in needed.items() if not need]
     lines += [f"needed at none of these settings: {', '.join(spare)}"] if spare else []
-    return Found(tuple(lines))
+    return Found(tuple(lines) or ("no constant is known at these settings",))
 
 
 def strength(case: Case) -> Found:

@@ -84,7 +84,7 @@ def certified_map(trial: Trial) -> Table | None:
         if found.evidence is Evidence.SDP and "setting" in found.data:
             setting = Setting.from_json(found.data["setting"])  # type: ignore[arg-type]
             alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
-            ratio = "" if found.tightness is None else f" {found.tightness:.3g}x"
+            ratio = "" if found.tightness is None or found.status is not Status.HOLDS else f" {found.tightness:.3g}x"
             row = cells.setdefault((f"alpha = ({alpha}), p = ({p})", setting.tau), {})
             row[setting.L / setting.mu] = word(found.status, found.evidence).lower() + ratio
     kappas = sorted({kappa for row in cells.values() for kappa in row})

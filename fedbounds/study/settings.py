@@ -80,7 +80,7 @@ class Settings:
     claims: Annotated[
         Texts, About(SCHEME, "A claim to examine (default: every one; see fedbounds claims).", "--claim")
     ] = ()
-    readings: Annotated[Texts, About(READING, "literal, sync, all-steps or repaired.", "--reading")] = (
+    readings: Annotated[Texts, About(READING, "plain, literal, sync, all-steps or repaired.", "--reading")] = (
         DEFAULT_READINGS
     )
     tau: Annotated[Count, About(PROTOCOL, "Local steps a round.")] = 5

@@ -1,4 +1,5 @@
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as xml
@@ -245,3 +246,24 @@ def test_words_are_found_and_a_new_claim_runs(tmp_path, monkeypatch):
 
 def test_it_is_there_at_the_top():
     assert fedbounds.try_claim is try_claim and fedbounds.Trial is trial.Trial
+
+
+ROW = re.compile(r"^\| `([^`]+)` \| (.*) \|$", re.MULTILINE)
+
+
+def test_the_table_of_twenty_theorems_keeps_its_word():
+    page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
+    rows = {key: cells.split(" | ") for key, cells in ROW.findall(page)}
+    assert set(rows) == {claim.key for claim in (*TRUE.CLAIMS, *FALSE.CLAIMS)}
+    for claim in FALSE.CLAIMS:
+        if claim.key not in BEYOND:
+            data = examine(from_json(FALSE.INSTANCES[claim.key]), claim, READINGS[claim.readings[0]]).data
+            assert rows[claim.key][1:3] == [f"{data['lhs']} > {data['rhs']}", "REFUTED"]
+    for claim in TRUE.CLAIMS:
+        word, _, known = rows[claim.key][0].partition(", from ")
+        implied = [
+            other.key
+            for other in claims().values()
+            if any(follows(claim, READINGS["plain"], other, READINGS[name]) for name in other.readings)
+        ]
+        assert known.strip("`") in implied if word == "PROVED" else word in ("CERTIFIED", "NOT REFUTED")

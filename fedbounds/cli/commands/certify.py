@@ -57,7 +57,9 @@ OPTIONS = (
     click.option("--p", type=Rational("LIST", several=True), help="p, uniform unless given."),
     click.option("--rho-bar", type=Rational(), help="rho_bar; min alpha_i/p_i unless given."),
     click.option("--rho-tilde", type=Rational(), help="rho_tilde; every value at once unless given."),
-    click.option("--reading", default="repaired", show_default=True, help="literal, sync, all-steps or repaired."),
+    click.option(
+        "--reading", default="repaired", show_default=True, help="plain, literal, sync, all-steps or repaired."
+    ),
     click.option("--local", type=click.Choice(("steps", "any")), default="steps", help="What local models may be."),
 )
 

@@ -16,7 +16,7 @@ HEAD = ["claim", "reading", "refuted by", "budget"]
 @click.command()
 @click.argument("claim", required=False)
 @click.option("--all", "everything", is_flag=True, help="Search every claim in every reading.")
-@click.option("--reading", help="literal, sync, all-steps or repaired (default: each that the claim states).")
+@click.option("--reading", help="plain, literal, sync, all-steps or repaired (default: each that the claim states).")
 @click.option("--budget", type=click.Choice(("small", "medium", "large")), default="small", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
 @click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, for --all.")
