@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+
+from fedbounds.cli.options import QUIET, print_json, say
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
@@ -28,7 +29,7 @@ REFUTED, INTERRUPTED = 1, 130
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write a JUnit file.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
 @click.option("--verbose", "-v", is_flag=True, help="Also what each stage found, and the statement in full.")
-@click.option("--quiet", is_flag=True, help="No progress on standard error.")
+@QUIET
 def referee(
     theorem: str,
     reading: str | None,
@@ -65,7 +66,7 @@ def referee(
         if not trials[-1].finished:
             break
     if as_json:
-        click.echo(json.dumps([trial.to_json() for trial in trials], indent=1))
+        print_json([trial.to_json() for trial in trials])
     if out is not None:
         files.write_text(out / "referee.html", show.to_html(trials))
         files.write_text(out / "referee.tex", show.to_latex(trials))
@@ -102,9 +103,9 @@ def _say(k: int, step: Step, found: Stage | None) -> None:
     head = f"[{k}/{len(STAGES)}] {step.name}"
     if found is None:
         if step.seconds:
-            click.echo(f"{head}: about {step.seconds} s", err=True)
+            say(f"{head}: about {step.seconds} s")
         return
-    click.echo(f"{head}: {next(iter(found.lines), 'done')} ({found.seconds:.1f} s)", err=True)
+    say(f"{head}: {next(iter(found.lines), 'done')} ({found.seconds:.1f} s)")
 
 
 COMMANDS = [referee]
