@@ -2,53 +2,9 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Cited,
-    Condition,
-    Derivation,
-    Display,
-    Earlier,
-    Square,
-    averaged,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import ALPHA, NOISE, W_STAR, G, W, X
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    drift,
-    eta,
-    mu,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    tau,
-)
 
-from ._setting import (
-    E_W,
-    E_X,
-    F_STAR,
-    F_X,
-    GRAD,
-    GRAD_W,
-    RHO_BAR,
-    RHO_TILDE,
-    SPREAD,
-    SPREADS,
-    VARIANCE,
-    claim,
-    convex,
-    lemma_1,
-    skewed,
-    variance,
-)
+from ._setting import *
 from .li_2020 import ONCE, QUARTER, TWICE, quarter
 
 CLAIM = claim("theorem-1")
@@ -64,35 +20,19 @@ A_5 = 4 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR
 DRIFT_BOUND = eta**2 * tau**2 * G_sq
 STEPS = (
     QUARTER,
-    step(
-        "split",
-        Delta_next,
-        "=",
-        Delta + A_1 + A_2 + A_3 + A_4,
-        note="definition of w_{t+1}, add and subtract, develop the square",
+    step("split", Delta_next, "=", Delta + A_1 + A_2 + A_3 + A_4).by(
+        note="definition of w_{t+1}, add and subtract, develop the square"
     ),
-    step(
-        "A2",
-        A_2,
-        "=",
-        0,
-        note="unbiased gradients, for weights that do not see the step's noise",
-    ),
+    step("A2", A_2, "=", 0).by(note="unbiased gradients, for weights that do not see the step's noise"),
     lemma_1("lemma-1-local", X),
     lemma_1("lemma-1-here", W),
     step(
-        "A1-young",
-        A_1,
-        "<=",
-        drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * Mean(ALPHA, Inner(X - W_STAR, GRAD)),
+        "A1-young", A_1, "<=", drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * Mean(ALPHA, Inner(X - W_STAR, GRAD))
+    ).by(
         averaged(ALPHA, Square(W - X + eta * GRAD, "Cauchy-Schwarz and Young: a square")),
         (eta**2, averaged(ALPHA, Earlier("lemma-1-local"))),
     ),
-    step(
-        "A1",
-        A_1,
-        "<=",
-        drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR - eta * mu * SPREAD,
+    step("A1", A_1, "<=", drift + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR - eta * mu * SPREAD).by(
         Earlier("A1-young"),
         (2 * eta, averaged(ALPHA, convex(X, W_STAR, "mu-convexity from w_t^i to w*"))),
         paper=Display(
@@ -102,10 +42,8 @@ STEPS = (
         ),
     ),
     step(
-        "A1-drift",
-        A_1,
-        "<=",
-        16 * DRIFT_BOUND - eta * mu * SPREAD + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR,
+        "A1-drift", A_1, "<=", 16 * DRIFT_BOUND - eta * mu * SPREAD + 2 * L * eta**2 * LOCAL_GAP - 2 * eta * TO_STAR
+    ).by(
         Earlier("A1"),
         Cited("lemma-2"),
         paper=Display(
@@ -114,38 +52,20 @@ STEPS = (
             "Lemma 2 gives 16 eta^2 E^2 G^2, not eta^2 E^2 G^2; the lines after have 16",
         ),
     ),
-    step(
-        "A3",
-        A_3,
-        "<=",
-        2 * L * eta**2 * LOCAL_GAP,
-        (eta**2, variance(ALPHA, GRAD)),
-        (eta**2, averaged(ALPHA, Earlier("lemma-1-local"))),
+    step("A3", A_3, "<=", 2 * L * eta**2 * LOCAL_GAP).by(
+        (eta**2, variance(ALPHA, GRAD)), (eta**2, averaged(ALPHA, Earlier("lemma-1-local")))
     ),
-    step(
-        "A4",
-        A_4,
-        "<=",
-        eta**2 * sigma_sq,
-        (eta**2, variance(ALPHA, NOISE)),
-        (eta**2, averaged(ALPHA, VARIANCE)),
+    step("A4", A_4, "<=", eta**2 * sigma_sq).by(
+        (eta**2, variance(ALPHA, NOISE)), (eta**2, averaged(ALPHA, VARIANCE))
     ),
     SPREADS,
-    step(
-        "sum",
-        Delta_next,
-        "<=",
-        (1 - eta * mu) * Delta + 16 * DRIFT_BOUND + eta**2 * sigma_sq + A_5,
+    step("sum", Delta_next, "<=", (1 - eta * mu) * Delta + 16 * DRIFT_BOUND + eta**2 * sigma_sq + A_5).by(
         Earlier("A1-drift"),
         Earlier("A3"),
         Earlier("A4"),
         (eta * mu, averaged(ALPHA, Square(W - X, "the drift is non-negative"))),
     ),
-    step(
-        "A5-client",
-        E_X,
-        ">=",
-        (1 - eta * L) * E_W - norm_sq(X - W) / (2 * eta),
+    step("A5-client", E_X, ">=", (1 - eta * L) * E_W - norm_sq(X - W) / (2 * eta)).by(
         convex(W, X, "mu-convexity from w_t to w_t^i"),
         (mu / 2, Square(X - W, "a squared norm")),
         (1 / (2 * eta), Square(eta * GRAD_W + X - W, "Young: a square")),
@@ -159,6 +79,7 @@ STEPS = (
         eta**2 * (16 * tau**2 * G_sq + 6 * rho_bar * L * Gamma)
         - sp.Rational(3, 8) * eta * mu * rho_bar * Delta
         + 2 * eta * Gamma * (rho_tilde - rho_bar),
+    ).by(
         (eta * TWICE, averaged(ALPHA, Earlier("A5-client"))),
         (2 * eta, RHO_TILDE),
         (eta * TWICE * ONCE, RHO_BAR),
@@ -169,7 +90,7 @@ STEPS = (
         (4 * eta**3 * L**2 * rho_bar * Gamma, ONE),
         note="2 eta (1 - 2 L eta) >= eta and 1 - L eta >= 3/4 need eta <= 1/(4L)",
     ),
-    step("conclude", CLAIM.lhs, "<=", CLAIM.rhs, Earlier("sum"), Earlier("A5")),
+    conclude(CLAIM).by(Earlier("sum"), Earlier("A5")),
 )
 DERIVATIONS = (
     Derivation(

@@ -2,45 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Extreme, step
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    eta,
-    gamma,
-    mu,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    t,
-    tau,
-)
-
-from ._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    RHO_POSITIVE,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from ._setting import claim, right_side
+from ._recursion import *
 from .theorem_1 import HOMOGENEOUS, LEMMA_2
 
 CLAIM, FREE, MINIMISER = claim("corollary"), claim("error-free"), claim("error-minimiser")
@@ -54,13 +16,9 @@ CAPS = capped(CAP, (8, ONE), (sp.Rational(8, 3) * above_four, ONE))
 STEPS = (
     *CAPS,
     QUARTER,
-    step("small-steps", 0, "<=", 1 - eta * L, Earlier("small")),
-    step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs, Cited("lemma-2-schedule")),
-    step(
-        "recursion",
-        Delta_next,
-        "<=",
-        (1 - eta * mu * B) * Delta + eta**2 * C + eta * D,
+    step("small-steps", 0, "<=", 1 - eta * L).by(Earlier("small")),
+    step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs).by(Cited("lemma-2-schedule")),
+    step("recursion", Delta_next, "<=", (1 - eta * mu * B) * Delta + eta**2 * C + eta * D).by(
         Cited("theorem-1-from-lemma-2", {"small-steps": "small-steps", "lemma-2": "lemma-2"}),
         (sp.Rational(3, 8) * eta * mu * Delta, UNDER_RHO),
         # 2 eta (1 - 3 eta L): the smaller r costs 6 eta^2 L Gamma and gains 2 eta Gamma a unit.
@@ -79,13 +37,12 @@ STEPS = (
             (2 * Gamma / (mu * (B - 1) * k), OVER_R),
         ),
     ),
-    step("conclude", CLAIM.lhs, "<=", right_side(CLAIM), *BOTH),
+    conclude(CLAIM).by(*BOTH),
 )
 DERIVATIONS = (
-    Derivation(
-        key="corollary",
-        title="Convergence bound, rho_bar capped at 8(gamma - 1)/3 and rho_tilde at least rho_bar",
-        claim="corollary",
+    proof(
+        CLAIM,
+        "Convergence bound, rho_bar capped at 8(gamma - 1)/3 and rho_tilde at least rho_bar",
         steps=STEPS,
         findings=(
             "eta_t = 1/(mu(t + gamma)) makes slow-decay superfluous (derivation lemma-2-schedule).",
@@ -95,17 +52,12 @@ DERIVATIONS = (
         conditions=(FOUR, CAPPED),
         notation=WORDS,
     ),
-    Derivation(
-        key="error-free",
-        title="Convergence bound without heterogeneity",
-        claim="error-free",
+    proof(
+        FREE,
+        "Convergence bound without heterogeneity",
         steps=(
             *CAPS,
-            step(
-                "conclude",
-                FREE.lhs,
-                "<=",
-                right_side(FREE),
+            conclude(FREE).by(
                 Cited("corollary"),
                 (8 * L**2 / (mu**2 * (T + gamma)) + 8 * L / (3 * mu) * (R / r - 1), HOMOGENEOUS),
                 note="Gamma = 0 removes both terms in Gamma",
@@ -115,17 +67,12 @@ DERIVATIONS = (
         conditions=(FOUR,),
         notation=WORDS,
     ),
-    Derivation(
-        key="error-minimiser",
-        title="The error term is non-negative once rho_tilde is at least rho_bar",
-        claim="error-minimiser",
+    proof(
+        MINIMISER,
+        "The error term is non-negative once rho_tilde is at least rho_bar",
         steps=(
             RHO_POSITIVE,
-            step(
-                "conclude",
-                MINIMISER.lhs,
-                "<=",
-                right_side(MINIMISER),
+            conclude(MINIMISER).by(
                 (8 * L * Gamma / (3 * mu * rho_bar), Extreme(R, rho_bar)),
                 note="zero at alpha = p, where rho_bar = rho_tilde = 1",
             ),

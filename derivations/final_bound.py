@@ -2,18 +2,15 @@
 
 import sympy as sp
 
-from fedbounds.claims.corollary import CAPPED
+from fedbounds.claims.corollary import CAPPED as CAPPED_SKEW
 from fedbounds.claims.pi_chain import LAMBDA_1, LAMBDA_2
-from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, Earlier, Every, Extreme, step
-from fedbounds.theory.symbols import T, gamma, pi_max, pi_min, rho_bar, rho_tilde
 
-from ._recursion import FOUR, FOUR_STEP, R, above_four, r
-from ._setting import claim, right_side
+from ._recursion import *
 from .pi_chain import MEETS, NAMES, PI, PI_POSITIVE, TOTALS, WIDER, at_most, pi, total
 from .star import UNDER_ONE
 
 WITH_PI_MAX, CLAIM = claim("ratio-bound"), claim("final-bound")
-CAP = next(argument for argument in CAPPED.args if argument != rho_bar)
+CAP = next(argument for argument in CAPPED_SKEW.args if argument != rho_bar)
 r_over, R_under = sp.Symbol("r_over", nonnegative=True), sp.Symbol("R_under", nonnegative=True)
 
 STEPS = (
@@ -21,33 +18,21 @@ STEPS = (
     at_most("rho-bar-under-Pi", rho_bar, total),
     UNDER_ONE,
     FOUR_STEP,
-    step("cap-positive", CAP, ">", 0, (8, ONE), (sp.Rational(8, 3) * above_four, ONE)),
-    step(
-        "pi-under-cap",
-        pi_min,
-        "<=",
-        CAP,
-        Earlier("pi-under-one"),
-        (7 + sp.Rational(8, 3) * above_four, ONE),
-    ),
-    step("pi-under-r", pi_min, "<=", r, by=Every(r, ("rho-over-pi", "pi-under-cap"))),
-    step("r-under-Pi", r, "<=", pi_max, Extreme(r, rho_bar), Earlier("rho-bar-under-Pi")),
-    step("R-under-Pi", R, "<=", pi_max, by=Every(R, ("rho-under-Pi", "r-under-Pi"))),
-    step(
-        "conclude",
-        WITH_PI_MAX.lhs,
-        "<=",
-        right_side(WITH_PI_MAX),
+    step("cap-positive", CAP, ">", 0).by((8, ONE), (sp.Rational(8, 3) * above_four, ONE)),
+    step("pi-under-cap", pi_min, "<=", CAP).by(Earlier("pi-under-one"), (7 + sp.Rational(8, 3) * above_four, ONE)),
+    step("pi-under-r", pi_min, "<=", r).by(Every(r, ("rho-over-pi", "pi-under-cap"))),
+    step("r-under-Pi", r, "<=", pi_max).by(Extreme(r, rho_bar), Earlier("rho-bar-under-Pi")),
+    step("R-under-Pi", R, "<=", pi_max).by(Every(R, ("rho-under-Pi", "r-under-Pi"))),
+    conclude(WITH_PI_MAX).by(
         Cited("corollary", {"positive-rho_bar": "rho-positive"}),
         (LAMBDA_1 / (T + gamma) * r_over / (pi * r), ONE),
         (LAMBDA_2 * (pi_max * r_over + R_under * pi) / (pi * r), ONE),
     ),
 )
 DERIVATIONS = (
-    Derivation(
-        key="ratio-bound",
-        title=WITH_PI_MAX.title,
-        claim="ratio-bound",
+    proof(
+        WITH_PI_MAX,
+        WITH_PI_MAX.title,
         steps=STEPS,
         abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)},
         conditions=(
@@ -60,22 +45,10 @@ DERIVATIONS = (
         notation=NAMES | {"r_over": r"(r-\pi)", "R_under": r"(\Pi-R)", "above_four": r"(\gamma-4)"},
         findings=("It holds without a cap: pi <= 1 <= 8(gamma - 1)/3, so pi is below the capped skew.",),
     ),
-    Derivation(
-        key="final-bound",
-        title=CLAIM.title,
-        claim="final-bound",
-        steps=(
-            PI_POSITIVE,
-            WIDER,
-            step(
-                "conclude",
-                CLAIM.lhs,
-                "<=",
-                right_side(CLAIM),
-                Cited("ratio-bound"),
-                (LAMBDA_2, Earlier("error")),
-            ),
-        ),
+    proof(
+        CLAIM,
+        CLAIM.title,
+        steps=(PI_POSITIVE, WIDER, conclude(CLAIM).by(Cited("ratio-bound"), (LAMBDA_2, Earlier("error")))),
         conditions=(PI,),
         notation=NAMES,
         findings=("It depends on min p and N too, not on pi alone.",),

@@ -2,26 +2,9 @@
 
 import sympy as sp
 
-from fedbounds.claims.growth import SHARE
-from fedbounds.evidence.symbolic.atoms import Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import Condition, Derivation, Earlier, Square, averaged, premise, step
-from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, G, W, X
-from fedbounds.theory.symbols import L, eta, growth, mu, sigma_0_sq
+from fedbounds.claims.growth import SHARE as PAID
 
-from ._setting import (
-    CLIENT,
-    E_STAR,
-    E_X,
-    EXPAND,
-    GRAD,
-    JENSEN,
-    RHO_TILDE,
-    SPREADS,
-    claim,
-    convex,
-    lemma_1,
-    skewed,
-)
+from ._setting import *
 
 CLAIM = claim("growth-step")
 rest = sp.Symbol("rest", nonnegative=True)
@@ -29,19 +12,13 @@ rest = sp.Symbol("rest", nonnegative=True)
 STEPS = (
     EXPAND,
     JENSEN,
-    step(
-        "noise",
-        Mean(ALPHA, norm_sq(G)),
-        "<=",
-        sigma_0_sq + (1 + growth) * Mean(ALPHA, norm_sq(GRAD)),
-        averaged(ALPHA, premise("growing-variance", X)),
+    step("noise", Mean(ALPHA, norm_sq(G)), "<=", sigma_0_sq + (1 + growth) * Mean(ALPHA, norm_sq(GRAD))).by(
+        averaged(ALPHA, premise("growing-variance", X))
     ),
     lemma_1("gradient", X),
     step(
-        "paying",
-        Inner(GRAD, W - W_STAR),
-        ">=",
-        E_X / 2 - E_STAR - L * norm_sq(W - X) + mu / 2 * norm_sq(X - W_STAR),
+        "paying", Inner(GRAD, W - W_STAR), ">=", E_X / 2 - E_STAR - L * norm_sq(W - X) + mu / 2 * norm_sq(X - W_STAR)
+    ).by(
         convex(X, W_STAR),
         (1 / (4 * L), Square(GRAD + 2 * L * (W - X), "Young")),
         (1 / (4 * L), Earlier("gradient")),
@@ -50,26 +27,21 @@ STEPS = (
     CLIENT,
     SPREADS,
     *skewed("distance"),
-    step(
-        "conclude",
-        CLAIM.lhs,
-        "<=",
-        CLAIM.rhs,
+    conclude(CLAIM).by(
         (eta**2, Earlier("jensen")),
         (eta**2, Earlier("noise")),
         (eta**2 * (1 + growth), averaged(ALPHA, Earlier("gradient"))),
-        (2 * eta * SHARE, averaged(ALPHA, Earlier("paying"))),
-        (2 * eta * SHARE, RHO_TILDE),
+        (2 * eta * PAID, averaged(ALPHA, Earlier("paying"))),
+        (2 * eta * PAID, RHO_TILDE),
         (2 * eta * rest, averaged(ALPHA, Earlier("client"))),
         (2 * eta * rest, Earlier("skew")),
         note="with the identities expand and spread",
     ),
 )
 DERIVATIONS = (
-    Derivation(
-        key="growth-step",
-        title="One-step inequality for a variance that grows with the gradient",
-        claim="growth-step",
+    proof(
+        CLAIM,
+        "One-step inequality for a variance that grows with the gradient",
         steps=STEPS,
         conditions=(Condition(rest, premise("eta-below-growth")),),
         findings=(

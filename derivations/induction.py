@@ -2,20 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Cases,
-    Condition,
-    Derivation,
-    Hypothesis,
-    Induction,
-    Limit,
-    case,
-    premise,
-    step,
-)
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, T, gamma, t
+from ._setting import *
 
 b, above_one, over = (sp.Symbol(name, positive=True) for name in ("b", "b_1", "over"))
 C, D, beta = (sp.Symbol(name, nonnegative=True) for name in ("C_0", "D", "beta"))
@@ -39,13 +26,11 @@ OVER = Assumption("b-over", "b > gamma + 1/(gamma + 1)", sp.Gt(b, LIMIT))
 NAMES = {"b": "b", "b_1": "(b-1)", "C_0": "C", "D": "D", "beta": r"\beta", "over": r"(b-\gamma-\tfrac1{\gamma+1})"}
 
 SUFFICIENT = (
-    step("base", Delta_0, "<=", V / gamma + ERROR, (beta**2 * C / (above_one * gamma) + beta * D / above_one, ONE)),
-    step(
-        "carry",
-        Delta_next,
-        "<=",
-        V / (k + 1) + ERROR,
-        by=Cases(
+    step("base", Delta_0, "<=", V / gamma + ERROR).by(
+        (beta**2 * C / (above_one * gamma) + beta * D / above_one, ONE)
+    ),
+    step("carry", Delta_next, "<=", V / (k + 1) + ERROR).by(
+        Cases(
             k - b,
             case(
                 within,
@@ -63,18 +48,14 @@ SUFFICIENT = (
                 (beta**2 * C / (above_one * k**2) * STILL_ROOM, ONE),
                 (beta * D / (above_one * k) * (STILL_ROOM + k / (k + 1)), ONE),
             ),
-        ),
+        )
     ),
-    step("all", Delta_T, "<=", V / (T + gamma) + ERROR, by=Induction("base", "carry")),
+    step("all", Delta_T, "<=", V / (T + gamma) + ERROR).by(Induction("base", "carry")),
 )
 C_pos, beta_pos, debt = (sp.Symbol(name, positive=True) for name in ("C_1", "beta_1", "debt"))
 NEEDED = (
-    step("b", b - 1, ">", 0, (gamma**2 / (gamma + 1), ONE), (over, ONE)),
-    step(
-        "too-large-b",
-        beta_pos**2 * C_pos / gamma**2,
-        ">",
-        beta_pos**2 * C_pos / ((b - 1) * (gamma + 1)),
+    step("b", b - 1, ">", 0).by((gamma**2 / (gamma + 1), ONE), (over, ONE)),
+    step("too-large-b", beta_pos**2 * C_pos / gamma**2, ">", beta_pos**2 * C_pos / ((b - 1) * (gamma + 1))).by(
         (beta_pos**2 * C_pos * over / (gamma**2 * (b - 1)), ONE),
         note="Delta_0 = D = 0: the recursion allows Delta_1 = beta^2 C/gamma^2, above psi/(gamma + 1)",
     ),
@@ -83,9 +64,7 @@ NEEDED = (
         (gamma * Delta_0 + beta**2 * C / above_one) / (T + gamma) - beta * debt / above_one,
         "->",
         -beta * debt / above_one,
-        by=Limit(T, sp.oo, "-"),
-        note="D = -debt < 0: the bound on a squared distance becomes negative",
-    ),
+    ).by(Limit(T, sp.oo, "-"), note="D = -debt < 0: the bound on a squared distance becomes negative"),
 )
 DERIVATIONS = (
     Derivation(

@@ -1,25 +1,15 @@
 """Lemma 1: a gradient step of an L-smooth function cannot go below its minimum."""
 
-from fedbounds.evidence.symbolic.derivation import Derivation, step
-from fedbounds.evidence.symbolic.setting import Y
-from fedbounds.theory.symbols import L
-
-from ._setting import claim, client_gap
+from ._setting import *
 
 CLAIM = claim("lemma-1")
 
 DERIVATIONS = (
-    Derivation(
-        key="lemma-1",
-        title="Smoothness bounds the gradient",
-        claim="lemma-1",
-        readings=("literal",),
+    proof(
+        CLAIM,
+        "Smoothness bounds the gradient",
         steps=(
-            step(
-                "conclude",
-                CLAIM.lhs,
-                "<=",
-                CLAIM.rhs,
+            conclude(CLAIM).by(
                 *((2 * L, fact) for fact in client_gap(Y)),
                 note="F_i* is at most F_i(w - grad F_i(w)/L), which is at most F_i(w) - ||grad F_i(w)||^2/(2L)",
             ),

@@ -2,72 +2,32 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import Centre, Mean, Slack, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Cases,
-    Condition,
-    Derivation,
-    Earlier,
-    Premise,
-    Square,
-    Step,
-    averaged,
-    case,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import (
-    ALPHA,
-    ETA_S,
-    G_S,
-    M_S,
-    MOVED,
-    NOISE,
-    NOISE_0,
-    OWN,
-    START,
-    X_S,
-    S,
-    U,
-    W,
-    X,
-    grad,
-    n,
-)
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import G_sq, drift, eta, gamma, mu, t, tau
 
-from ._setting import SECOND_MOMENT, claim, convex
+from ._setting import *
 
 CLAIM = claim("lemma-2")
 left = sp.Symbol("left", nonnegative=True)
-ROUND = Condition(left, premise("round"))
+LENGTH = Condition(left, premise("round"))
 LATE = Slack(sp.Symbol("late"), S)
 TIMES = Condition(LATE, premise("round-times"))
 DECAY = Slack(sp.Symbol("decay"), S)
 MOVE = Mean(U, ETA_S**2 * norm_sq(G_S))
 A_SQUARE = Square(G_S, "a squared norm")
 TO_START = (
-    step(
-        "variance",
-        drift,
-        "<=",
-        Mean(ALPHA, norm_sq(X - START)),
-        Square(W - START, "a variance is at most a second moment about any point"),
+    step("variance", drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(
+        Square(W - START, "a variance is at most a second moment about any point")
     ),
-    step(
-        "jensen",
-        norm_sq(X - START),
-        "<=",
-        n**2 * MOVE,
+    step("jensen", norm_sq(X - START), "<=", n**2 * MOVE).by(
         (-1, premise("local-steps", X - START - MOVED)),
         (n**2, averaged(U, Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))),
     ),
-    step("moment", Mean(U, norm_sq(G_S)), "<=", G_sq, averaged(U, premise("bounded-gradient", X_S))),
+    step("moment", Mean(U, norm_sq(G_S)), "<=", G_sq).by(averaged(U, premise("bounded-gradient", X_S))),
 )
-COUNT = step("count", n**2, "<=", tau**2, ((left + 1) * (tau + n), ONE))
-INSIDE = step("count", n**2, "<=", (tau - 1) ** 2, (left * (left + 2 * n), ONE), note="n <= tau - 1 steps were taken")
+COUNT = step("count", n**2, "<=", tau**2).by(((left + 1) * (tau + n), ONE))
+INSIDE = step("count", n**2, "<=", (tau - 1) ** 2).by(
+    (left * (left + 2 * n), ONE), note="n <= tau - 1 steps were taken"
+)
 
 
 def slow_steps(factor: int, count: Step, most: sp.Expr, note: str) -> tuple[Step, ...]:
@@ -76,19 +36,10 @@ def slow_steps(factor: int, count: Step, most: sp.Expr, note: str) -> tuple[Step
     return (
         *TO_START,
         count,
-        step(
-            "slow",
-            MOVE,
-            "<=",
-            square * Mean(U, norm_sq(G_S)),
-            averaged(U, (DECAY * (factor * eta + ETA_S), A_SQUARE)),
-            note=note,
+        step("slow", MOVE, "<=", square * Mean(U, norm_sq(G_S))).by(
+            averaged(U, (DECAY * (factor * eta + ETA_S), A_SQUARE)), note=note
         ),
-        step(
-            "conclude",
-            drift,
-            "<=",
-            square * most * G_sq,
+        step("conclude", drift, "<=", square * most * G_sq).by(
             Earlier("variance"),
             averaged(ALPHA, Earlier("jensen"), (n**2, Earlier("slow")), (square * n**2, Earlier("moment"))),
             (square * G_sq, Earlier("count")),
@@ -98,17 +49,13 @@ def slow_steps(factor: int, count: Step, most: sp.Expr, note: str) -> tuple[Step
 
 def decays(key: str) -> tuple[Condition, Condition]:
     """The conditions of ``slow_steps``: the round's length, and the assumption on how steps shrink."""
-    return ROUND, Condition(DECAY, premise(key))
+    return LENGTH, Condition(DECAY, premise(key))
 
 
 def near(label: str, at: sp.Expr, moment: Premise, noise: sp.Expr) -> Step:
     """Visited points are near each client's own minimiser, where G bounds the gradient."""
     away = at - OWN
-    return step(
-        label,
-        norm_sq(away),
-        "<=",
-        G_sq / mu**2,
+    return step(label, norm_sq(away), "<=", G_sq / mu**2).by(
         (1 / mu**2, moment),
         (1 / mu**2, Square(noise, "the variance of the gradient")),
         (1 / mu**2, Square(grad(at) - mu * away, "Cauchy-Schwarz: a square")),
@@ -118,7 +65,7 @@ def near(label: str, at: sp.Expr, moment: Premise, noise: sp.Expr) -> Step:
     )
 
 
-NOW = t + gamma
+CLOCK = t + gamma
 
 
 def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int) -> tuple[Step, ...]:
@@ -130,41 +77,31 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
     # ratio m_s - (t + gamma) = ratio (late + 1) + (ratio - 1)(t + gamma) - ratio tau, and
     # ratio/(ratio - 1) = theta.
     slack = ratio * (LATE + 1) + (ratio - 1) * high
-    scale = G_sq / (mu**2 * NOW**2)
-    pull = slack * (ratio * M_S + NOW) / M_S**2
+    scale = G_sq / (mu**2 * CLOCK**2)
+    pull = slack * (ratio * M_S + CLOCK) / M_S**2
     return (
         *TO_START,
         COUNT,
         near("near", X, SECOND_MOMENT, NOISE),
         near("near-start", START, premise("bounded-gradient", START), NOISE_0),
-        step(
-            "triangle",
-            norm_sq(X - START),
-            "<=",
-            4 * G_sq / mu**2,
-            Square(X - OWN + START - OWN, "Young: a square"),
-            (2, Earlier("near")),
-            (2, Earlier("near-start")),
+        step("triangle", norm_sq(X - START), "<=", 4 * G_sq / mu**2).by(
+            Square(X - OWN + START - OWN, "Young: a square"), (2, Earlier("near")), (2, Earlier("near-start"))
         ),
-        step(
-            "conclude",
-            lhs,
-            "<=",
-            rhs,
-            by=Cases(
-                theta * tau - NOW,
+        step("conclude", lhs, "<=", rhs).by(
+            Cases(
+                theta * tau - CLOCK,
                 case(
                     low,
                     Earlier("variance"),
                     averaged(ALPHA, Earlier("triangle")),
-                    (4 * scale * low * (theta * tau + NOW), ONE),
+                    (4 * scale * low * (theta * tau + CLOCK), ONE),
                     ((constant - 4 * theta**2) * scale * tau**2, ONE),
                 ),
                 case(
                     high,
                     Earlier("variance"),
-                    averaged(ALPHA, Earlier("jensen"), (n**2 / (mu * NOW) ** 2, averaged(U, (pull, A_SQUARE)))),
-                    (ratio**2 * n**2 / (mu * NOW) ** 2, averaged(ALPHA, Earlier("moment"))),
+                    averaged(ALPHA, Earlier("jensen"), (n**2 / (mu * CLOCK) ** 2, averaged(U, (pull, A_SQUARE)))),
+                    (ratio**2 * n**2 / (mu * CLOCK) ** 2, averaged(ALPHA, Earlier("moment"))),
                     (ratio**2 * scale, Earlier("count")),
                     ((constant - ratio**2) * scale * tau**2, ONE),
                 ),
@@ -174,13 +111,12 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
     )
 
 
-ETA = 1 / (mu * NOW)
+ETA = 1 / (mu * CLOCK)
 ASSUMED = (a.full_participation, a.bounded_gradient, a.strongly_convex)
 DERIVATIONS = (
-    Derivation(
-        key="lemma-2",
-        title="Discrepancy of the local models, for slowly shrinking steps",
-        claim="lemma-2",
+    proof(
+        CLAIM,
+        "Discrepancy of the local models, for slowly shrinking steps",
         steps=slow_steps(
             4,
             COUNT,
@@ -197,7 +133,7 @@ DERIVATIONS = (
         steps=schedule_steps(sp.Integer(2), CLAIM.lhs, CLAIM.rhs, 16),
         assumes=(a.strongly_convex,),
         eta=ETA,
-        conditions=(ROUND, TIMES),
+        conditions=(LENGTH, TIMES),
         findings=(
             "With eta_t = 1/(mu(t + gamma)) Lemma 2 holds for every tau and every gamma > 0: it needs no slow-decay.",
         ),
@@ -208,7 +144,7 @@ DERIVATIONS = (
         steps=schedule_steps(sp.Rational(3, 2), drift, 9 * eta**2 * tau**2 * G_sq, 9),
         assumes=ASSUMED,
         eta=ETA,
-        conditions=(ROUND, TIMES),
+        conditions=(LENGTH, TIMES),
         findings=("The same proof, its cases parted at t + gamma = 3 tau/2, gives the constant 9 for 16.",),
     ),
 )

@@ -2,36 +2,9 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Condition,
-    Derivation,
-    Earlier,
-    Square,
-    averaged,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import ALPHA, NOISE, SHARE, W_STAR, P, W, X
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, drift, eta, mu, sigma_p_sq, tau
 
-from ._setting import (
-    E_STAR,
-    E_W,
-    E_X,
-    F_STAR,
-    F_W,
-    F_X,
-    GRAD,
-    GRAD_W,
-    SPREAD,
-    convex,
-    lemma_1,
-    optimal,
-    variance,
-)
+from ._setting import *
 from .lemma_2 import INSIDE, decays, slow_steps
 
 quarter = sp.Symbol("quarter", nonnegative=True)
@@ -39,7 +12,7 @@ V, NOISY = Centre(ALPHA, GRAD), Centre(ALPHA, NOISE)
 TO_STAR = Mean(ALPHA, F_X - F_STAR)
 VARIANCE = eta**2 * sigma_p_sq
 TWICE, ONCE = 1 + quarter, (3 + quarter) / 4
-QUARTER = step("quarter", 0, "<=", 1 - 4 * eta * L, (4, premise("quarter-steps")))
+QUARTER = step("quarter", 0, "<=", 1 - 4 * eta * L).by((4, premise("quarter-steps")))
 FEDAVG = (a.full_participation, a.smooth, a.strongly_convex, a.unbiased)
 
 ONE_STEP = (
@@ -51,13 +24,8 @@ ONE_STEP = (
         Delta_next,
         "=",
         Delta - 2 * eta * Inner(W - W_STAR, V) + eta**2 * norm_sq(V) + eta**2 * norm_sq(NOISY),
-        note="unbiased gradients",
-    ),
-    step(
-        "variance",
-        norm_sq(NOISY),
-        "<=",
-        sigma_p_sq,
+    ).by(note="unbiased gradients"),
+    step("variance", norm_sq(NOISY), "<=", sigma_p_sq).by(
         (-1, premise("unbiased", Inner(NOISE, NOISY))),
         (-1, premise("unbiased", Inner(NOISE, Centre(P, NOISE)))),
         (-1, premise("independent-clients")),
@@ -69,37 +37,23 @@ ONE_STEP = (
         -2 * eta * Inner(W - W_STAR, V) + eta**2 * norm_sq(V),
         "<=",
         drift + 4 * L * eta**2 * Mean(ALPHA, E_X) - 2 * eta * TO_STAR - eta * mu * SPREAD,
+    ).by(
         averaged(ALPHA, Square(W - X + eta * GRAD, "Cauchy-Schwarz and Young: a square")),
         (2 * eta**2, averaged(ALPHA, Earlier("lemma-1-local"))),
         (eta**2, variance(ALPHA, GRAD)),
         (2 * eta, averaged(ALPHA, convex(X, W_STAR, "mu-convexity from w_t^i to w*"))),
     ),
-    step(
-        "growth",
-        0,
-        "<=",
-        Mean(ALPHA, F_W - F_STAR),
-        averaged(P, convex(W_STAR, W)),
-        (mu / 2 * Delta, ONE),
-        optimal(W - W_STAR),
-        premise("unbiased", F_W - F_STAR),
+    step("growth", 0, "<=", Mean(ALPHA, F_W - F_STAR)).by(
+        averaged(P, convex(W_STAR, W)), (mu / 2 * Delta, ONE), optimal(W - W_STAR), premise("unbiased", F_W - F_STAR)
     ),
-    step("heterogeneity", Mean(ALPHA, E_STAR), "=", Gamma, premise("unbiased", E_STAR)),
-    step(
-        "client",
-        F_X - F_W,
-        ">=",
-        -eta * L * E_W - norm_sq(X - W) / (2 * eta),
+    step("heterogeneity", Mean(ALPHA, E_STAR), "=", Gamma).by(premise("unbiased", E_STAR)),
+    step("client", F_X - F_W, ">=", -eta * L * E_W - norm_sq(X - W) / (2 * eta)).by(
         convex(W, X, "mu-convexity from w_t to w_t^i"),
         (mu / 2, Square(X - W, "a squared norm")),
         (1 / (2 * eta), Square(eta * GRAD_W + X - W, "Young: a square")),
         (eta / 2, Earlier("lemma-1-here")),
     ),
-    step(
-        "conclude",
-        Delta_next,
-        "<=",
-        (1 - eta * mu) * Delta + VARIANCE + 6 * L * eta**2 * Gamma + 2 * drift,
+    step("conclude", Delta_next, "<=", (1 - eta * mu) * Delta + VARIANCE + 6 * L * eta**2 * Gamma + 2 * drift).by(
         (eta**2, Earlier("variance")),
         Earlier("gradients"),
         (eta * mu, averaged(ALPHA, Square(W - X, "the drift is non-negative"))),

@@ -2,106 +2,49 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import Slack
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Cited,
-    Condition,
-    Derivation,
-    Earlier,
-    Extreme,
-    Induction,
-    Square,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import ETA_S, M_S, S
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    Delta_T,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    eta,
-    gamma,
-    mu,
-    sigma_p_sq,
-    t,
-    tau,
-)
-
-from ._recursion import BOTH, HYPOTHESIS, SMOOTHNESS
-from ._setting import CURVATURES, claim, ell, right_side
+from ._recursion import *
 
 CLAIM = claim("li-2020")
 k = t + gamma
 KNOWN = sigma_p_sq + 6 * L * Gamma
-SPREAD = Square(tau - 1, "a square", vector=False)
+A_SQUARE = Square(tau - 1, "a square", vector=False)
 NOISE = KNOWN + 8 * (tau - 1) ** 2 * G_sq
 BOUND = gamma * Delta_0 + 4 * NOISE / mu**2
 wide, long = sp.Symbol("wide", nonnegative=True), sp.Symbol("long", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
 
 STEPS = (
-    step("gamma-L", 8 * L / mu, "<=", gamma, Extreme(gamma, 8 * L / mu)),
-    step("gamma-tau", tau, "<=", gamma, Extreme(gamma, tau)),
-    step(
-        "quarter",
-        0,
-        "<=",
-        sp.Rational(1, 4) - eta * L,
-        ((t + wide) / (4 * k), ONE),
-        note="eta_t <= 2/(mu gamma) <= 1/(4L)",
+    step("gamma-L", 8 * L / mu, "<=", gamma).by(Extreme(gamma, 8 * L / mu)),
+    step("gamma-tau", tau, "<=", gamma).by(Extreme(gamma, tau)),
+    step("quarter", 0, "<=", sp.Rational(1, 4) - eta * L).by(
+        ((t + wide) / (4 * k), ONE), note="eta_t <= 2/(mu gamma) <= 1/(4L)"
     ),
-    step(
-        "halve",
-        ETA_S,
-        "<=",
-        2 * eta,
+    step("halve", ETA_S, "<=", 2 * eta).by(
         (2 * (LATE + BEGUN + long + 1) / (mu * k * M_S), ONE),
         note="2(s + gamma) - (t + gamma) >= s + gamma - tau + 1 > 0 since gamma >= tau",
     ),
-    step(
-        "recursion",
-        Delta_next,
-        "<=",
-        (1 - eta * mu) * Delta + eta**2 * NOISE,
-        Cited("li-one-step", {"quarter-steps": "quarter"}),
-        (2, Cited("li-drift", {"halving": "halve"})),
+    step("recursion", Delta_next, "<=", (1 - eta * mu) * Delta + eta**2 * NOISE).by(
+        Cited("li-one-step", {"quarter-steps": "quarter"}), (2, Cited("li-drift", {"halving": "halve"}))
     ),
-    step(
-        "base",
-        Delta_0,
-        "<=",
-        BOUND / gamma,
-        (4 * KNOWN / (mu**2 * gamma), ONE),
-        (32 * G_sq / (mu**2 * gamma), SPREAD),
+    step("base", Delta_0, "<=", BOUND / gamma).by(
+        (4 * KNOWN / (mu**2 * gamma), ONE), (32 * G_sq / (mu**2 * gamma), A_SQUARE)
     ),
-    step(
-        "carry",
-        Delta_next,
-        "<=",
-        BOUND / (k + 1),
+    step("carry", Delta_next, "<=", BOUND / (k + 1)).by(
         Earlier("recursion"),
         ((t + wide + 8 * ell / mu + 6) / k, HYPOTHESIS),
         (gamma * Delta_0 * (1 / k**2 + 1 / (k**2 * (k + 1))), ONE),
         (4 * KNOWN / (mu**2 * k**2 * (k + 1)), ONE),
-        (32 * G_sq / (mu**2 * k**2 * (k + 1)), SPREAD),
+        (32 * G_sq / (mu**2 * k**2 * (k + 1)), A_SQUARE),
         note="(k - 1)/k^2 <= 1/(k + 1) with k = t + gamma, and 1 - 2/k >= 0 since gamma >= 8",
     ),
-    step("all", Delta_T, "<=", BOUND / (T + gamma), by=Induction("base", "carry")),
+    step("all", Delta_T, "<=", BOUND / (T + gamma)).by(Induction("base", "carry")),
     SMOOTHNESS,
-    step("conclude", CLAIM.lhs, "<=", right_side(CLAIM), *BOTH),
+    conclude(CLAIM).by(*BOTH),
 )
 DERIVATIONS = (
-    Derivation(
-        key="li-2020",
-        title="FedAvg with full participation (Li et al., Theorem 1)",
-        claim="li-2020",
-        readings=("literal",),
+    proof(
+        CLAIM,
+        "FedAvg with full participation (Li et al., Theorem 1)",
         steps=STEPS,
         conditions=(
             CURVATURES,

@@ -4,25 +4,9 @@ import sympy as sp
 
 from fedbounds.claims.corollary import ERROR
 from fedbounds.claims.pi_chain import LAMBDA_2
-from fedbounds.evidence.symbolic.atoms import Mean, Slack
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Cited,
-    Condition,
-    Derivation,
-    Display,
-    Earlier,
-    Fact,
-    Step,
-    averaged,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import AT_PI, OTHERS, SHARE, I, P, excess, ratio
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import N, p_min, pi_max, pi_min, rho_bar, rho_tilde
 
-from ._setting import claim, right_side
+from ._setting import *
 
 pi = sp.Symbol("pi", positive=True)
 total, total_star = sp.Symbol("total", positive=True), sp.Symbol("total_star", positive=True)
@@ -50,8 +34,8 @@ BOTH = ("literal", "repaired")
 
 def at_most(label: str, at: sp.Symbol, whole: sp.Symbol) -> Step:
     """A skew, whose denominator is ``whole``, is at most Pi."""
-    return step(
-        label, at, "<=", pi_max, (1 / whole, averaged(P, (excess(at), largest(at)))), (1 / whole, premise("skew", at))
+    return step(label, at, "<=", pi_max).by(
+        (1 / whole, averaged(P, (objects.excess(at), largest(at)))), (1 / whole, premise("skew", at))
     )
 
 
@@ -60,82 +44,50 @@ def largest(at: sp.Symbol) -> Fact:
     return premise("largest-ratio", ratio(at))
 
 
-OVER_PI = step(
-    "rho-over-pi",
-    pi_min,
-    "<=",
-    rho_bar,
-    (1 / total, averaged(P, (excess(rho_bar), premise("least-ratio", ratio(rho_bar))))),
+OVER_PI = step("rho-over-pi", pi_min, "<=", rho_bar).by(
+    (1 / total, averaged(P, (objects.excess(rho_bar), premise("least-ratio", ratio(rho_bar))))),
     (-1 / total, premise("skew", rho_bar)),
 )
-PI_POSITIVE = step("pi-positive", pi_min, ">", 0, premise("positive-pi_min"))
+PI_POSITIVE = step("pi-positive", pi_min, ">", 0).by(premise("positive-pi_min"))
 MEETS = (
     PI_POSITIVE,
     OVER_PI,
-    step("rho-positive", rho_bar, ">", 0, Earlier("rho-over-pi"), Earlier("pi-positive")),
+    step("rho-positive", rho_bar, ">", 0).by(Earlier("rho-over-pi"), Earlier("pi-positive")),
     at_most("rho-under-Pi", rho_tilde, total_star),
 )
 RATIO, INVERSE, MAXIMUM, ERROR_BY_PI = (claim(key) for key in ("pi-ratio", "pi-inverse", "pi-max", "error-by-pi"))
-WIDER = step(
-    "error",
-    pi_max / pi_min - 1,
-    "<=",
-    1 / (pi_min * p_min) - N,
-    (1 / (pi * p_min), Cited("pi-max")),
-)
-BY_PI = right_side(ERROR_BY_PI)
+WIDER = step("error", pi_max / pi_min - 1, "<=", 1 / (pi_min * p_min) - N).by((1 / (pi * p_min), Cited("pi-max")))
+BY_PI = ERROR_BY_PI.rhs
 
 DERIVATIONS = (
-    Derivation(
-        key="pi-ratio",
-        title="Skews against weight ratios",
-        claim="pi-ratio",
+    proof(
+        RATIO,
+        "Skews against weight ratios",
         readings=BOTH,
-        steps=(
-            *MEETS,
-            step(
-                "conclude",
-                RATIO.lhs,
-                "<=",
-                RATIO.rhs,
-                ((pi_max * over_pi + under_Pi * pi) / (pi * (pi + over_pi)), ONE),
-            ),
-        ),
+        steps=(*MEETS, conclude(RATIO).by(((pi_max * over_pi + under_Pi * pi) / (pi * (pi + over_pi)), ONE))),
         conditions=(PI, *TOTALS, OVER, UNDER),
         notation=NAMES,
     ),
-    Derivation(
-        key="pi-inverse",
-        title="Smallest skew against pi",
-        claim="pi-inverse",
+    proof(
+        INVERSE,
+        "Smallest skew against pi",
         readings=BOTH,
-        steps=(*MEETS[:3], step("conclude", INVERSE.lhs, "<=", INVERSE.rhs, (over_pi / (pi * (pi + over_pi)), ONE))),
+        steps=(*MEETS[:3], conclude(INVERSE).by((over_pi / (pi * (pi + over_pi)), ONE))),
         conditions=(PI, TOTALS[0], OVER),
         notation=NAMES,
     ),
-    Derivation(
-        key="pi-max",
-        title="Largest ratio against pi",
-        claim="pi-max",
+    proof(
+        MAXIMUM,
+        "Largest ratio against pi",
         readings=BOTH,
         steps=(
             # The client of largest ratio has alpha = 1 - (N - 1) (mean of the others' alpha).
-            step(
-                "others",
-                pi_min * p_min,
-                "<=",
-                Mean(OTHERS, AT_PI * SHARE),
+            step("others", pi_min * p_min, "<=", Mean(OTHERS, AT_PI * SHARE)).by(
                 averaged(OTHERS, (ABOVE_PI * SHARE + pi_min * ABOVE_P, ONE)),
                 note="alpha_j = kappa_j p_j >= pi min p for every other client",
             ),
-            step(
-                "conclude",
-                MAXIMUM.lhs,
-                "<=",
-                MAXIMUM.rhs,
-                (pi_max * above_top, ONE),
-                (more_clients, Earlier("others")),
-                premise("weights-sum-at-Pi"),
+            conclude(MAXIMUM).by(
+                (pi_max * above_top, ONE), (more_clients, Earlier("others")), premise("weights-sum-at-Pi")
             ),
         ),
         conditions=(
@@ -152,11 +104,7 @@ DERIVATIONS = (
         steps=(
             *MEETS[:3],
             WIDER,
-            step(
-                "conclude",
-                ERROR,
-                "<=",
-                LAMBDA_2 * BY_PI,
+            step("conclude", ERROR, "<=", LAMBDA_2 * BY_PI).by(
                 (LAMBDA_2, Cited("pi-ratio")),
                 (LAMBDA_2, Earlier("error")),
                 paper=Display(

@@ -2,23 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Condition,
-    Derivation,
-    Every,
-    Exhibited,
-    Hypothesis,
-    Induction,
-    Limit,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.symbols import T, gamma, t
-
-from ._setting import claim
+from ._setting import *
 
 CLAIM = claim("rate")
 # F_1 = (w - 1)^2/2 and F_2 = (w + 1)^2/2 with p_1 - p_2 = c in (0, 1): w* = c, F_i* = 0.
@@ -28,27 +12,21 @@ c = d / (2 * a + d)
 HALF = sp.Rational(1, 2)
 
 
-def loss(point: sp.Expr) -> sp.Expr:
+def objective(point: sp.Expr) -> sp.Expr:
     """F(w) = p_1 F_1(w) + p_2 F_2(w)."""
     return p_1 * (point - 1) ** 2 / 2 + p_2 * (point + 1) ** 2 / 2
 
 
-FIXED = (
+STAYS = (
     step("bias", p_1 - p_2, "=", c),
-    step(
-        "tie",
-        (0 - sp.Integer(1)) ** 2 / 2,
-        "=",
-        (0 + sp.Integer(1)) ** 2 / 2,
-        note="e_1(0) = e_2(0): FedMax weighs both 1/2",
+    step("tie", (0 - sp.Integer(1)) ** 2 / 2, "=", (0 + sp.Integer(1)) ** 2 / 2).by(
+        note="e_1(0) = e_2(0): FedMax weighs both 1/2"
     ),
-    step("floor", loss(sp.Integer(0)) - loss(c), "=", c**2 / 2, note="w* = c, and the gap at 0 is c^2/2"),
-    step(
-        "conclude",
-        CLAIM.lhs,
-        ">=",
-        c**2 / 2,
-        by=Exhibited(),
+    step("floor", objective(sp.Integer(0)) - objective(c), "=", c**2 / 2).by(
+        note="w* = c, and the gap at 0 is c^2/2"
+    ),
+    step("conclude", CLAIM.lhs, ">=", c**2 / 2).by(
+        Exhibited(),
         note="FedMax started at w_0 = 0 on F_i = (w -/+ 1)^2/2, p_1 - p_2 = c, stays there: the gap stays c^2/2",
     ),
 )
@@ -62,59 +40,33 @@ START_SIZE = Assumption("start-size", "K is at least gamma |w_0| and 5/4", sp.Ge
 # For y = |w_t| > 0 FedMax picks the client on the other side: the step goes to (1 - 1/k) y - 1/k.
 LANDED = (1 - 1 / k) * y - 1 / k
 DRAWN = (
-    step(
-        "from-above",
-        LANDED,
-        "<=",
-        K / (k + 1),
+    step("from-above", LANDED, "<=", K / (k + 1)).by(
         ((t + above_four + 3) / k, Hypothesis("all")),
         (1 / k + K / (k**2 * (k + 1)), ONE),
         note="if the step does not cross 0, |w_{t+1}| is at most (1 - 1/k)|w_t|",
     ),
-    step(
-        "from-below",
-        -LANDED,
-        "<=",
-        K / (k + 1),
+    step("from-below", -LANDED, "<=", K / (k + 1)).by(
         ((t + above_four + 3) / k * y, ONE),
         ((K_more * k + (t + above_four) / 4) / (k * (k + 1)), ONE),
         note="if it crosses 0, |w_{t+1}| is at most 1/k",
     ),
-    step("base", y_0, "<=", K / gamma, (1 / gamma, premise("start-size"))),
-    step(
-        "carry",
-        y_next,
-        "<=",
-        K / (k + 1),
-        by=Every(y_next, ("from-above", "from-below")),
+    step("base", y_0, "<=", K / gamma).by((1 / gamma, premise("start-size"))),
+    step("carry", y_next, "<=", K / (k + 1)).by(
+        Every(y_next, ("from-above", "from-below")),
         note="|w_{t+1}| is the larger of the step and its opposite; at w_t = 0 FedMax stays",
     ),
-    step(
-        "all",
-        y_T,
-        "<=",
-        K / (T + gamma),
-        by=Induction("base", "carry"),
-    ),
-    step("vanishes", K / (T + gamma), "->", 0, by=Limit(T, sp.oo, "-"), note="so w_T tends to 0 from every start"),
-    step("floor", loss(sp.Integer(0)) - loss(c), "=", c**2 / 2, note="and the gap tends to c^2/2 > 0"),
+    step("all", y_T, "<=", K / (T + gamma)).by(Induction("base", "carry")),
+    step("vanishes", K / (T + gamma), "->", 0).by(Limit(T, sp.oo, "-"), note="so w_T tends to 0 from every start"),
+    step("floor", objective(sp.Integer(0)) - objective(c), "=", c**2 / 2).by(note="and the gap tends to c^2/2 > 0"),
 )
-NAMES = {
-    "y": "|w_t|",
-    "y_0": "|w_0|",
-    "y_next": "|w_{t+1}|",
-    "y_T": "|w_T|",
-    "K_more": "K'",
-}
+NAMES = {"y": "|w_t|", "y_0": "|w_0|", "y_next": "|w_{t+1}|", "y_T": "|w_T|", "K_more": "K'"}
 DERIVATIONS = (
-    Derivation(
-        key="rate",
-        title="Under FedMax the gap does not vanish",
-        claim="rate",
-        readings=("literal",),
+    proof(
+        CLAIM,
+        "Under FedMax the gap does not vanish",
         refutes=True,
         exhibit=UnitQuadratics((sp.Integer(1), sp.Integer(-1)), (p_1, p_2), (HALF, HALF), sp.Integer(0)),
-        steps=FIXED,
+        steps=STAYS,
         findings=("The floor is c^2/2 with c = p_1 - p_2: FedMax stops where e_1 = e_2, not at w* = c.",),
     ),
     Derivation(

@@ -2,39 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Extreme, step
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    eta,
-    gamma,
-    mu,
-    rho_bar,
-    rho_tilde,
-    t,
-    tau,
-)
-
-from ._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_TILDE,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from ._setting import CURVATURES, claim, ell, right_side
+from ._recursion import *
 
 CLAIM = claim("sharper-corollary")
 CAP = gamma - 1
@@ -45,10 +13,8 @@ START, FLOOR = gamma * Delta_0, NOISE / (mu**2 * r)
 STEPS = (
     *capped(CAP, (3, ONE), (above_four, ONE)),
     step(
-        "recursion",
-        Delta_next,
-        "<=",
-        (1 - eta * mu * (1 + r)) * Delta + eta**2 * NOISE + 2 * eta * Gamma * (R - r),
+        "recursion", Delta_next, "<=", (1 - eta * mu * (1 + r)) * Delta + eta**2 * NOISE + 2 * eta * Gamma * (R - r)
+    ).by(
         Cited("sharper-step"),
         (eta * ell, Cited("lemma-2-schedule")),
         (eta * mu * Delta + 2 * eta * Gamma, UNDER_RHO),
@@ -62,13 +28,12 @@ STEPS = (
         ((1 / gamma, Extreme(v, START)),),
         (((t + below_cap) / k, HYPOTHESIS), (r / k**2, Extreme(v, FLOOR))),
     ),
-    step("conclude", CLAIM.lhs, "<=", right_side(CLAIM), *BOTH),
+    conclude(CLAIM).by(*BOTH),
 )
 DERIVATIONS = (
-    Derivation(
-        key="sharper-corollary",
-        title="Sharper convergence bound",
-        claim="sharper-corollary",
+    proof(
+        CLAIM,
+        "Sharper convergence bound",
         steps=STEPS,
         abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r), v: sp.Max(START, FLOOR)},
         conditions=(FOUR, CURVATURES, CAPPED),

@@ -3,30 +3,14 @@
 import sympy as sp
 
 from fedbounds.claims.corollary import SPEED, V_MIN
-from fedbounds.evidence.symbolic.atoms import Slack
-from fedbounds.evidence.symbolic.derivation import (
-    ONE,
-    Condition,
-    Derivation,
-    Display,
-    Earlier,
-    Exhibited,
-    averaged,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
-from fedbounds.evidence.symbolic.setting import I, P, excess, ratio, rho
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import G_sq, L, mu, p_min, rho_bar, sigma_sq, tau
 
-from ._setting import claim
+from ._setting import *
 
 FLOOR, FEDAVG = claim("speed-floor"), claim("fedavg-speed")
 ABOVE_P, UNDER_ONE = Slack(sp.Symbol("above_p"), I), Slack(sp.Symbol("under_one"), I)
 total = sp.Symbol("total", positive=True)
-MISPRINT = (4 * L - 32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2)
-NOISE = 4 * L * (32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2)
+AT_ONE, MISPRINT = SPEED["noise"].subs(rho_bar, 1), FEDAVG.terms["noise"]
 HALF = sp.Rational(1, 2)
 # Both clients pull equally, so every model starts each round at 0: G^2 = 1, sigma^2 = 0.
 OPPOSITE = UnitQuadratics((sp.Integer(1), sp.Integer(-1)), (HALF, HALF), (HALF, HALF), sp.Integer(0))
@@ -36,21 +20,12 @@ DERIVATIONS = (
         key="skew-ceiling",
         title="The weighting skew is at most 1/min p",
         steps=(
-            step(
-                "ratio",
-                ratio(rho),
-                "<=",
-                1 / p_min,
-                # With p_i = min p + (p_i - min p) and alpha_i = kappa_i p_i <= 1.
+            step("ratio", ratio(rho), "<=", 1 / p_min).by(
                 (UNDER_ONE / p_min + ratio(rho) * ABOVE_P / p_min, ONE),
                 note="alpha_i = kappa_i p_i is at most 1, and p_i at least min p",
             ),
-            step(
-                "ceiling",
-                rho,
-                "<=",
-                1 / p_min,
-                (1 / total, averaged(P, (excess(rho), Earlier("ratio")))),
+            step("ceiling", rho, "<=", 1 / p_min).by(
+                (1 / total, averaged(P, (objects.excess(rho), Earlier("ratio")))),
                 (1 / total, premise("skew", rho)),
                 note="rho is an average of the ratios alpha_i/p_i",
             ),
@@ -61,65 +36,41 @@ DERIVATIONS = (
             Condition(ABOVE_P, premise("least-p")),
             Condition(total, premise("skew-denominator", rho)),
         ),
-        notation={
-            "total": r"\sum_i p_i e_i(w)",
-            "under_one": r"(1-\alpha_t^i)",
-            "above_p": r"(p_i-\min_j p_j)",
-        },
+        notation={"total": r"\sum_i p_i e_i(w)", "under_one": r"(1-\alpha_t^i)", "above_p": r"(p_i-\min_j p_j)"},
         findings=("rho_bar is never arbitrarily large: it is at most 1/min p.",),
     ),
-    Derivation(
-        key="speed-floor",
-        title="V_min is not reached: the speed exceeds it at every reachable rho_bar",
-        claim="speed-floor",
-        readings=("literal",),
+    proof(
+        FLOOR,
+        "V_min is not reached: the speed exceeds it at every reachable rho_bar",
         refutes=True,
         exhibit=OPPOSITE,
         steps=(
-            step(
-                "excess",
-                FLOOR.lhs,
-                "=",
-                FLOOR.rhs + 4 * L * p_min * (32 * tau**2 * G_sq + sigma_sq) / (3 * mu**2),
-                note="at rho_bar = 1/min p, its largest value",
+            step("excess", FLOOR.lhs, "=", FLOOR.rhs + SPEED["noise"].subs(rho_bar, 1 / p_min)).by(
+                note="at rho_bar = 1/min p, its largest value"
             ),
-            step(
-                "conclude",
-                FLOOR.lhs,
-                ">",
-                FLOOR.rhs,
-                by=Exhibited(),
+            conclude(FLOOR, ">").by(
+                Exhibited(),
                 note="at rho_bar = 1/min p, its largest value, the noise term is 4L min p (32 tau^2 G^2 + sigma^2)"
                 "/(3 mu^2) > 0",
             ),
         ),
         findings=("The gap to V_min is 4L min p (32 tau^2 G^2 + sigma^2)/(3 mu^2), zero only if every gradient is.",),
     ),
-    Derivation(
-        key="fedavg-speed",
-        title="The speed under FedAvg: a misprint",
-        claim="fedavg-speed",
-        readings=("literal",),
+    proof(
+        FEDAVG,
+        "The speed under FedAvg: a misprint",
         refutes=True,
         exhibit=OPPOSITE,
         steps=(
-            step(
-                "corrected",
-                sp.Add(*SPEED.values()).subs(rho_bar, 1),
-                "=",
-                sp.Add(*V_MIN.values()) + NOISE,
+            step("corrected", FEDAVG.lhs, "=", sp.Add(*V_MIN.values()) + AT_ONE).by(
                 paper=Display(
                     sp.Add(*V_MIN.values()) + MISPRINT,
-                    NOISE - MISPRINT,
+                    AT_ONE - MISPRINT,
                     "the product 4L (32 tau^2 G^2 + sigma^2) became 4L - 32 tau^2 G^2 + sigma^2",
-                ),
+                )
             ),
-            step(
-                "conclude",
-                FEDAVG.lhs,
-                "!=",
-                FEDAVG.rhs,
-                by=Exhibited(),
+            conclude(FEDAVG, "!=").by(
+                Exhibited(),
                 note="on F_i = (w -/+ 1)^2/2 with tau = 1, where G^2 = 1 and sigma^2 = 0, the speeds differ by 52",
             ),
         ),

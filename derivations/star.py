@@ -2,41 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import Centre, Inner, norm_sq
-from fedbounds.evidence.symbolic.derivation import (
-    Cases,
-    CauchySchwarz,
-    Condition,
-    Derivation,
-    Earlier,
-    Premise,
-    Square,
-    Step,
-    Use,
-    averaged,
-    beyond,
-    case,
-    premise,
-    step,
-)
-from fedbounds.evidence.symbolic.setting import ALPHA, W_STAR, P, W, X, ratio
-from fedbounds.theory.symbols import Delta, Delta_next, Gamma, L, eta, mu, pi_min, rho_bar, rho_tilde
-
-from ._setting import (
-    F_STAR,
-    F_W,
-    GRAD,
-    GRAD_STAR,
-    NOISY,
-    RHO_TILDE,
-    claim,
-    convex,
-    lemma_1,
-    optimal,
-    skewed,
-    smooth,
-    variance,
-)
+from ._setting import *
 
 FEDAVG, STAR = claim("fedavg-step"), claim("star-step")
 K = sp.Symbol("K", positive=True)
@@ -49,16 +15,11 @@ STEP = Condition(room, premise("eta-below-2/(L+mu)"))
 H = GRAD - mu * (X - W_STAR)
 D = H - GRAD_STAR
 KEPT = 1 - eta * mu
-UNDER_ONE = step(
-    "pi-under-one",
-    pi_min,
-    "<=",
-    1,
-    averaged(P, premise("least-ratio", ratio(rho_bar))),
-    premise("weights-sum", ratio(rho_bar)),
+UNDER_ONE = step("pi-under-one", pi_min, "<=", 1).by(
+    averaged(P, premise("least-ratio", ratio(rho_bar))), premise("weights-sum", ratio(rho_bar))
 )
 REST = Condition(rest, Earlier("pi-under-one"))
-CURVED = step("curved", mu, "<=", L, premise("curvatures"))
+CURVED = step("curved", mu, "<=", L).by(premise("curvatures"))
 
 
 def cocoercive(at: sp.Expr, to: sp.Expr, end: sp.Expr) -> tuple[Premise, Premise]:
@@ -89,6 +50,7 @@ FEDAVG_STEPS = (
         - 2 * eta * KEPT * Inner(Centre(ALPHA, D), W - W_STAR)
         + eta**2 * norm_sq(Centre(ALPHA, D))
         + FEDAVG.terms["variance"],
+    ).by(
         (eta**2, Earlier("noise")),
         *(
             (factor, fact)
@@ -101,12 +63,8 @@ FEDAVG_STEPS = (
         ),
         note="sum_i p_i grad F_i(w*) = 0",
     ),
-    step(
-        "conclude",
-        FEDAVG.lhs,
-        "<=",
-        FEDAVG.rhs,
-        by=Cases(
+    conclude(FEDAVG).by(
+        Cases(
             L - mu,
             case(
                 K,
@@ -131,22 +89,13 @@ CROSS = eta**2 * (CENTRE + 2 * BIAS)
 STAR_STEPS: tuple[Step, ...] = (
     CURVED,
     UNDER_ONE,
-    step("below", 1 - eta * L, ">", 0, premise("eta-below-1/L")),
-    step(
-        "client",
-        Inner(H, W - W_STAR),
-        ">=",
-        F_W - F_STAR - mu / 2 * Delta - (L - mu) / 2 * norm_sq(W - X),
-        smooth(X, W, "L-smoothness of F_i from w_t^i to w_t"),
-        convex(X, W_STAR),
+    step("below", 1 - eta * L, ">", 0).by(premise("eta-below-1/L")),
+    step("client", Inner(H, W - W_STAR), ">=", F_W - F_STAR - mu / 2 * Delta - (L - mu) / 2 * norm_sq(W - X)).by(
+        smooth(X, W, "L-smoothness of F_i from w_t^i to w_t"), convex(X, W_STAR)
     ),
     *skewed("growth"),
     lemma_1("lemma-1", W_STAR),
-    step(
-        "star",
-        norm_sq(BIAS),
-        "<=",
-        2 * L * Gamma * (1 - pi_min) * (rho_tilde - pi_min),
+    step("star", norm_sq(BIAS), "<=", 2 * L * Gamma * (1 - pi_min) * (rho_tilde - pi_min)).by(
         CauchySchwarz(GRAD_STAR),
         (rest, beyond(Earlier("lemma-1"))),
         (2 * L * rest, RHO_TILDE),
@@ -155,12 +104,8 @@ STAR_STEPS: tuple[Step, ...] = (
         note="sum_i p_i grad F_i(w*) = 0, so only alpha - pi p counts",
     ),
     NOISY,
-    step(
-        "conclude",
-        STAR.lhs,
-        "<=",
-        STAR.rhs,
-        by=Cases(
+    conclude(STAR).by(
+        Cases(
             L - mu,
             case(
                 K,
@@ -180,22 +125,20 @@ STAR_STEPS: tuple[Step, ...] = (
                 (eta**2, Earlier("noise")),
             ),
             zero="curved",
-        ),
+        )
     ),
 )
 DERIVATIONS = (
-    Derivation(
-        key="fedavg-step",
-        title="One-step inequality for FedAvg, with neither G nor Gamma",
-        claim="fedavg-step",
+    proof(
+        FEDAVG,
+        "One-step inequality for FedAvg, with neither G nor Gamma",
         steps=FEDAVG_STEPS,
         conditions=(STEP,),
         findings=("Half the drift term of the sharper inequality, and no second moment of the gradients.",),
     ),
-    Derivation(
-        key="star-step",
-        title="One-step inequality without G",
-        claim="star-step",
+    proof(
+        STAR,
+        "One-step inequality without G",
         steps=STAR_STEPS,
         conditions=(BELOW, REST),
         findings=("G^2 is not needed in the step: gradients matter at w* only, and there Gamma bounds them.",),

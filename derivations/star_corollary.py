@@ -2,46 +2,9 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Extreme, beyond, premise, step
-from fedbounds.evidence.symbolic.setting import W_STAR
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    eta,
-    gamma,
-    mu,
-    pi_min,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    t,
-    tau,
-)
 
-from ._recursion import (
-    BOTH,
-    CAPPED,
-    FOUR,
-    HYPOTHESIS,
-    OVER_R,
-    OVER_TILDE,
-    QUARTER,
-    UNDER_RHO,
-    WORDS,
-    R,
-    above_four,
-    below_cap,
-    capped,
-    k,
-    r,
-    summed,
-)
-from ._setting import CURVATURES, RHO_TILDE, claim, ell, right_side
+from ._recursion import *
 from .lemma_2 import INSIDE, decays, slow_steps
 from .star import REST, UNDER_ONE, rest
 
@@ -66,6 +29,7 @@ STEPS = (
         Delta_next,
         "<=",
         (1 - eta * mu) * ((1 - eta * mu * r) * Delta + eta**2 * NOISE + 2 * eta * Gamma * (R - r)),
+    ).by(
         Cited("star-step", {"eta-below-1/L": "small"}),
         (FRESH * eta * ell, Cited("drift-inside")),
         (FRESH * (eta * mu * Delta + 2 * eta * Gamma), UNDER_RHO),
@@ -86,7 +50,7 @@ STEPS = (
             (2 * Gamma / (mu * (1 + r) * k**2), OVER_R),
         ),
     ),
-    step("conclude", CLAIM.lhs, "<=", right_side(CLAIM), *BOTH),
+    conclude(CLAIM).by(*BOTH),
 )
 DERIVATIONS = (
     Derivation(
@@ -96,10 +60,9 @@ DERIVATIONS = (
         assumes=(a.full_participation, a.bounded_gradient, a.slow_decay),
         conditions=decays("slow-decay"),
     ),
-    Derivation(
-        key="star-corollary",
-        title="Convergence bound with G in the drift only",
-        claim="star-corollary",
+    proof(
+        CLAIM,
+        "Convergence bound with G in the drift only",
         steps=STEPS,
         abbreviations={r: sp.Min(rho_bar, gamma), R: sp.Max(rho_tilde, r), v: sp.Max(FIRST, FLOOR)},
         conditions=(FOUR, CURVATURES, REST, CAPPED),

@@ -2,12 +2,9 @@
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.derivation import ONE, Cited, Condition, Derivation, premise, step
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.symbols import Delta, G_sq, Gamma, L, drift, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
 
-from ._setting import CURVATURES, WHOLE, claim, ell, one_step
+from ._setting import *
 
 CLAIM = claim("theorem-1")
 FREE = claim("error-free-step")
@@ -18,20 +15,12 @@ LEMMA_2 = Assumption("lemma-2", "the bound of Lemma 2 on the drift", sp.Le(drift
 SHARED = (a.full_participation, a.smooth, a.strongly_convex, a.bounded_gradient)
 
 STEPS = (
-    step(
-        "room",
-        16 * eta * (L - mu) * tau**2,
-        "<=",
-        32 * tau**2 - 1,
+    step("room", 16 * eta * (L - mu) * tau**2, "<=", 32 * tau**2 - 1).by(
         (16 * tau**2 * (spare + eta * mu), ONE),
         (15 * tau**2 + one_step * (tau + 1), ONE),
         note="true up to eta (L - mu) = 2 - 1/(16 tau^2)",
     ),
-    step(
-        "conclude",
-        CLAIM.lhs,
-        "<=",
-        CLAIM.rhs,
+    conclude(CLAIM).by(
         Cited("sharper-step"),
         (eta * ell, premise("lemma-2")),
         (16 * eta**2 * G_sq * tau**2 * (spare + eta * mu), ONE),
@@ -48,13 +37,12 @@ DERIVATIONS = (
         assumes=(*SHARED, a.small_steps, LEMMA_2),
         conditions=(SMALL, CURVATURES, WHOLE),
     ),
-    Derivation(
-        key="theorem-1",
-        title="One-step inequality, under eta_t <= 1/L",
-        claim="theorem-1",
+    proof(
+        CLAIM,
+        "One-step inequality, under eta_t <= 1/L",
         steps=(
-            step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs, Cited("lemma-2")),
-            step("conclude", CLAIM.lhs, "<=", CLAIM.rhs, Cited("theorem-1-from-lemma-2", {"lemma-2": "lemma-2"})),
+            step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs).by(Cited("lemma-2")),
+            conclude(CLAIM).by(Cited("theorem-1-from-lemma-2", {"lemma-2": "lemma-2"})),
         ),
         findings=(
             "Needs rho_bar <= rho(t, w_t) at every t and the alpha-weighted virtual iterate, but only eta_t <= 1/L.",
@@ -62,16 +50,11 @@ DERIVATIONS = (
             "proof uses none.",
         ),
     ),
-    Derivation(
-        key="error-free-step",
-        title="One-step inequality without heterogeneity",
-        claim="error-free-step",
+    proof(
+        FREE,
+        "One-step inequality without heterogeneity",
         steps=(
-            step(
-                "conclude",
-                FREE.lhs,
-                "<=",
-                FREE.rhs,
+            conclude(FREE).by(
                 Cited("theorem-1"),
                 (6 * eta**2 * rho_bar * L + 2 * eta * (rho_tilde - rho_bar), HOMOGENEOUS),
                 note="Gamma = 0 removes the terms in Gamma; it says that the minimisers coincide, not IID data",

@@ -109,8 +109,9 @@ def _check_plugin(module: ModuleType, path: str) -> None:
 
 def _check_claim(claim: Claim) -> None:
     from fedbounds.theory.assumption import Assumption
-    from fedbounds.theory.claim import Kind, Scope
+    from fedbounds.theory.claim import Kind
     from fedbounds.theory.reading import READINGS
+    from fedbounds.theory.symbols import Scope
 
     for name, kind in (("key", str), ("terms", Mapping), ("definitions", Mapping), ("kind", Kind)):
         if not isinstance(getattr(claim, name), kind):

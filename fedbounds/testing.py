@@ -24,9 +24,10 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import Policy, examine_run
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.finding import Finding
 from fedbounds.model.problem import Array, Problem

@@ -9,12 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fedbounds.evidence.empirical.bands import clopper_pearson
 from fedbounds.evidence.empirical.comparison import BAND_NEEDS
+from fedbounds.evidence.exact.compare import compare, judge_assumptions
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.decide import compare, judge_assumptions
 from fedbounds.evidence.exact.instance import from_json
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims
 from fedbounds.study.ledger import remarked
 from fedbounds.theory.reading import READINGS
@@ -148,7 +147,7 @@ def test_the_rates_of_the_calibration_page_are_those_recorded():
     records = json.loads((ROOT / "validate/results/calibration.json").read_text())
     for record in records:
         for side in ("above", "below", "above_decided", "below_decided"):
-            assert record[f"{side}_interval"] == pytest.approx(clopper_pearson(record[side], record["trials"]))
+            assert record[f"{side}_interval"] == pytest.approx(calibration.clopper_pearson(record[side], record["trials"]))
     table = calibration.table(records, 1e-3).splitlines()[2:]
     text = (ROOT / "docs/calibration.md").read_text()
     assert len(table) == 60 and all(line in text for line in table)

@@ -20,13 +20,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds import files
-from fedbounds.evidence.empirical.bands import clopper_pearson, critical_value
-from fedbounds.evidence.empirical.rare import largest_share, share_limit
+from fedbounds.evidence.empirical.bands import critical_value
+from fedbounds.evidence.empirical.trust import largest_share, share_limit
 
 Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]
 
 ERROR_RATES = (1e-2, 1e-3)
+
+
+def clopper_pearson(successes: int, trials: int) -> tuple[float, float]:
+    """The exact 95% interval for a probability."""
+    from scipy.stats import binomtest
+
+    found = binomtest(successes, trials).proportion_ci(0.95)
+    return float(found.low), float(found.high)
+
+
 SIZES = ((16, 1), (64, 1), (16, 50), (64, 50), (256, 50), (64, 1000))
 SMALL_SIZES = ((16, 1), (64, 50))
 # Numbers drawn for one cell (under a second), and a cap on trials, as more would narrow nothing of interest.

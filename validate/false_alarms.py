@@ -26,7 +26,6 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import clopper_pearson
 from fedbounds.files import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -37,6 +36,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, T, eta, gap, sigma_p_sq
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
+from validate.calibration import clopper_pearson
 
 ERROR_RATES = (5e-2, 1e-2, 1e-3)
 REPLICATES = (16, 64)

@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import evaluate, examine_run
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.decide import worst_ratio
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.files import write_text

@@ -10,23 +10,23 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-from fedbounds.evidence.sdp.appendix import certify_appendix
 from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.decide import certify, certify_form, worst_ratio
-from fedbounds.evidence.sdp.family import save
+from fedbounds.evidence.sdp.decide import certify, certify_form, round_model, worst_ratio
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.setting import Setting, round_setting
-from fedbounds.evidence.sdp.solve import worst_case
-from fedbounds.evidence.sdp.tight import tight, tight_curve, tight_value
+from fedbounds.evidence.sdp.solve import Programme, worst_case
+from fedbounds.evidence.sdp.tight import tight, tight_value
+from fedbounds.evidence.sdp.written import save
 from fedbounds.files import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
+from validate.appendix import certify_appendix
 
 ROOT = Path(__file__).resolve().parent.parent
 CERTIFICATES = ROOT / "derivations" / "certificates"
@@ -182,6 +182,19 @@ def table() -> Iterator[Found]:
         for weights in WEIGHTS:
             certificate = certify_appendix(name, at(10, 3, weights))
             yield f"appendix-{name}-{weights}-k10-tau3", {"certified": certificate is not None}, certificate
+
+
+def tight_curve(claim: Claim, settings: Iterable[Setting], term: str) -> list[float]:
+    """`tight_value` along a curve; settings of one shape share one compiled programme."""
+    families: dict[tuple[int, ...], Programme] = {}
+    values = []
+    for setting in settings:
+        model = round_model(claim, setting)
+        shape = (model.quad.shape[1], *model.lin.shape)
+        if shape not in families:
+            families[shape] = Programme.of(model)
+        values.append(tight_value(claim, setting, term, model, families[shape]))
+    return values
 
 
 def curves() -> dict[str, dict[str, list[float]]]:

@@ -6,15 +6,15 @@ that have values.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.constants import Run
-from fedbounds.evidence.evaluate import Array, Value, evaluate, rational
-from fedbounds.theory.assumption import Assumption, Finding, Part
+from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.run import Run
+from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Failure
 
@@ -22,14 +22,14 @@ from fedbounds.theory.verdict import Failure
 NEGLIGIBLE = 1e-9
 
 
-def on_run(assumption: Assumption, run: Run) -> Finding | None:
+def on_run(assumption: Assumption, run: Run) -> Answer | None:
     """The assumption on a run: its own check, or its relation at every step."""
     if assumption.on_run is not None:
-        return Finding(*assumption.on_run(run))
+        return Answer(*assumption.on_run(run))
     return in_floats(assumption, run.at_every_step(assumption.symbols()))
 
 
-def in_floats(assumption: Assumption, values: Mapping[str, Value]) -> Finding | None:
+def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer | None:
     """The relation of an assumption in floating point, wherever the arrays of values range over."""
     names = sorted(_shown(assumption))
     if not assumption.parts or not values.keys() >= set(names):
@@ -45,8 +45,8 @@ def in_floats(assumption: Assumption, values: Mapping[str, Value]) -> Finding | 
         here = {name: value.flat[worst] for name, value in zip(names, own, strict=True)}
         found = found or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
         if wrong.any():
-            return Finding(False, found)
-    return Finding(True, found)
+            return Answer(False, found)
+    return Answer(True, found)
 
 
 def _shown(assumption: Assumption) -> frozenset[str]:
@@ -60,21 +60,18 @@ def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str
     return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
 
 
+def judged(
+    assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]
+) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions that are answered not to hold, keys of those that cannot be expressed)."""
+    found = [(one, answer(one)) for one in assumptions]
+    failed = [Failure(a.key, a.statement, said.found) for a, said in found if said is not None and not said.holds]
+    return tuple(failed), tuple(one.key for one, said in found if said is None)
+
+
 def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
-    failed, unknown = [], []
-    for assumption in claim.assumptions_in(run.reading):
-        found = on_run(assumption, run)
-        if found is None:
-            unknown.append(assumption.key)
-        elif not found.holds:
-            failed.append(Failure(assumption.key, assumption.statement, found.found))
-    return tuple(failed), tuple(unknown)
-
-
-def failed_on(claim: Claim, run: Run) -> tuple[Failure, ...]:
-    """The assumptions of a claim that a run does not meet, with what was found instead."""
-    return judged_on(claim, run)[0]
+    return judged(claim.assumptions_in(run.reading), lambda assumption: on_run(assumption, run))
 
 
 def cannot_express(keys: Iterable[str]) -> str:
@@ -82,7 +79,7 @@ def cannot_express(keys: Iterable[str]) -> str:
     return f"cannot express {', '.join(keys)}"
 
 
-def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Finding | None:
+def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Answer | None:
     """The relation of an assumption at every place, exactly: values of the symbols, one mapping a step."""
     if not assumption.parts:
         return None
@@ -99,11 +96,11 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
                 numbers = {name: float(values[name]) for name in _shown(assumption)}
                 found = _words(assumption, part, numbers | {"left": float(left), "right": float(right)})
             if not holds:
-                return Finding(False, found)
-    return Finding(True, found)
+                return Answer(False, found)
+    return Answer(True, found)
 
 
-def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Value], size: int) -> Array:
+def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], size: int) -> Array:
     """How far a population (``size``,) is from meeting assumptions: 0 where all relations hold.
 
     ``values`` maps symbols to (size, 1) or (size, T). What has no relation in these symbols counts nothing: whoever

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.evaluate import Value, evaluate
-from fedbounds.evidence.run import Policy, Run, every_round_recorded, with_growth, with_pairs
-from fedbounds.evidence.skews import rho_bar, rho_tilde
+from fedbounds.evidence.run import Policy, Run, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import Reading
-
-__all__ = ["Policy", "Run", "Value", "evaluate", "examine_run", "with_growth", "with_pairs"]
 
 
 def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Constant, Constant]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fedbounds.errors import reject
 
 Array = NDArray[np.float64]
-Value = float | Array
+Numbers = float | Array
 
 
 @lru_cache(maxsize=512)
@@ -25,7 +25,7 @@ def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[..., Any]
     return names, sp.lambdify([sp.Symbol(name) for name in names], plain, modules="numpy")
 
 
-def evaluate(expression: sp.Expr, values: Mapping[str, Value]) -> Array:
+def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
     """The number (or array) of a sympy expression; a division by zero is an infinity, 0 * infinity is nan."""
     names, function = _in_floats(sp.sympify(expression))
     missing = [name for name in names if name not in values]
@@ -78,7 +78,7 @@ def rational(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | 
     return Fraction(int(result.p), int(result.q)) if isinstance(result, sp.Rational) else None
 
 
-def steps_asked(formula: sp.Expr, constants: Mapping[str, Value], total: int) -> Array:
+def steps_asked(formula: sp.Expr, constants: Mapping[str, Numbers], total: int) -> Array:
     """eta_0 ... eta_{T-1} of a step size in constants and t: (T,), or (P, T) where a constant of it is (P, 1)."""
     times = np.arange(total, dtype=float)
     found = evaluate(formula, {**constants, "t": times})

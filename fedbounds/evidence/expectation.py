@@ -20,10 +20,11 @@ from fedbounds.engine.moment_clients import hessians
 from fedbounds.engine.moments import ENGINE, applies, work
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
-from fedbounds.evidence.constants import Policy, Run, Value, examine_run
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.status import concluded
-from fedbounds.evidence.skews import rho_bar
+from fedbounds.evidence.evaluate import Numbers
+from fedbounds.evidence.run import Policy, Run, rho_bar
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
@@ -201,7 +202,7 @@ def _over_skews(
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
     seen = run.observed(claim.symbols)
-    values: dict[str, Value] = {**seen.constants, **seen.places(claim.scope)}
+    values: dict[str, Numbers] = {**seen.constants, **seen.places(claim.scope)}
     ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in values.items()}
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         below, above = bounds(_difference(claim, run), ranges | dict.fromkeys(SMALLEST_SKEWS, cell))

@@ -1,4 +1,4 @@
-"""A run as claims and assumptions see it: one trajectory in one reading, with the constants taken from it."""
+"""A trajectory in one reading, the policy for its constants, and its weighting skews reduced over the run."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.evaluate import Value
-from fedbounds.evidence.skews import rho_pairs
+from fedbounds.evidence.evaluate import Numbers
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.observed import Observed
@@ -64,19 +63,21 @@ class Run:
     constants: Mapping[str, Constant]
     overrides: Mapping[str, Array] = field(default_factory=dict)
 
-    def values(self, used: Collection[str] = ()) -> dict[str, Value]:
+    def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
         costly = {name: found(self) for name, found in COSTLY.items() if name in used}
         known = {**{name: constants[name] for name, constants in costly.items()}, **self.constants}
-        protocol = {"C": self._share, "eta_ratio": self.trajectory.extremes.eta_ratio}
+        experiment = self.trajectory.experiment
+        share = 1.0 if experiment.everyone_present else experiment.participation
+        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio}
         return {**protocol, **{name: constant.value for name, constant in known.items()}, **self.overrides}
 
-    def at_every_step(self, used: Collection[str] = ()) -> dict[str, Value]:
+    def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """The constants with t and eta_t of every step (T,), recorded or not."""
         eta = self.trajectory.eta
         return {**self.values(used), "eta": eta, "t": np.arange(len(eta), dtype=float)}
 
-    def observed(self, used: Collection[str] = ()) -> Observed[Value]:
+    def observed(self, used: Collection[str] = ()) -> Observed[Numbers]:
         """The run as claims see it: fields are (R, m), or (m,) where they do not vary between repetitions."""
         return Observed(self.values(used), self._times, self._field)
 
@@ -89,14 +90,15 @@ class Run:
         steps = times[times < len(self.trajectory.eta)]
         return np.repeat(steps, self.problem.N) if scope == "point" else steps
 
-    def _field(self, scope: Scope, name: str) -> Value:
+    def _field(self, scope: Scope, name: str) -> Numbers:
         trajectory, times = self.trajectory, self._times(scope)
         if name in KNOWN_FIELDS:
             return times.astype(float) if name == "time" else trajectory.eta[times]
         if scope == "point":
             recorded: Array = getattr(trajectory, name)
             return recorded[:, : len(times) // self.problem.N].reshape(len(recorded), -1)
-        return getattr(trajectory.paths[self.reading.virtual], name)[:, : len(times)]
+        path: Array = getattr(trajectory.paths[self.reading.virtual], name)
+        return path[:, : len(times)]
 
     def varies(self, symbol: str, times: NDArray[np.int64]) -> NDArray[np.bool_]:
         """The times (m,) at which a symbol may differ between repetitions, not merely in those run.
@@ -113,7 +115,7 @@ class Run:
         if not experiment.stochastic or (field is None and (symbol in self.constants or symbol in NOTATION)):
             return never
         if field in ("distance_sq", "gap") or (field == "next_mean" and not self._first_weights_vary()):
-            return times != 0
+            return np.asarray(times != 0)
         return ~self._together(times) if field == "drift" else always
 
     def _first_weights_vary(self) -> bool:
@@ -132,12 +134,7 @@ class Run:
             return known
         top = trajectory.streamed.top if trajectory.streamed else trajectory.alpha.max(axis=-1)
         alone = (top == 1).all(axis=0) & (self.reading.virtual == "alpha")
-        return known | alone[rounds]
-
-    @property
-    def _share(self) -> float:
-        experiment = self.trajectory.experiment
-        return 1.0 if experiment.everyone_present else experiment.participation
+        return np.asarray(known | alone[rounds])
 
     # What `fedbounds.theory.assumption.RunLike` asks of a run.
     def known(self, name: str) -> Constant:
@@ -213,3 +210,55 @@ def every_round_recorded(trajectory: Trajectory) -> bool:
 
 # Constant symbols that cost something, computed where a claim or an assumption uses them.
 COSTLY = {"rho_pairs": with_pairs, "sigma_0_sq": with_growth, "growth": with_growth}
+
+
+# Pairs of (visited weights, visited point) compared at most; beyond that pi, a lower bound, stands in.
+MAX_PAIRS = 4e8
+# Bytes of one block of the pair table.
+BLOCK_ROWS = 2048
+
+
+def rho_bar(trajectory: Trajectory, reading: Reading) -> Array:
+    """min_t rho(t, w_t) a replicate (R,), over every t or over t = 0 mod tau."""
+    extremes = trajectory.extremes
+    measured = extremes.rho_bar_sync if reading.skew == "sync" else extremes.rho_bar_all
+    return np.where(_is_p(trajectory), 1.0, measured)
+
+
+def rho_tilde(trajectory: Trajectory) -> Array:
+    """max_t rho(t, w*) a replicate (R,).
+
+    At Gamma = 0 it is 0/0 and only the product Gamma * rho_tilde, which is 0, enters any bound: 1 is
+    returned there, the value of every weighting that agrees with p.
+    """
+    Gamma, products = trajectory.gamma_star, trajectory.extremes.rho_star_max
+    return np.where(_is_p(trajectory) | (Gamma <= 0), 1.0, products / (Gamma if Gamma > 0 else 1.0))
+
+
+def _is_p(trajectory: Trajectory) -> NDArray[np.bool_]:
+    """Where alpha = p throughout (R,): rho is then 1 by definition, not merely up to rounding."""
+    return np.asarray((trajectory.extremes.pi_min == 1) & (trajectory.extremes.pi_max == 1))
+
+
+def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
+    """min over visited weights alpha_r and points w', those visited and w*, of sum alpha e(w') / sum p e(w').
+
+    It is Cho et al.'s rho_bar, which ranges over every w', so that it is at most rho_tilde.
+
+    Returns the value and whether it is exact over the recorded pairs; when there are too many pairs
+    it is pi = min alpha_i/p_i instead, which bounds it from below; so it is where the run was streamed or thinned.
+    """
+    if trajectory.streamed or trajectory.experiment.stride > 1:
+        return float(trajectory.extremes.pi_min.min()), False
+    N = trajectory.experiment.problem.N
+    weights = np.unique(trajectory.alpha.reshape(-1, N), axis=0)
+    points = np.concatenate([trajectory.excess.reshape(-1, N), trajectory.experiment.problem.star_excess[None]])
+    if len(weights) * len(points) > MAX_PAIRS:
+        return float(trajectory.extremes.pi_min.min()), False
+    denominator = points @ trajectory.experiment.problem.p
+    points, denominator = points[denominator > 0], denominator[denominator > 0]
+    lowest = np.inf
+    for start in range(0, len(points), BLOCK_ROWS):
+        block = points[start : start + BLOCK_ROWS] @ weights.T
+        lowest = min(lowest, float((block.min(axis=1) / denominator[start : start + BLOCK_ROWS]).min()))
+    return (lowest if np.isfinite(lowest) else 1.0), True

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 
+Array = NDArray[np.float64]
+
 # A point in a sentence shows so many coordinates; the finding holds all of them.
 SHOWN = 6
 
@@ -44,8 +46,8 @@ class Finding:
 
 def worst(
     fact: str,
-    excess: NDArray,
-    points: NDArray,
+    excess: Array,
+    points: Array,
     found: Callable[[tuple[int, ...]], str],
     remedy: str,
     resolution: str = "",

@@ -9,7 +9,7 @@ import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,7 +110,7 @@ class Problem(abc.ABC):
         """F_i(x_i) - F_i_star without cancellation near w_i_star: (..., N, d) -> (..., N)."""
 
     @abc.abstractmethod
-    def client_grads(self, x: Array, draws: NDArray | None = None) -> Array:
+    def client_grads(self, x: Array, draws: NDArray[Any] | None = None) -> Array:
         """grad F_i(x_i), or the stochastic gradient g_i for ``draws``: (..., N, d) -> (..., N, d)."""
 
     @abc.abstractmethod
@@ -232,7 +232,7 @@ def kernel_arrays(problem: Problem) -> KernelArrays | None:
     return problem.kernel_data() if "kernel_data" in vars(type(problem)) else None
 
 
-def check_distribution(p: NDArray, N: int, name: str = "p") -> Array:
+def check_distribution(p: NDArray[Any], N: int, name: str = "p") -> Array:
     """``p`` as a float array if it is a distribution over N clients, else an input error."""
     p = np.asarray(p, dtype=float)
     if p.shape != (N,):
@@ -246,7 +246,7 @@ def check_distribution(p: NDArray, N: int, name: str = "p") -> Array:
     return p
 
 
-def check_finite(values: NDArray, name: str) -> Array:
+def check_finite(values: NDArray[Any], name: str) -> Array:
     """``values`` as a float array if every entry is finite, else an input error naming the first bad one."""
     values = np.asarray(values, dtype=float)
     bad = np.argwhere(~np.isfinite(values))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,7 +124,7 @@ def number(value: float) -> str:
     return repr(float(value)).removesuffix(".0")
 
 
-def check_simplex(alpha: NDArray, shape: tuple[int, ...], name: str) -> Array:
+def check_simplex(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Array:
     """``alpha`` if every row is on the simplex, else an input error that names the weighting."""
     alpha = np.asarray(alpha, dtype=float)
     if alpha.shape != shape:

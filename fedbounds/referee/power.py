@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.protocol import Progress
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
@@ -138,7 +139,7 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
     read, found = as_read(claim, reading), []
     for regime in suite.regimes:
         run = suite.run(regime, reading, claim)
-        if run is None or empirical.failed_assumptions(read, run):
+        if run is None or judged_on(read, run)[0]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():

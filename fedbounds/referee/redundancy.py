@@ -58,13 +58,17 @@ def _step(homogeneous: bool) -> Argument:
 
 
 def _summed(skew: sp.Expr, above: sp.Expr, words: str, conditions: Mapping[sp.Symbol, sp.Expr]) -> Argument:
-    """The induction's bound (L/2) max(gamma Delta_0, 8 C/(3 mu^2 skew))/(T + gamma) + its error.
+    """The induction's bound (L/2) max(gamma Delta_0, C/(mu^2 c skew))/(T + gamma) + its error.
 
-    It needs 1 + 3 skew/8 <= gamma; ``above`` is rho_tilde - skew. A bound by a maximum follows from a bound by
-    each of its arguments: both are checked.
+    It needs 1 + c skew <= gamma, which is where the main bound's repair caps its skew: c is read off there. ``above``
+    is rho_tilde - skew. A bound by a maximum follows from a bound by each of its arguments: both are checked.
     """
-    error = s.L * s.Gamma * above / (s.mu * (1 + 3 * skew / 8))
-    either = (s.gamma * s.Delta_0, 8 * (1 + 4 * s.tau**2) * s.G_sq / (3 * s.mu**2 * skew))
+    repair = main_bound().repair
+    assert repair is not None
+    (cap,) = (one for one in repair.substitutions[s.rho_bar].args if one != s.rho_bar)
+    c = sp.cancel((s.gamma - 1) / cap)
+    error = s.L * s.Gamma * above / (s.mu * (1 + c * skew))
+    either = (s.gamma * s.Delta_0, (1 + 4 * s.tau**2) * s.G_sq / (s.mu**2 * c * skew))
     bounds = tuple(
         (s.L / 2 * value / (s.T + s.gamma) + error).subs(dict(main_bound().definitions)) for value in either
     )

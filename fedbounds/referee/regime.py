@@ -7,8 +7,9 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
-from fedbounds.evidence.constants import Policy, Run, Value, examine_run
-from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.evaluate import Numbers, steps_asked
+from fedbounds.evidence.run import Policy, Run
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.model.experiment import Experiment
@@ -145,7 +146,7 @@ class Table:
 def own_steps(planned: Experiment, claim: Claim) -> StepSize:
     """The step size a claim is stated for, on an experiment's problem."""
     problem = planned.problem
-    values: dict[str, Value] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
+    values: dict[str, Numbers] = {"L": problem.L, "mu": problem.mu, "tau": planned.tau, "N": problem.N}
     values |= {"eta_0": float(planned.eta(0)), "L_sample": problem.sample_smoothness}
     return Table(tuple(steps_asked(claim.steps, values, planned.total_steps).tolist()))
 

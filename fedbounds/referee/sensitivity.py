@@ -8,8 +8,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import Run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run import Run
 from fedbounds.referee.mutants import Part, as_read, scaled
 from fedbounds.referee.regime import Regime
 from fedbounds.theory.claim import Claim

@@ -73,7 +73,7 @@ def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object
 
 def _of_fractions(verdict: Verdict, one_step: bool) -> dict[str, object]:
     from fedbounds.evidence.exact.instance import from_json
-    from fedbounds.evidence.exact.run import run
+    from fedbounds.evidence.exact.outcomes import run
 
     instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
     record = run(instance)

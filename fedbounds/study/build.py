@@ -9,7 +9,7 @@ import numpy as np
 from fedbounds import plugins
 from fedbounds.engine.vetting import vetted
 from fedbounds.errors import reject
-from fedbounds.evidence.constants import Policy
+from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize

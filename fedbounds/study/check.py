@@ -16,11 +16,12 @@ from fedbounds.engine.streams import HashedRound
 from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence import expectation
-from fedbounds.evidence.conditions import failed_on
-from fedbounds.evidence.constants import Policy, Run, examine_run
+from fedbounds.evidence.conditions import judged_on
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import holm
 from fedbounds.evidence.evaluate import evaluate, steps_asked
+from fedbounds.evidence.run import Policy, Run
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
@@ -224,7 +225,7 @@ def _own_schedule(claim: Claim, settings: Settings, trajectory: Trajectory, poli
     if claim.eta is None or settings.step != "theory":
         return trajectory
     run = examine_run(trajectory, READINGS[claim.readings[0]], policy)
-    if {failure.key for failure in failed_on(claim, run)} != {"step-size"}:
+    if {failure.key for failure in judged_on(claim, run)[0]} != {"step-size"}:
         return trajectory
     table = steps_asked(claim.steps, run.values(), trajectory.experiment.total_steps)
     return simulate(replace(trajectory.experiment, eta=lambda t: float(table[t])))

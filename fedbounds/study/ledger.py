@@ -30,8 +30,8 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import grounds
 
 if TYPE_CHECKING:
+    from fedbounds.evidence.exact.compare import Sides
     from fedbounds.evidence.exact.counterexamples import Counterexample
-    from fedbounds.evidence.exact.decide import Sides
     from fedbounds.evidence.sdp.certificate import Certificate
 
 # Where evidence was found that is about no run.
@@ -174,8 +174,8 @@ def _refutations(path: Path) -> tuple[Verdict, ...]:
     A file that refutes a claim although half of its repair is made may refute the claim as it stands too, which is
     checked here on the claim itself.
     """
+    from fedbounds.evidence.exact.compare import examine, short
     from fedbounds.evidence.exact.counterexamples import read
-    from fedbounds.evidence.exact.decide import examine, short
     from fedbounds.evidence.exact.instance import from_json
 
     document = read(path).document
@@ -256,7 +256,7 @@ def _where(data: Any) -> Coverage:
 @cache
 def certificates() -> tuple[Certificate, ...]:
     """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.family import verified
+    from fedbounds.evidence.sdp.written import verified
 
     return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
 
@@ -264,9 +264,9 @@ def certificates() -> tuple[Certificate, ...]:
 @cache
 def _certificates() -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
-    from fedbounds.evidence.sdp.family import subject
-    from fedbounds.evidence.sdp.scope import coverage
+    from fedbounds.evidence.sdp.covered import coverage
     from fedbounds.evidence.sdp.setting import Setting
+    from fedbounds.evidence.sdp.written import subject
 
     found: dict[object, Verdict] = {}
     for certificate in certificates():

@@ -12,7 +12,8 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.constants import evaluate, examine_run
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory

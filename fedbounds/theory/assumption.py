@@ -25,7 +25,7 @@ Sign = Literal["<", "<=", "="]
 EQUAL = 1e-12
 
 
-class Finding(NamedTuple):
+class Answer(NamedTuple):
     """Whether an assumption holds, and on which grounds."""
 
     holds: bool
@@ -47,7 +47,7 @@ class Losses(Protocol):
 
 
 class RunLike(Protocol):
-    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.constants.Run`).
+    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.run.Run`).
 
     ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
     ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;
@@ -80,7 +80,7 @@ class InstanceLike(Protocol):
 
 
 class Objects(Protocol):
-    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.setting`).
+    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.objects`).
 
     ``eta_s`` is the step size of an earlier step of the round; ``noise`` and ``stochastic`` belong to the gradient
     drawn at a point that a run visits; ``bias`` is sum_i (alpha_i - p_i) q_i.

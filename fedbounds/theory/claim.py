@@ -103,14 +103,16 @@ class Claim:
         """(lhs, rhs, terms) as evaluated in a reading: the repair's substitutions, then the definitions."""
         repaired = reading.repaired and self.repair is not None
         if repaired not in self._formulas:
-            exchange = dict(self.repair.substitutions) if repaired and self.repair else {}
-            terms = {
-                name: sp.sympify(term).subs(exchange, simultaneous=True).subs(dict(self.definitions))
-                for name, term in self.terms.items()
-            }
-            left = sp.sympify(self.lhs).subs(dict(self.definitions))
+            known = dict(self.definitions)
+            terms = {name: term.subs(known) for name, term in self.stated(reading.repaired).items()}
+            left = sp.sympify(self.lhs).subs(known)
             self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
         return self._formulas[repaired]
+
+    def stated(self, repaired: bool) -> dict[str, sp.Expr]:
+        """The terms in the statement's own symbols, with the repair's substitutions where ``repaired``."""
+        put = dict(self.repair.substitutions) if repaired and self.repair else {}
+        return {name: sp.sympify(term).subs(put, simultaneous=True) for name, term in self.terms.items()}
 
     @cached_property
     def steps(self) -> sp.Expr | None:

@@ -60,7 +60,7 @@ class Coverage:
     tuple of numbers (step sizes one after the other).
     """
 
-    axes: Mapping[str, Span | frozenset] = field(default_factory=dict)
+    axes: Mapping[str, Span | frozenset[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         unknown = self.axes.keys() - AXES.keys()
@@ -95,7 +95,7 @@ class Coverage:
         return Coverage({axis: _from_json(region) for axis, region in data.items()})
 
 
-def only(*values: object) -> frozenset:
+def only(*values: object) -> frozenset[Any]:
     """The region of an axis that has these values only."""
     return frozenset(values)
 
@@ -119,7 +119,7 @@ def spoken_of(parts: Iterable[Part]) -> Coverage:
     sigma^2 = 0; what cannot be read so restricts nothing.
     """
     ends: dict[str, dict[str, Number]] = {}
-    axes: dict[str, Span | frozenset] = {}
+    axes: dict[str, Span | frozenset[Any]] = {}
     for part in parts:
         if part.sign == "=" and {part.left, part.right} == {symbols.sigma_sq, sp.Integer(0)}:
             axes["gradients"] = only("full")
@@ -161,13 +161,13 @@ def _plain(value: sp.Rational) -> Number:
     return int(value) if value.is_Integer else Fraction(int(value.p), int(value.q))
 
 
-def _inside(value: object, region: Span | frozenset) -> bool:
+def _inside(value: object, region: Span | frozenset[Any]) -> bool:
     if isinstance(value, Collection) and not isinstance(value, str) and value not in region:
         return len(value) > 0 and all(item in region for item in value)
     return value in region
 
 
-def _covers(region: Span | frozenset, axis: str, claimed: Coverage | None) -> bool:
+def _covers(region: Span | frozenset[Any], axis: str, claimed: Coverage | None) -> bool:
     """Whether the region holds all that the claim speaks of on this axis."""
     if claimed is None or axis not in claimed.axes:
         return False
@@ -177,7 +177,7 @@ def _covers(region: Span | frozenset, axis: str, claimed: Coverage | None) -> bo
     return all(value in region for value in wanted)
 
 
-def _phrase(axis: str, region: Span | frozenset) -> str:
+def _phrase(axis: str, region: Span | frozenset[Any]) -> str:
     if isinstance(region, Span):
         return f"{AXES[axis]} {region}"
     values = " or ".join(sorted(_word(value) for value in region))
@@ -190,7 +190,7 @@ def _word(value: object) -> str:
     return f"({', '.join(map(str, value))})" if isinstance(value, tuple) else str(value)
 
 
-def _to_json(region: Span | frozenset) -> Any:
+def _to_json(region: Span | frozenset[Any]) -> Any:
     if isinstance(region, Span):
         return {"low": _number(region.low), "high": _number(region.high)}
     return sorted((_number(value) for value in region), key=str)
@@ -204,7 +204,7 @@ def _number(value: Any) -> Any:
     return None if isinstance(value, float) and math.isinf(value) else value
 
 
-def _from_json(data: Any) -> Span | frozenset:
+def _from_json(data: Any) -> Span | frozenset[Any]:
     if isinstance(data, list):
         return frozenset(_read(value, 0) for value in data)
     return Span(_read(data["low"], -math.inf), _read(data["high"], math.inf))

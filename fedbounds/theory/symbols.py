@@ -131,4 +131,4 @@ def fields(axis: Axis) -> dict[str, str]:
 def latex(expression: sp.Expr) -> str:
     """LaTeX of an expression in the paper's notation."""
     names = {symbol: NOTATION[symbol.name].latex for symbol in expression.free_symbols if symbol.name in NOTATION}
-    return sp.latex(expression, symbol_names=names)
+    return str(sp.latex(expression, symbol_names=names))

@@ -13,7 +13,7 @@ from fedbounds.cli import app as cli
 from fedbounds.cli import options as cli_options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import evaluate
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.study import bound
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import statement

@@ -11,8 +11,8 @@ from click.testing import CliRunner
 from fedbounds.claims.sharper import SHARPER_STEP
 from fedbounds.cli.commands.power import LETTERS, lines, power
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import evaluate
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table

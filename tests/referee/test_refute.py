@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.decide import examine
+from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance, from_json
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS

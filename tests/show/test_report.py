@@ -273,8 +273,8 @@ def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
-    from fedbounds.evidence.sdp.family import read
     from fedbounds.evidence.sdp.tight import noted
+    from fedbounds.evidence.sdp.written import read
     from fedbounds.plugins import shipped
 
     (path,) = shipped("certificates/tight.jsonl")

@@ -23,7 +23,7 @@ STAGES = {
     "exact expectations": ("evidence/expectation.py", "verdicts"),
     "verdicts on runs": ("evidence/empirical/comparison.py", "examine"),
     "... of which both sides": ("evidence/empirical/comparison.py", "compare"),
-    "... of which assumptions": ("evidence/empirical/comparison.py", "failed_assumptions"),
+    "... of which assumptions": ("evidence/conditions.py", "judged_on"),
     "runs with a claim's own step": ("study/check.py", "_own_schedule"),
     "constants of a run": ("constants.py", "examine_run"),
     "skew over all pairs": ("skews.py", "rho_pairs"),

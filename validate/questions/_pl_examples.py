@@ -11,10 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 import sympy as sp
 
-from fedbounds.evidence.constants import Value, evaluate
-from fedbounds.evidence.empirical.bands import clopper_pearson
+from fedbounds.evidence.evaluate import Numbers, evaluate
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
+from validate.calibration import clopper_pearson
 from validate.questions._common import Array, Data
 
 REPAIRED = READINGS["repaired"]
@@ -26,7 +26,7 @@ SINE = 3.0
 HORIZON = 1e7
 
 
-def theorem_1_sides(values: Mapping[str, Value]) -> tuple[float, float]:
+def theorem_1_sides(values: Mapping[str, Numbers]) -> tuple[float, float]:
     """(Delta_{t+1}, the right side of Theorem 1 in the claim's own terms) at given numbers."""
     return float(values["Delta_next"]), float(evaluate(sp.Add(*claim_named("theorem-1").terms.values()), values))
 

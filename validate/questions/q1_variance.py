@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import Run, examine_run
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical.comparison import compare, examine
+from fedbounds.evidence.run import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named

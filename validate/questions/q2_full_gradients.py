@@ -14,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.constants import examine_run
-from fedbounds.evidence.empirical.comparison import compare, failed_assumptions
+from fedbounds.evidence.empirical.comparison import compare
 from fedbounds.evidence.empirical.floor import floor_fit
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
@@ -133,7 +134,7 @@ def bounds(trajectory: Trajectory) -> Data:
     keep = thin(trajectory.times[1:].astype(float)) + 1
     for key in BOUNDS:
         claim = claim_named(key)
-        if not failed_assumptions(claim, run):
+        if not judged_on(claim, run)[0]:
             sides = compare(claim, run)
             rhs, lhs = sides.rhs.mean(axis=0), sides.lhs.mean(axis=0)
             out[key] = {"curve": rhs[keep].tolist(), "ratio_at_end": float(rhs[-1] / lhs[-1])}

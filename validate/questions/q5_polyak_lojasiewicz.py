@@ -18,7 +18,6 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.constants import examine_run
-from fedbounds.evidence.empirical.bands import clopper_pearson
 from fedbounds.evidence.empirical.comparison import examine
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -32,6 +31,7 @@ from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
+from validate.calibration import clopper_pearson
 from validate.questions._common import BLACK, DARK, DASH, DOT, LIGHT, Data, command, figure
 from validate.questions._pl_examples import bend_path, bend_search, twins
 

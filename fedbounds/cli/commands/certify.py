@@ -80,7 +80,7 @@ def settings(claim: Any, time: int | None, start: int, tau: int, eta: Any, **res
 
     That is what it states, or the largest that its assumptions allow, or where it has neither 1/(mu (t + 4 kappa)).
     """
-    from fedbounds.evidence.sdp.scope import own_setting
+    from fedbounds.evidence.sdp.covered import own_setting
     from fedbounds.evidence.sdp.setting import round_setting
 
     if tau < 1 or start < 0 or (time is not None and time < 0):
@@ -104,9 +104,9 @@ def certify(claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: 
 
     HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator.
     """
+    from fedbounds.evidence.sdp.covered import pointwise
     from fedbounds.evidence.sdp.decide import examination
-    from fedbounds.evidence.sdp.family import save
-    from fedbounds.evidence.sdp.scope import pointwise
+    from fedbounds.evidence.sdp.written import save
     from fedbounds.show.terminal import plain_table
 
     rows: list[tuple[str, ...]] = []
@@ -159,8 +159,8 @@ def tight(
 
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
     """
-    from fedbounds.evidence.sdp.family import save
     from fedbounds.evidence.sdp.tight import tight as tight_constant
+    from fedbounds.evidence.sdp.written import save
     from fedbounds.plugins import claim_named
     from fedbounds.show.terminal import plain_table
 
@@ -202,7 +202,7 @@ def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...]) -
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
     """
-    from fedbounds.evidence.sdp.family import describe, subject, verified
+    from fedbounds.evidence.sdp.written import describe, subject, verified
     from fedbounds.plugins import claims
 
     known = claims(extra)

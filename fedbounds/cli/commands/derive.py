@@ -15,11 +15,11 @@ from fedbounds.cli.options import PLUGIN, QUIET, formats, say
 def derive(name: str | None, everything: bool, form: str) -> None:
     """Check the proof of claim or derivation NAME and print it; markdown is the table of --all."""
     from fedbounds.errors import reject
-    from fedbounds.evidence.symbolic import table as proof_table
+    from fedbounds.evidence.symbolic import render
 
     if everything == (name is not None):
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
-    click.echo(proof_table.table(form) if name is None else proof_table.one(name, form))
+    click.echo(render.table(form) if name is None else render.one(name, form))
 
 
 @click.command()

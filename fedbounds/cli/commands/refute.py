@@ -100,8 +100,8 @@ def instance_text(verdict: dict[str, Any]) -> str:
 
 def verified() -> list[list[str]]:
     """One row a shipped counterexample, each verified exactly; the first that fails is an input error."""
+    from fedbounds.evidence.exact.compare import short
     from fedbounds.evidence.exact.counterexamples import all_files, read
-    from fedbounds.evidence.exact.decide import short
 
     rows = []
     for path in all_files():

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from fedbounds.errors import reject
 
 Array = NDArray[np.float64]
-Interval = tuple[float, float]
 
 # Below this many replicates the critical values exceed 10 even at level 1e-2: no band is given.
 MIN_REPLICATES = 8
@@ -184,19 +183,3 @@ def band_from_moments(
     half = np.where(deterministic, 0.0, half)
     family = f"{mean.size} means x 2 sides, Bonferroni, chi-square reference, {replicates} replicates"
     return Band(mean, mean - half, mean + half, error_rate, family)
-
-
-def clopper_pearson(successes: int, trials: int, confidence: float = 0.95) -> Interval:
-    """Exact interval for a probability: P(lo <= p <= hi) >= confidence (Clopper and Pearson 1934).
-
-    Errors: InputError unless 0 <= successes <= trials, trials >= 1 and 0 < confidence < 1.
-    """
-    from scipy.stats import beta
-
-    if not (0 <= successes <= trials and trials >= 1 and 0 < confidence < 1):
-        received = f"{successes} of {trials} at {confidence}"
-        raise reject("needs 0 <= successes <= trials, 0 < confidence < 1", received, "check the counts")
-    tail = (1 - confidence) / 2
-    lo = float(beta.ppf(tail, successes, trials - successes + 1)) if successes > 0 else 0.0
-    hi = float(beta.isf(tail, successes + 1, trials - successes)) if successes < trials else 1.0
-    return lo, hi

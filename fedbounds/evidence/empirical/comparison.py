@@ -13,20 +13,20 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.conditions import cannot_express, judged_on
-from fedbounds.evidence.conditions import failed_on as failed_assumptions
-from fedbounds.evidence.constants import Run, evaluate
-from fedbounds.evidence.empirical import streamed as linear
+from fedbounds.evidence.empirical import linear
 from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
 from fedbounds.evidence.empirical.floor import floor_fit
-from fedbounds.evidence.empirical.rare import distrust
-from fedbounds.evidence.empirical.rounding import (
+from fedbounds.evidence.empirical.status import concluded, this_run
+from fedbounds.evidence.empirical.trust import (
     NEGLIGIBLE,
     RELATIVE_ROUNDING,
     SQUARED_CANCELLATION,
+    distrust,
     position_rounding,
     value_rounding,
 )
-from fedbounds.evidence.empirical.status import concluded, this_run
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
@@ -65,7 +65,7 @@ class Comparison:
     @property
     def scale(self) -> Array:
         """The larger of both sides' means (m,)."""
-        return np.maximum(np.abs(self.lhs.mean(axis=0)), np.abs(self.rhs.mean(axis=0)))
+        return np.asarray(np.maximum(np.abs(self.lhs.mean(axis=0)), np.abs(self.rhs.mean(axis=0))))
 
     @property
     def allowed(self) -> Array:
@@ -74,7 +74,7 @@ class Comparison:
         What lies within rounding that is not negligible beside the sides is neither above nor below.
         """
         rounding = self.rounding.max(axis=0)
-        return np.where(rounding <= NEGLIGIBLE * self.scale, rounding, -rounding)
+        return np.asarray(np.where(rounding <= NEGLIGIBLE * self.scale, rounding, -rounding))
 
     def untested(self, lower: Array, upper: Array) -> np.ndarray:
         """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
@@ -170,7 +170,8 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
         return np.ones(len(times), dtype=bool)
     left, right, _ = claim.sides(run.reading)
     used = (left - right).free_symbols
-    return ~np.any([run.varies(symbol.name, times) for symbol in used] or [np.zeros(len(times), dtype=bool)], axis=0)
+    moving = [run.varies(symbol.name, times) for symbol in used] or [np.zeros(len(times), dtype=bool)]
+    return np.asarray(~np.any(moving, axis=0))
 
 
 def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: np.ndarray) -> Verdict:
@@ -197,6 +198,8 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
         doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
     worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
+    # Of tightness count positive measured values that rounding leaves apart from their bound.
+    chosen = (lhs > 0) & (np.abs(lhs - rhs) > -sides.allowed)
     certain = bool(known.all())
     rate = None if certain else sides.smallest_rate(claim, status, interval)
     return _verdict(
@@ -204,19 +207,13 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
         run,
         status,
         margin=float(relative[worst]),
-        tightness=_tightness(lhs, rhs, np.abs(lhs - rhs) > -sides.allowed),
+        tightness=float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None,
         worst_t=None if claim.scope == "constant" else int(sides.times[worst]),
         error_rate=0.0 if certain else error_rate,
         detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
         data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
         coverage=this_run(run),
     )
-
-
-def _tightness(lhs: Array, rhs: Array, apart: np.ndarray) -> float | None:
-    """The smallest bound over measured among positive measured values that rounding leaves ``apart`` from it."""
-    chosen = (lhs > 0) & apart
-    return float(np.min(rhs[chosen] / lhs[chosen])) if chosen.any() else None
 
 
 def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
@@ -285,6 +282,3 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
 
 def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdict:
     return Verdict(claim.key, run.reading.name, Evidence.EMPIRICAL, status, **fields)  # type: ignore[arg-type]
-
-
-__all__ = ["Comparison", "compare", "decide", "examine", "examine_rate", "failed_assumptions", "not_applicable"]

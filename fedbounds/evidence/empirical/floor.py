@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from fedbounds.errors import reject
-from fedbounds.evidence.empirical.bands import ROUNDING, Array, Interval, band
+from fedbounds.evidence.empirical.bands import ROUNDING, Array, band
 
+Interval = tuple[float, float]
 # Times must span this factor (T_max + gamma)/(T_min + gamma) before a fit may tell 1/T from a constant.
 MIN_SPAN = 4.0
 # A fit needs this many times in each window: two coefficients and two more to show a misfit.
@@ -38,17 +39,14 @@ class FloorFit:
     """What a run says about gap(T) = c0 + c1/(T + gamma); it never says that a rate is proved.
 
     ``c0``, ``c1``: hulls of the simultaneous intervals of two nested windows, that of c0 also over a
-    correction for transients other than 1/T, of estimated size ``misfit``. ``window``: the first and last
-    time of the longer window. ``power``: p if the gap falls as (T + gamma)^-p at the end (0 at a floor,
-    nan where unknown). ``excluded``: the smallest floor excluded, if the gap does not rise again.
+    correction for transients other than 1/T. ``power``: p if the gap falls as (T + gamma)^-p at the end (0 at a
+    floor, nan where unknown). ``excluded``: the smallest floor excluded, if the gap does not rise again.
     ``decision``: "floor", "no-floor-seen" or "undecided".
     """
 
     c0: Interval
     c1: Interval
     span: float
-    window: Interval
-    misfit: float
     power: float
     excluded: float
     decision: str
@@ -77,9 +75,9 @@ def floor_fit(
     span = float(x[-1] / x[0])
     functionals = _floor_functionals(x) if x.size > 1 and span >= MIN_SPAN else None
     if functionals is None:
-        inf, seen = float("inf"), (float(x[0] - gamma), float(x[-1] - gamma))
+        inf = float("inf")
         why = f"T + gamma spans a factor {span:.3g} in {x.size} times: too little to tell a floor from a decay"
-        return FloorFit((-inf, inf), (-inf, inf), span, seen, inf, float("nan"), inf, "undecided", why)
+        return FloorFit((-inf, inf), (-inf, inf), span, float("nan"), inf, "undecided", why)
     rows = functionals.rows
     estimates = band(y @ np.array(list(rows.values())).T, error_rate, deterministic)
     # Rounding of these sums counts as uncertainty: an exact 1/T law has c0 = +/- 1e-17, which is no floor.
@@ -87,7 +85,7 @@ def floor_fit(
     low = dict(zip(rows, (estimates.lower - rounding).tolist(), strict=True))
     high = dict(zip(rows, (estimates.upper + rounding).tolist(), strict=True))
     resolution = max(resolution, NEGLIGIBLE * float(np.abs(y).max()))
-    return _decide(low, high, functionals, y.mean(axis=0), x, gamma, resolution)
+    return _decide(low, high, functionals, y.mean(axis=0), span, resolution)
 
 
 def _floor_input(gaps: ArrayLike, times: ArrayLike, gamma: float) -> tuple[Array, Array]:
@@ -103,14 +101,13 @@ def _floor_input(gaps: ArrayLike, times: ArrayLike, gamma: float) -> tuple[Array
 
 @dataclass(frozen=True)
 class _Functionals:
-    """Rows (K,) acting on gaps; log-distances between the halves (``shift``) and the end blocks (``step``).
+    """Rows (K,) acting on gaps, and the log-distance ``step`` between the end blocks.
 
     A bias of c0 proportional to x^-p is e^(p shift) times as large in the early half, so that c0 lies between
     the late value (p infinite) and the corrected one (p = SLOWEST_TRANSIENT), both linear in the gaps.
     """
 
     rows: dict[str, Array]
-    shift: float
     step: float
     end: Array
     before: Array
@@ -146,7 +143,7 @@ def _floor_functionals(x: Array) -> _Functionals | None:
         "steep gap": end - np.exp(-STEEP_GAP * step) * before,
         "last": (np.arange(x.size) == x.size - 1).astype(float),
     }
-    return _Functionals(rows, shift, step, end, before)
+    return _Functionals(rows, step, end, before)
 
 
 def _fit_rows(x: Array, weight: Array) -> Array:
@@ -154,7 +151,7 @@ def _fit_rows(x: Array, weight: Array) -> Array:
     root = np.sqrt(weight) * x
     # The second column is scaled to 1 at the end, so that the system stays well conditioned.
     basis = np.stack([np.ones_like(x), x[-1] / x], axis=1)
-    return np.linalg.pinv(basis * root[:, None]) * root * np.array([[1.0], [x[-1]]])
+    return np.asarray(np.linalg.pinv(basis * root[:, None]) * root * np.array([[1.0], [x[-1]]]))
 
 
 def _decide(
@@ -162,8 +159,7 @@ def _decide(
     high: dict[str, float],
     on: _Functionals,
     mean: Array,
-    x: Array,
-    gamma: float,
+    span: float,
     resolution: float,
 ) -> FloorFit:
     """The decision from the simultaneous limits of the functionals; see :func:`floor_fit`."""
@@ -184,7 +180,4 @@ def _decide(
     else:
         decision = "undecided"
         detail = f"c0 in [{c0[0]:.4g}, {c0[1]:.4g}]; the gap ends at {mean[-1]:.4g}, falling like T^-{power:.2g}"
-    misfit = float(abs((on.rows["c0 corrected"] - on.rows["c0 late"]) @ mean))
-    used = x[on.rows["c0 long"] != 0] - gamma
-    window = (float(used[0]), float(used[-1]))
-    return FloorFit(c0, c1, float(x[-1] / x[0]), window, misfit, power, excluded, decision, detail)
+    return FloorFit(c0, c1, span, power, excluded, decision, detail)

@@ -15,19 +15,18 @@ from typing import Any, Literal
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.exact.decide import Sides, compare, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector
-from fedbounds.evidence.exact.run import ExactRun, combine, distance_sq, run
+from fedbounds.evidence.exact.outcomes import ExactRun, combine, distance_sq, run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 
-Relation = Literal["<=", "="]
-Outcome = tuple[Fraction, Fraction, Relation]
+Compared = tuple[Fraction, Fraction, Literal["<=", "="]]
 Data = Mapping[str, Any]
 
 
-def induction(data: Data) -> Outcome:
+def induction(data: Data) -> Compared:
     """The appendix's induction: Delta_t <= psi_t/(t + gamma) for beta > 1/(mu B) and gamma > 0 alone.
 
     Delta_{t+1} = (1 - eta_t mu B) Delta_t + eta_t^2 C + eta_t D with eta_t = beta/(t + gamma), every Delta_t
@@ -45,13 +44,13 @@ def induction(data: Data) -> Outcome:
     return Delta, psi / s, "<="
 
 
-def fedmax_skew(data: Data) -> Outcome:
+def fedmax_skew(data: Data) -> Compared:
     """At Gamma = 0 FedMax has the largest rho_bar: that of other weights (lhs) never exceeds FedMax's (rhs)."""
     other, greedy = _rivals(data)
     return other.rho_all, greedy.rho_all, "<="
 
 
-def fedmax_gap(data: Data) -> Outcome:
+def fedmax_gap(data: Data) -> Compared:
     """At Gamma = 0 FedMax is truly optimal: its final gap (lhs) never exceeds that of other weights (rhs)."""
     other, greedy = _rivals(data)
     return greedy.paths["alpha"]["gap"][-1], other.paths["alpha"]["gap"][-1], "<="
@@ -65,7 +64,7 @@ def _rivals(data: Data) -> tuple[ExactRun, ExactRun]:
     return run(instance.with_(weighting="fixed", weights=rows(data["weights"]))), greedy
 
 
-def error_free_iid(data: Data) -> Outcome:
+def error_free_iid(data: Data) -> Compared:
     """Gamma = 0 corresponds to IID data: then every client has the same loss, F_1(w) = F_2(w)."""
     instance = from_json(data["instance"])
     _require(run(instance).values["Gamma"] == 0, "Gamma = 0")
@@ -73,7 +72,7 @@ def error_free_iid(data: Data) -> Outcome:
     return losses[0], losses[1], "="
 
 
-def power_of_choice(data: Data) -> Outcome:
+def power_of_choice(data: Data) -> Compared:
     """FedMax(k) boils down to Power-of-Choice: a client's weight under both, all N clients being candidates.
 
     Power-of-Choice ranks by F_i(w) (Cho, Wang and Joshi, 2020), FedMax(k) by F_i(w) - F_i*.
@@ -86,7 +85,7 @@ def _losses(instance: Instance, w: Vector) -> Vector:
     return tuple(e + low for e, low in zip(instance.excess(w), instance.floor, strict=True))
 
 
-def depends_alone(data: Data) -> Outcome:
+def depends_alone(data: Data) -> Compared:
     """A claim's term depends on these symbols alone: it agrees on two instances where ``same`` are equal."""
     term = claim_named(data["claim"]).terms[data["term"]]
     first, second = (run(from_json(data[name])).values for name in ("first", "second"))
@@ -97,7 +96,7 @@ def depends_alone(data: Data) -> Outcome:
     return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "="
 
 
-def ordered(data: Data) -> Outcome:
+def ordered(data: Data) -> Compared:
     """A bound is no larger for what is said to be as good or better: its right side on ``first`` <= on ``second``.
 
     Both are taken at the end of the run, in the ``terms`` named or in all.
@@ -108,7 +107,7 @@ def ordered(data: Data) -> Outcome:
     return first.rhs, second.rhs, "<="
 
 
-def loose(data: Data) -> Outcome:
+def loose(data: Data) -> Compared:
     """A bound is tight: at the end of a run it is at most ``factor`` times what it bounds."""
     sides = _at_the_end(claim_named(data["claim"]), from_json(data["instance"]))
     return sides.rhs, fraction(data["factor"]) * sides.lhs, "<="
@@ -121,14 +120,14 @@ def _at_the_end(claim: Claim, instance: Instance) -> Sides:
     return sides
 
 
-def fedmax_tie(data: Data) -> Outcome:
+def fedmax_tie(data: Data) -> Compared:
     """FedMax's argmax is a single client: from a start without a tie no weights of a run are shared."""
     instance = from_json(data["instance"])
     _require(sum(a > 0 for a in instance.alpha(0, instance.excess(instance.w0))) == 1, "a start without a tie")
     return Fraction(max(sum(a > 0 for a in row) for row in run(instance).alphas)), Fraction(1), "<="
 
 
-def aggregation_index(data: Data) -> Outcome:
+def aggregation_index(data: Data) -> Compared:
     """Equation (2), which aggregates in the step from t where tau divides t, has one model at tau as Algorithm 1 has.
 
     The sides are the first coordinates of two clients' models at t = tau.
@@ -141,7 +140,7 @@ def aggregation_index(data: Data) -> Outcome:
     return X[0][0], X[1][0], "="
 
 
-def negative_alpha(data: Data) -> Outcome:
+def negative_alpha(data: Data) -> Compared:
     """A one-step inequality for weights of any sign that sum to 1, over one step from w_0 with Gamma = 0."""
     claim, instance, alpha = claim_named(data["claim"]), from_json(data["instance"]), vector(data["alpha"])
     record = run(instance)
@@ -156,7 +155,7 @@ def negative_alpha(data: Data) -> Outcome:
     return distance_sq(combine(alpha, X), record.w_star), Fraction(right or 0), "<="
 
 
-def seen_noise(data: Data) -> Outcome:
+def seen_noise(data: Data) -> Compared:
     """E(A_2) = 0 where alpha is FedMax's at the local models after the step, so that it sees the step's noise.
 
     A_2 = 2 eta <w_0 - w* - eta sum_i alpha_i grad F_i, sum_i alpha_i (grad F_i - g_i)>.
@@ -178,7 +177,7 @@ def _moved(instance: Instance, i: int, x: Vector, eta: Fraction) -> Vector:
     return tuple(a - eta * g for a, g in zip(x, instance.grad(i, x), strict=True))
 
 
-def softmax_bound(data: Data) -> Outcome:
+def softmax_bound(data: Data) -> Compared:
     """The error that the bound in pi gives FedSoftMax, after a round from ``far``, is at most that from w_0."""
     from fedbounds.evidence.exact.intervals import softmax
 
@@ -194,7 +193,7 @@ def softmax_bound(data: Data) -> Outcome:
     return Fraction(sides[0] or 0), Fraction(sides[1] or 0), "<="
 
 
-def softmax_bias(data: Data) -> Outcome:
+def softmax_bias(data: Data) -> Compared:
     """FedSoftMax's bias |w_inf - w*| grows in proportion to heterogeneity: ``factor`` times bounds it on ``second``.
 
     ``second`` has the minimisers of ``first`` twice as far apart, so that Gamma is 4 times as large.
@@ -208,7 +207,7 @@ def softmax_bias(data: Data) -> Outcome:
     return biases[1][0], fraction(data["factor"]) * biases[0][1], "<="
 
 
-def softmax_path(data: Data) -> Outcome:
+def softmax_path(data: Data) -> Compared:
     """FedSoftMax interpolates to FedMax(k): its weights come within distance 0 of 1/k on the k largest gaps.
 
     With x = exp(1/T) and decreasing gaps e, alpha_i is proportional to p_i x^(e_i). The last weight falls
@@ -224,7 +223,7 @@ def softmax_path(data: Data) -> Outcome:
     return min(alpha[-1], alpha[0] - Fraction(1, k)), Fraction(0), "<="
 
 
-def softmax_rate(data: Data) -> Outcome:
+def softmax_rate(data: Data) -> Compared:
     """E[F(w_T)] - F* = O(1/T) under FedSoftMax: a start in ``bracket`` that never moves has gap <= 0.
 
     The direction sum_i p_i exp(e_i/T) grad F_i changes sign over the bracket (intervals prove it), so one of its
@@ -241,7 +240,7 @@ def softmax_rate(data: Data) -> Outcome:
     return min(gaps), Fraction(0), "<="
 
 
-def alpha_limit(data: Data) -> Outcome:
+def alpha_limit(data: Data) -> Compared:
     """alpha_i -> p_i under FedSoftMax: at the fixed point in the bracket |alpha_1 - p_1| <= 0."""
     from fedbounds.evidence.exact.intervals import softmax, union
 
@@ -250,7 +249,7 @@ def alpha_limit(data: Data) -> Outcome:
     return _certified(abs(alpha[0] - _ball(instance.p[0])), data, "lhs_above"), Fraction(0), "<="
 
 
-def temperature(data: Data) -> Outcome:
+def temperature(data: Data) -> Compared:
     """A temperature said to be ``faster`` reaches a final gap (lhs) no larger than that of the ``slower`` (rhs)."""
     from fedbounds.evidence.exact.intervals import final_gap
 
@@ -290,7 +289,7 @@ def _require(condition: bool, what: str) -> None:
         raise reject(f"this check requires {what}", "data that does not satisfy it", "correct the file")
 
 
-CHECKS: Mapping[str, Callable[[Data], Outcome]] = {
+CHECKS: Mapping[str, Callable[[Data], Compared]] = {
     "induction": induction,
     "fedmax-skew": fedmax_skew,
     "fedmax-gap": fedmax_gap,

@@ -18,9 +18,9 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.checks import CHECKS
-from fedbounds.evidence.exact.decide import Sides, compare, examine, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance import fraction, from_json
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -55,53 +55,46 @@ class Counterexample:
 
     def verify(self) -> Sides:
         """Recompute both sides exactly; InputError unless the statement fails and the recorded sides agree."""
-        relation, sides = self._from_check() if "check" in self.document else self._from_claim()
-        fails = sides.violated(Kind.IDENTITY if relation == "=" else Kind.INEQUALITY)
-        if not fails:
-            raise reject(
-                f"{self.name} must refute {self.subject}", f"{sides.lhs} {relation} {sides.rhs}", "mend the file"
-            )
+        if "check" in self.document:
+            found = {"": self._from_check()}
+        else:
+            names = (self.document["reading"], *self.document.get("also", ()))
+            found = {f" in the reading {name}": self._in_reading(reading_named(name)) for name in names}
+        for where, (kind, sides) in found.items():
+            if not sides.violated(kind):
+                shown = f"{sides.lhs} against {sides.rhs}"
+                raise reject(f"{self.name} must refute {self.subject}{where}", shown, "mend the file")
+        _, sides = next(iter(found.values()))
         recorded = fraction(self.document["lhs"]), fraction(self.document["rhs"])
         if recorded != (sides.lhs, sides.rhs):
             computed = f"{sides.lhs} and {sides.rhs}"
             raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", recorded, "mend it")
         return sides
 
-    def _from_check(self) -> tuple[str, Sides]:
+    def _from_check(self) -> tuple[Kind, Sides]:
         name = self.document["check"]
         if name not in CHECKS:
             raise reject(f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(CHECKS))}")
         lhs, rhs, relation = CHECKS[name](self.document["data"])
-        return relation, Sides(lhs, rhs)
+        return Kind.IDENTITY if relation == "=" else Kind.INEQUALITY, Sides(lhs, rhs)
 
-    def _from_claim(self) -> tuple[str, Sides]:
-        names = (self.document["reading"], *self.document.get("also", ()))
-        found = [self._in_reading(reading_named(name)) for name in names]
-        for name, (relation, sides) in zip(names, found, strict=True):
-            if not sides.violated(Kind.IDENTITY if relation == "=" else Kind.INEQUALITY):
-                raise reject(f"{self.name} must refute {self.subject} in the reading {name}", sides, "mend the file")
-        return found[0]
-
-    def _in_reading(self, reading: Reading) -> tuple[str, Sides]:
+    def _in_reading(self, reading: Reading) -> tuple[Kind, Sides]:
         claim, instance = self.claim(), from_json(self.document["instance"])
         if claim.kind is Kind.RATE:
             verdict = examine(instance, claim, reading)
             if verdict.status is not Status.REFUTED:
                 raise reject(f"{self.name} must refute {claim.key}", verdict.detail, "mend the file")
-            return "<=", Sides(Fraction(str(verdict.data["lhs"])), Fraction(0))
+            return claim.kind, Sides(Fraction(str(verdict.data["lhs"])), Fraction(0))
         record = run(instance)
         failed, unknown = judge_assumptions(claim, record, reading)
         if failed or unknown:
-            raise reject(
-                f"{self.name} must satisfy the assumptions of {claim.key}",
-                [*map(str, failed), *unknown],
-                "mend the file",
-            )
+            unmet = [*map(str, failed), *unknown]
+            raise reject(f"{self.name} must satisfy the assumptions of {claim.key}", unmet, "mend the file")
         where = self.document.get("t")
         sides = next((s for s in compare(claim, record, reading, where) if s.t == where), None)
         if sides is None:
             raise reject(f"{self.name} must name a time t of its run", where, f"use 0 to {instance.total}")
-        return "=" if claim.kind is Kind.IDENTITY else "<=", sides
+        return claim.kind, sides
 
     def claim(self) -> Claim:
         """The claim refuted, with the document's half repair substituted."""
@@ -109,9 +102,8 @@ class Counterexample:
         half = self.document.get("substitution")
         if half is None:
             return claim
-        repair = (
-            {} if claim.repair is None else {s.name: (s, value) for s, value in claim.repair.substitutions.items()}
-        )
+        halves = claim.repair.substitutions if claim.repair else {}
+        repair = {symbol.name: (symbol, value) for symbol, value in halves.items()}
         if half not in repair:
             raise reject(f"the substitution of {self.name} must be known", half, f"use one of {sorted(repair)}")
         symbol, value = repair.pop(half)

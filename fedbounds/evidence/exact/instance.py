@@ -55,12 +55,10 @@ class Instance:
 
     @property
     def N(self) -> int:
-        """Number of clients."""
         return len(self.p)
 
     @property
     def d(self) -> int:
-        """Dimension of w."""
         return len(self.w0)
 
     @property
@@ -70,7 +68,6 @@ class Instance:
 
     @property
     def rounds(self) -> int:
-        """Number of rounds."""
         return self.total // self.tau
 
     def with_(self, **changes: Any) -> Instance:
@@ -176,15 +173,10 @@ def to_json(instance: Instance) -> dict[str, Any]:
     }
     if instance.weights:
         result["weights"] = _written(instance.weights, False)
-    for name in ("noise", "floor"):
-        if any(getattr(instance, name)):
-            result[name] = [str(x) for x in getattr(instance, name)]
+    result |= {name: [str(x) for x in v] for name in ("noise", "floor") if any(v := getattr(instance, name))}
     spectrum = [c for row in instance.curvatures for c in row]
-    if max(spectrum) != instance.L:
-        result["L"] = str(instance.L)
-    if min(spectrum) != instance.mu:
-        result["mu"] = str(instance.mu)
-    return result
+    given = {"L": (instance.L, max(spectrum)), "mu": (instance.mu, min(spectrum))}
+    return result | {name: str(value) for name, (value, default) in given.items() if value != default}
 
 
 def _steps(given: Any) -> Vector:

@@ -12,7 +12,6 @@ import re
 import shutil
 import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -41,7 +40,7 @@ REQUIRED = re.compile(r"^Require Import ([\w ]+)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Proof:
+class Audited:
     """What Rocq found of one proof: the claim and reading, SHA-256 of the ``statement`` and of the ``sources``
     that it rests on, Rocq's version, the axioms used, and ``fault``, empty where all is well."""
 
@@ -72,7 +71,7 @@ def reading_of(claim: Claim) -> Reading:
     return READINGS["repaired" if "repaired" in claim.readings else "all-steps"]
 
 
-def check(keys: Sequence[str] = (), progress: Callable[[str], None] | None = None) -> list[Proof]:
+def check(keys: Sequence[str] = (), progress: Callable[[str], None] | None = None) -> list[Audited]:
     """Compile the proofs of these claims (all, if none is named) from nothing, and audit their axioms.
 
     Raises InputError where Rocq is not installed or a claim has no proof.
@@ -129,21 +128,22 @@ def _compile(folder: Path, module: str, faults: Mapping[str, str]) -> str:
     for needed in _needs(folder, module):
         if faults.get(needed):
             return f"{needed}: {faults[needed]}"
+    return _coqc(folder, module)[0]
+
+
+def _coqc(folder: Path, module: str) -> tuple[str, str]:
+    """Run Rocq on one file: the beginning of its complaint, empty where there is none, and what it printed."""
+    command = ["coqc", "-q", f"{module}.v"]
     try:
         done = subprocess.run(
-            ["coqc", "-q", f"{module}.v"],
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=SECONDS_A_FILE,
+            command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS_A_FILE
         )
     except subprocess.TimeoutExpired:
-        return f"{module}.v took over {SECONDS_A_FILE} s"
-    return "" if done.returncode == 0 else " ".join(done.stderr.split())[:300]
+        return f"{module}.v took over {SECONDS_A_FILE} s", ""
+    return "" if done.returncode == 0 else " ".join(done.stderr.split())[:300], done.stdout
 
 
-def _audited(folder: Path, key: str, version: str, faults: Mapping[str, str]) -> Proof:
+def _audited(folder: Path, key: str, version: str, faults: Mapping[str, str]) -> Audited:
     """The proof with its axioms: it must prove this statement, from the allowed axioms alone."""
     claim = claim_named(key)
     stem = key.replace("-", "_")
@@ -155,15 +155,12 @@ def _audited(folder: Path, key: str, version: str, faults: Mapping[str, str]) ->
             f"Definition audited : statement_{stem}.statement := proof_{stem}.proof.\nPrint Assumptions audited.\n"
         )
         (folder / f"audit_{stem}.v").write_text(text, encoding="utf-8")
-        done = subprocess.run(
-            ["coqc", "-q", f"audit_{stem}.v"], cwd=folder, capture_output=True, text=True, check=False
-        )
-        fault = "" if done.returncode == 0 else " ".join(done.stderr.split())[:300]
-        axioms = tuple(sorted(re.findall(r"^(\S+)(?=\s*:|\s*$)", done.stdout, re.MULTILINE)))
+        fault, printed = _coqc(folder, f"audit_{stem}")
+        axioms = tuple(sorted(re.findall(r"^(\S+)(?=\s*:|\s*$)", printed, re.MULTILINE)))
         axioms = tuple(name for name in axioms if name not in ("Axioms:", "Axioms", "Closed"))
         foreign = [name for name in axioms if name not in AXIOMS]
         fault = fault or (f"it rests on {', '.join(foreign)}" if foreign else "")
-    return Proof(
+    return Audited(
         key, reading_of(claim).name, digest(_statement(key)), sources(folder, f"proof_{stem}"), version, axioms, fault
     )
 
@@ -182,14 +179,14 @@ def sources(folder: Path, module: str) -> str:
     return total.hexdigest()
 
 
-def store(found: Sequence[Proof], path: Path) -> None:
+def store(found: Sequence[Audited], path: Path) -> None:
     """Write what a release remembers; only proofs without fault are kept."""
     write_json(path, [asdict(proof) for proof in found if not proof.fault])
 
 
-def stored() -> list[Proof]:
+def stored() -> list[Audited]:
     """The proofs checked at release."""
-    return [proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Proof], path.name)]
+    return [proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Audited], path.name)]
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
@@ -210,9 +207,3 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
         )
         return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.HOLDS, detail=detail)
     return None
-
-
-def timed(keys: Sequence[str], progress: Callable[[str], None] | None = None) -> tuple[list[Proof], float]:
-    """`check`, and how many seconds it took."""
-    start = time.perf_counter()
-    return check(keys, progress), time.perf_counter() - start

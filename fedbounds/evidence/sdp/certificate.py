@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.forms import exact
@@ -76,7 +77,7 @@ def verify(
     return (True, "verified") if is_psd(quad.tolist()) else (False, "the remainder is not positive semidefinite")
 
 
-def is_psd(S: list[list]) -> bool:
+def is_psd(S: list[list[Any]]) -> bool:
     """Whether a symmetric rational matrix is positive semidefinite, by LDL^T: a zero pivot needs a zero column."""
     S = [list(row) for row in S]
     for k in range(len(S)):

@@ -4,25 +4,27 @@ A claim HOLDS at a setting only where rational multipliers prove it (`fedbounds.
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
 is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
 says which; worst cases have full gradients.
+
+Multipliers read off derivations are tried on every claim, and matter where it is tight, as its proofs then have no
+interior for a solver to find. Like any other candidate they count only once verified exactly.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.sdp.certificate import Certificate, verify
+from fedbounds.evidence.sdp.covered import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.known import candidates
 from fedbounds.evidence.sdp.model import BOUNDS, Model, build
-from fedbounds.evidence.sdp.rounding import prove, size
-from fedbounds.evidence.sdp.scope import conditions, coverage, in_words, one_client, pointwise
+from fedbounds.evidence.sdp.prove import prove, size
 from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
-from fedbounds.evidence.sdp.solve import Outcome, Solution, worst_case
+from fedbounds.evidence.sdp.solve import Solution, Solved, worst_case
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -90,7 +92,7 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
     lacking = f"; {cannot_express(unknown)}" if unknown else ""
     model, gap = _gap(claim, setting)
     edge = _violation(model, gap)
-    if edge.outcome is not Outcome.OPTIMAL or edge.value <= VIOLATION:
+    if edge.outcome is not Solved.OPTIMAL or edge.value <= VIOLATION:
         found = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
         return replace(verdict, detail=f"no proof was found, and {found}{lacking}")
     if setting.local == "any" or setting.gradients == "stochastic":
@@ -130,7 +132,7 @@ def _violation(model: Model, gap: Form) -> Solution:
     first = None
     for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
         found = worst_case(model, Form(-gap.quad, -gap.lin), [unit])
-        if found.outcome is Outcome.OPTIMAL and found.value > VIOLATION:
+        if found.outcome is Solved.OPTIMAL and found.value > VIOLATION:
             return found
         first = first or found
     assert first is not None
@@ -194,7 +196,7 @@ def worst_ratio(claim: Claim, setting: Setting) -> float:
     model, gap = _gap(claim, setting)
     lhs = model.forms[str(claim.lhs)]
     found = worst_case(model, lhs, [gap + lhs])
-    return found.value if found.outcome is Outcome.OPTIMAL else math.nan
+    return found.value if found.outcome is Solved.OPTIMAL else math.nan
 
 
 def round_model(claim: Claim, setting: Setting) -> Model:
@@ -207,3 +209,64 @@ def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:
     model = round_model(claim, setting)
     rhs = {k: float(v) for k, v in coefficients(claim, setting).items()}
     return model, model.combine(rhs, float) - model.forms[str(claim.lhs)]
+
+
+def candidates(setting: Setting) -> Iterator[dict[str, Fraction]]:
+    """Label -> multiplier of each argument that is known: convexity and skews, the same with smoothness, monotone."""
+    eta, mu = setting.eta[-1], setting.mu
+    # Jensen: ||sum alpha g_i||^2 <= sum alpha ||g_i||^2 <= G^2.
+    jensen = {f"gradient {i} x0": eta**2 * a for i, a in enumerate(setting.alpha)}
+    yield _with_noise(setting, _values(setting, 2 * eta) | jensen, bounded=True)
+    if eta * setting.L < 1 and eta * mu <= 1:
+        yield _with_noise(setting, _smooth_at_star(setting))
+    if setting.alpha == setting.p:
+        yield _with_noise(setting, _monotone(setting, 2 * eta * (1 - eta * mu)))
+
+
+def _with_noise(setting: Setting, found: dict[str, Fraction], bounded: bool = False) -> dict[str, Fraction]:
+    """The multipliers of the noises: eta^2 alpha_i^2 n_i <= eta^2 alpha_i n_i, which sigma^2 pays for.
+
+    Where G^2 bounds the whole second moment (``bounded``), it pays for the noise too.
+    """
+    if setting.gradients == "stochastic":
+        eta = setting.eta[-1]
+        found = found | {f"noise {i}": eta**2 * (a - a**2) for i, a in enumerate(setting.alpha)}
+        if not bounded:
+            found |= {f"variance {i}": eta**2 * a for i, a in enumerate(setting.alpha)}
+    return {label: value for label, value in found.items() if value}
+
+
+def _smooth_at_star(setting: Setting) -> dict[str, Fraction]:
+    """Convexity and skews, and Lemma 1 at w*: ||grad F_i(w*)||^2 <= 2 L e_i(w*), for weights alpha_i - pi p_i."""
+    eta, mu, pi = setting.eta[-1], setting.mu, setting.ratios[0]
+    found = _values(setting, 2 * eta * (1 - eta * mu))
+    cost = eta**2 * (1 - eta * mu) / (1 - eta * setting.L) * 2 * setting.L * (1 - pi)
+    for i, (a, p) in enumerate(zip(setting.alpha, setting.p, strict=True)):
+        label = f"interpolation {i} star|own"
+        found[label] = found.get(label, Fraction(0)) + cost * (a - pi * p)
+    if setting.rho_tilde is not None:
+        found["rho_tilde star"] = found.get("rho_tilde star", Fraction(0)) + cost
+    return found
+
+
+def _values(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
+    """Convexity at w_t^i towards w*, smoothness at w_t, the two skews, and F(w_t) - F* >= mu/2 Delta."""
+    if setting.alpha == setting.p:
+        # A rho_bar below 1 leaves (1 - rho_bar) Gamma over, which is not negative.
+        over = {f"interpolation {i} star|own": weight * (1 - setting.rho_bar) * p for i, p in enumerate(setting.p)}
+        return _monotone(setting, weight) | (over if setting.rho_tilde is None else {})
+    found = {}
+    for i, (a, p) in enumerate(zip(setting.alpha, setting.p, strict=True)):
+        found[f"interpolation {i} star|x0"] = weight * a
+        found[f"interpolation {i} x0|w0"] = weight * a
+        found[f"interpolation {i} w0|star"] = weight * setting.rho_bar * p
+    found["rho_bar w0"] = weight
+    if setting.rho_tilde is not None:
+        found["rho_tilde star"] = weight
+    return found
+
+
+def _monotone(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
+    """Co-coercivity between w_t^i and w*, both ways: enough where alpha = p."""
+    pairs = [(i, way) for i in range(setting.N) for way in ("star|x0", "x0|star")]
+    return {f"interpolation {i} {way}": weight * setting.alpha[i] for i, way in pairs}

@@ -8,21 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.setting import Setting
 
-Number = Callable[[Fraction], object]
+Arithmetic = Callable[[Fraction], object]
 
 
 @dataclass(frozen=True)
 class Form:
     """<quad, gram> + lin . values: quad (n, n) symmetric, lin (q,)."""
 
-    quad: NDArray
-    lin: NDArray
+    quad: NDArray[Any]
+    lin: NDArray[Any]
 
     def __add__(self, other: Form) -> Form:
         return Form(self.quad + other.quad, self.lin + other.lin)
@@ -40,24 +41,24 @@ class Point:
     """One point of one client: position x and gradient g in the basis (n,), value f in the scalars (q,)."""
 
     label: str
-    x: NDArray
-    g: NDArray
-    f: NDArray
+    x: NDArray[Any]
+    g: NDArray[Any]
+    f: NDArray[Any]
 
 
 class Space:
     """Coordinates in a fixed arithmetic: unit vectors and sums that never leave it."""
 
-    def __init__(self, names: tuple[str, ...], number: Number) -> None:
+    def __init__(self, names: tuple[str, ...], number: Arithmetic) -> None:
         self.names, self.number = names, number
         self.zero = np.full(len(names), number(Fraction(0)))
 
-    def unit(self, name: str) -> NDArray:
+    def unit(self, name: str) -> NDArray[Any]:
         vector = self.zero.copy()
         vector[self.names.index(name)] = self.number(Fraction(1))
         return vector
 
-    def mean(self, weights: tuple[Fraction, ...], vectors: list[NDArray]) -> NDArray:
+    def mean(self, weights: tuple[Fraction, ...], vectors: list[NDArray[Any]]) -> NDArray[Any]:
         return sum((v * self.number(w) for w, v in zip(weights, vectors, strict=True)), self.zero)
 
 
@@ -68,13 +69,15 @@ def exact(value: Fraction) -> object:
     return fmpq(value.numerator, value.denominator)
 
 
-def inner(u: NDArray, v: NDArray) -> NDArray:
+def inner(u: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
     """The symmetric matrix Q with <Q, gram> = <u, v>; u, v (..., n)."""
     product = u[..., :, None] * v[..., None, :]
-    return (product + np.swapaxes(product, -1, -2)) / 2
+    return np.asarray((product + np.swapaxes(product, -1, -2)) / 2)
 
 
-def interpolation(points: tuple[Point, ...], setting: Setting, number: Number) -> tuple[list[str], NDArray, NDArray]:
+def interpolation(
+    points: tuple[Point, ...], setting: Setting, number: Arithmetic
+) -> tuple[list[str], NDArray[Any], NDArray[Any]]:
     """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0 for a != b.
 
     These are necessary and sufficient for a mu-strongly convex L-smooth function through the points

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -82,7 +81,7 @@ def _descend(H: Array, minima: Array, weights: Array, free: NDArray[np.bool_]) -
         if (wanted >= -SUPPORT).all():
             result = np.zeros_like(weights)
             result[index] = np.maximum(wanted, 0.0)
-            return result / result.sum()
+            return np.asarray(result / result.sum())
         current = weights[index]
         falling = wanted < current
         steps = np.where(falling & (wanted < 0), current / np.where(falling, current - wanted, 1.0), np.inf)
@@ -108,7 +107,6 @@ class InterpolatedProblem(Problem):
 
     @property
     def d(self) -> int:
-        """Dimension of w."""
         return int(self.own.shape[1])
 
     @property
@@ -117,14 +115,13 @@ class InterpolatedProblem(Problem):
         return np.zeros(self.N, dtype=np.int64)
 
     def client_losses(self, x: Array) -> Array:
-        """F_i(x_i): (..., N, d) -> (..., N)."""
         return self._each(x)[0]
 
     def client_excess(self, x: Array) -> Array:
         """F_i(x_i) - F_i*: (..., N, d) -> (..., N); the values are of the order of 1, so nothing cancels badly."""
         return self._each(x)[0] - self.own_values
 
-    def client_grads(self, x: Array, draws: NDArray | None = None) -> Array:
+    def client_grads(self, x: Array, draws: NDArray[Any] | None = None) -> Array:
         """grad F_i(x_i), without noise: (..., N, d) -> (..., N, d)."""
         return self._each(x)[1]
 
@@ -138,7 +135,6 @@ class InterpolatedProblem(Problem):
         return np.zeros(self.N)
 
     def gap(self, w: Array) -> Array:
-        """F(w) - F*: (..., d) -> (...)."""
         return self.losses(w) @ self.p - self.optimum.value
 
     def argmin(self, weights: Array) -> Optimum:
@@ -154,15 +150,10 @@ class InterpolatedProblem(Problem):
         origin = np.zeros(self.d)
         return Optimum(origin, float(self.p @ self.losses(origin)), 0.0)
 
-    @cached_property
-    def _constants(self) -> Mapping[str, Constant]:
+    def constants(self) -> Mapping[str, Constant]:
         note = "prescribed to the interpolation"
         first = self.clients[0]
         return {"L": Constant(first.L, Provenance.EXACT, note), "mu": Constant(first.mu, Provenance.EXACT, note)}
-
-    def constants(self) -> Mapping[str, Constant]:
-        """L and mu, as prescribed."""
-        return self._constants
 
     def _each(self, x: Array) -> tuple[Array, Array]:
         x = np.broadcast_to(x, (*np.shape(x)[:-2], self.N, self.d))

@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.forms import Form, Number, Point, Space, inner, interpolation
+from fedbounds.evidence.sdp.forms import Arithmetic, Form, Point, Space, inner, interpolation
 from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
@@ -36,12 +37,12 @@ class Model:
     basis: tuple[str, ...]
     scalars: tuple[str, ...]
     labels: tuple[str, ...]
-    quad: NDArray
-    lin: NDArray
+    quad: NDArray[Any]
+    lin: NDArray[Any]
     forms: Mapping[str, Form]
     points: tuple[tuple[Point, ...], ...] = field(repr=False)
 
-    def combine(self, coefficients: Mapping[str, object], number: Number) -> Form:
+    def combine(self, coefficients: Mapping[str, object], number: Arithmetic) -> Form:
         """sum_k c_k form_k."""
         zero = number(Fraction(0))
         total = Form(np.full(self.quad.shape[1:], zero), np.full(self.lin.shape[1:], zero))
@@ -50,7 +51,7 @@ class Model:
         return total
 
 
-def build(setting: Setting, number: Number = float, bounds: Collection[str] = BOUNDS) -> Model:
+def build(setting: Setting, number: Arithmetic = float, bounds: Collection[str] = BOUNDS) -> Model:
     """The one-round model at a setting, in the arithmetic of ``number``.
 
     sum_i p_i grad F_i(w*) = 0 and, with ``local`` any, sum_i alpha_i (w_t^i - w_t) = 0 are substituted, not
@@ -111,7 +112,7 @@ def _names(setting: Setting) -> tuple[tuple[str, ...], tuple[str, ...]]:
     return tuple(basis), (*scalars, "G_sq")
 
 
-def _points(setting: Setting, space: Space, values: Space) -> tuple[list[tuple[Point, ...]], list[NDArray]]:
+def _points(setting: Setting, space: Space, values: Space) -> tuple[list[tuple[Point, ...]], list[NDArray[Any]]]:
     """Every client's points, and the virtual iterates w_t0 .. w_t."""
     n, steps = setting.N, range(_last(setting) + 1)
     if setting.local == "any":
@@ -151,7 +152,7 @@ def _virtual_weights(setting: Setting, k: int) -> tuple[Fraction, ...]:
     return setting.p if setting.how.virtual == "p" and k > 0 else setting.alpha
 
 
-def _local_steps(setting: Setting, space: Space) -> list[list[NDArray]]:
+def _local_steps(setting: Setting, space: Space) -> list[list[NDArray[Any]]]:
     """x_i^k = w_t0 - sum_{j<k} eta_j g_i^j for k = 0..s."""
     local = []
     for i in range(setting.N):
@@ -162,14 +163,14 @@ def _local_steps(setting: Setting, space: Space) -> list[list[NDArray]]:
     return local
 
 
-def _offsets(setting: Setting, space: Space, centre: int) -> list[list[NDArray]]:
+def _offsets(setting: Setting, space: Space, centre: int) -> list[list[NDArray[Any]]]:
     """x_i = w_t + y_i with sum_i alpha_i y_i = 0."""
     y = {i: space.unit(f"y{i}") for i in range(setting.N) if i != centre}
     rest = sum((y[i] * space.number(setting.alpha[i] / setting.alpha[centre]) for i in y), space.zero)
     return [[space.unit("w0") + y.get(i, -rest)] for i in range(setting.N)]
 
 
-def _star_gradients(setting: Setting, space: Space, pivot: int) -> list[NDArray]:
+def _star_gradients(setting: Setting, space: Space, pivot: int) -> list[NDArray[Any]]:
     """grad F_i(w*) with sum_i p_i grad F_i(w*) = 0."""
     found = {i: space.unit(f"s{i}") for i in range(setting.N) if i != pivot}
     rest = sum((found[i] * space.number(setting.p[i] / setting.p[pivot]) for i in found), space.zero)
@@ -177,7 +178,7 @@ def _star_gradients(setting: Setting, space: Space, pivot: int) -> list[NDArray]
 
 
 def _constraints(
-    setting: Setting, points: list[tuple[Point, ...]], number: Number, values: Space, bounds: Collection[str]
+    setting: Setting, points: list[tuple[Point, ...]], number: Arithmetic, values: Space, bounds: Collection[str]
 ) -> tuple[tuple[str, ...], list[Form]]:
     labels: list[str] = []
     forms: list[Form] = []
@@ -208,7 +209,7 @@ def _constraints(
     return tuple(labels), forms
 
 
-def _variance(setting: Setting, i: int, values: Space) -> NDArray:
+def _variance(setting: Setting, i: int, values: Space) -> NDArray[Any]:
     """The variance of client i's stochastic gradient at w_t^i, which is 0 where gradients are full."""
     return values.unit(f"n{i}") if setting.gradients == "stochastic" else values.zero
 
@@ -231,7 +232,7 @@ def _skewed_points(setting: Setting) -> tuple[str, ...]:
 
 
 def _forms(
-    setting: Setting, points: list[tuple[Point, ...]], virtual: list[NDArray], number: Number, values: Space
+    setting: Setting, points: list[tuple[Point, ...]], virtual: list[NDArray[Any]], number: Arithmetic, values: Space
 ) -> dict[str, Form]:
     last = _last(setting)
     flat = inner(virtual[0] * number(Fraction(0)), virtual[0])
@@ -245,7 +246,7 @@ def _forms(
     space_zero = virtual[0] * number(Fraction(0))
     new = sum((x * number(w) for x, w in zip(moved, after, strict=True)), space_zero)
 
-    def square(v: NDArray) -> Form:
+    def square(v: NDArray[Any]) -> Form:
         return Form(inner(v, v), nothing)
 
     def average(weights: tuple[Fraction, ...], forms: list[Form]) -> Form:

@@ -9,7 +9,9 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.conditions import judged_on
-from fedbounds.evidence.constants import Policy, evaluate, examine_run
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run import Policy
 from fedbounds.evidence.sdp.interpolation import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.model import Model
 from fedbounds.evidence.sdp.setting import Setting

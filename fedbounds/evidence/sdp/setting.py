@@ -10,7 +10,9 @@ from typing import Any, Literal
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.theory.claim import Claim
+from fedbounds.evidence.evaluate import rational
+from fedbounds.plugins import with_role
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
 
 # Characters of a value that a message quotes, and of a message that is passed on.
@@ -25,6 +27,8 @@ NOISE = ("sigma_sq", "sigma_0_sq", "growth")
 NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
+# The reading in which a formula is as stated, its definitions put in.
+PLAIN = READINGS["plain"]
 
 
 @dataclass(frozen=True)
@@ -182,9 +186,8 @@ def round_setting(
     """A setting with L = 1 and mu = 1/kappa; the claims are homogeneous in L, so this loses nothing.
 
     The round starts at t0 = ``start`` and the claim is about t = t0 + ``step`` (the last local step unless
-    given). Step sizes are the corollary's eta_t = 1/(mu (t + 4 kappa)) unless a constant ``eta`` is
-    given. Weights are uniform unless given; ``rho_bar`` defaults to min alpha_i/p_i, which every loss
-    satisfies, and ``rho_tilde`` to every value.
+    given). Step sizes are those of the theory's main bound unless a constant ``eta`` is given. Weights are uniform
+    unless given; ``rho_bar`` defaults to min alpha_i/p_i, which every loss satisfies, ``rho_tilde`` to every value.
     """
     if clients < 1:
         raise reject("a round needs at least one client", clients, "use --clients 2")
@@ -195,34 +198,30 @@ def round_setting(
         raise reject(
             "kappa = L/mu must exceed 1", kappa, "at kappa = 1 every F_i is the same quadratic up to a shift"
         )
-    weights = tuple(p) if p is not None else (Fraction(1, clients),) * clients
-    chosen = tuple(alpha) if alpha is not None else ((Fraction(1, clients),) * clients if p is None else weights)
-    if p is None and alpha is not None:
-        weights = (Fraction(1, len(chosen)),) * len(chosen)
-    mu = 1 / Fraction(kappa)
-    steps = range(step + 1)
-    sizes = tuple(eta if eta is not None else 1 / (mu * (start + k + 4 * Fraction(kappa))) for k in steps)
-    lowest = min(a / q for a, q in zip(chosen, weights, strict=False) if q > 0)
-    return Setting(
-        alpha=chosen,
-        p=weights,
-        eta=sizes,
-        tau=tau,
-        mu=mu,
-        rho_bar=lowest if rho_bar is None else rho_bar,
-        rho_tilde=rho_tilde,
-        reading=reading,
-        local=local,
-    )
+    N = clients if alpha is None else len(alpha)
+    p = (Fraction(1, N),) * N if p is None else tuple(p)
+    alpha = p if alpha is None else tuple(alpha)
+    mu, L = 1 / Fraction(kappa), Fraction(1)
+    theory = with_role(Role.MAIN)[0]
+    sizes = sizes_at(theory, {"L": L, "mu": mu}, start, step + 1) if eta is None else (eta,) * (step + 1)
+    if rho_bar is None:
+        rho_bar = min(a / q for a, q in zip(alpha, p, strict=False) if q > 0)
+    return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
+
+
+def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int) -> tuple[Fraction, ...]:
+    """The step sizes eta_t that a claim is stated for at t = start, ..., or InputError where one is not rational."""
+    sizes = [rational(claim.steps, {**known, "t": Fraction(start + k)}) for k in range(count)]
+    found = tuple(size for size in sizes if size is not None)
+    if len(found) < count:
+        raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
+    return found
 
 
 def applies(claim: Claim) -> bool:
     """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    used = set().union(
-        *(sp.sympify(term).subs(dict(claim.definitions)).free_symbols for term in claim.terms.values())
-    )
-    known = {*FORMS, *NUMBERS, *NOISE}
-    return str(claim.lhs) in ("Delta_next", "drift", "grad_sq") and {symbol.name for symbol in used} <= known
+    used = {symbol.name for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
+    return str(claim.lhs) in ("Delta_next", "drift", "grad_sq") and used <= {*FORMS, *NUMBERS, *NOISE}
 
 
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
@@ -241,13 +240,13 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
             f"{claim.key} {sorted(unknown)}",
             f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
         )
-    total = sp.Add(*(sp.sympify(term) * _rational(scale.get(name, Fraction(1))) for name, term in terms.items()))
+    total = sp.Add(*(term * sp.Rational(scale.get(name, 1)) for name, term in terms.items()))
     return _linear(total, setting, claim.key)
 
 
 def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
     """One term of a claim as a linear form."""
-    return _linear(sp.sympify(claim.sides(setting.how).terms[term]), setting, claim.key)
+    return _linear(claim.sides(setting.how).terms[term], setting, claim.key)
 
 
 def numbers(setting: Setting) -> dict[str, Fraction]:
@@ -271,7 +270,7 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
 def _linear(expression: sp.Expr, setting: Setting, key: str) -> dict[str, Fraction]:
     # Symbols are told apart by their names alone here, whatever signs they were declared with.
     plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
-    put = plain.xreplace({sp.Symbol(name): _rational(value) for name, value in numbers(setting).items()})
+    put = plain.xreplace({sp.Symbol(name): sp.Rational(value) for name, value in numbers(setting).items()})
     if setting.gradients == "full":
         put = _without_noise(put, key)
     bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")
@@ -305,7 +304,3 @@ def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:
     return reject(
         f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy
     )
-
-
-def _rational(value: Fraction) -> sp.Rational:
-    return sp.Rational(value.numerator, value.denominator)

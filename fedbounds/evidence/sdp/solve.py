@@ -32,7 +32,7 @@ ATTEMPTS: tuple[dict[str, object], ...] = (
 )
 
 
-class Outcome(StrEnum):
+class Solved(StrEnum):
     """What a solve established, in floating point: only OPTIMAL carries numbers."""
 
     OPTIMAL = "optimal"
@@ -45,22 +45,22 @@ class Outcome(StrEnum):
 class Solution:
     """``value`` = sum_k y_k, ``y`` (k,), ``multipliers`` (m,), and the worst case's ``gram`` (n, n), ``values``."""
 
-    outcome: Outcome
+    outcome: Solved
     value: float = float("nan")
-    y: NDArray = field(default_factory=lambda: np.empty(0), repr=False)
-    multipliers: NDArray = field(default_factory=lambda: np.empty(0), repr=False)
-    gram: NDArray = field(default_factory=lambda: np.empty((0, 0)), repr=False)
-    values: NDArray = field(default_factory=lambda: np.empty(0), repr=False)
+    y: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
+    multipliers: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
+    gram: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
     solver: str = ""
 
 
 def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free)."""
-    return Family.of(model, len(against), sign).worst_case(model, objective, against)
+    return Programme.of(model, len(against), sign).worst_case(model, objective, against)
 
 
 @dataclass(frozen=True)
-class Family:
+class Programme:
     """One compiled programme for every model of a shape (n, m, q): curves re-solve it with new numbers."""
 
     shape: tuple[int, int, int]
@@ -70,7 +70,7 @@ class Family:
     multipliers: Any = field(repr=False)
 
     @staticmethod
-    def of(model: Model, count: int = 1, sign: str = "free") -> Family:
+    def of(model: Model, count: int = 1, sign: str = "free") -> Programme:
         """Compile the programme for ``count`` forms on the right, once."""
         import cvxpy as cp
 
@@ -85,7 +85,7 @@ class Family:
         S = cp.reshape(_unpacking(n) @ (right @ y - left - quad @ multipliers), (n, n), order="C")
         balance = right_lin @ y - left_lin - lin @ multipliers == 0
         problem = cp.Problem(cp.Minimize(price @ y), [S >> 0, balance])
-        return Family(shape, problem, (quad, lin, right, right_lin, left, left_lin, price), y, multipliers)
+        return Programme(shape, problem, (quad, lin, right, right_lin, left, left_lin, price), y, multipliers)
 
     def fits(self, model: Model) -> bool:
         """Whether a model has this programme's shape."""
@@ -113,7 +113,7 @@ class Family:
             gram, values = gram / units.min(), values / units.min()
             y = np.array(self.y.value) * top / units
             return Solution(
-                Outcome.OPTIMAL,
+                Solved.OPTIMAL,
                 float(y.sum()),
                 y,
                 np.array(self.multipliers.value) * top / rows,
@@ -121,13 +121,13 @@ class Family:
                 _signed(values, gram, model),
                 used,
             )
-        found = {"infeasible": Outcome.UNBOUNDED, "unbounded": Outcome.EMPTY}.get(status, Outcome.UNDECIDED)
+        found = {"infeasible": Solved.UNBOUNDED, "unbounded": Solved.EMPTY}.get(status, Solved.UNDECIDED)
         return Solution(found, solver=used)
 
 
 def interior(
-    model: Model, gap: Form, keep: NDArray | None = None, kernel: NDArray | None = None
-) -> tuple[float, NDArray]:
+    model: Model, gap: Form, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
+) -> tuple[float, NDArray[Any]]:
     """The multipliers furthest inside the proofs of gap >= 0: largest delta with lambda >= delta, S >= delta I.
 
     On a face of the proofs, ``keep`` (m,) says which multipliers may differ from 0 and S vanishes on the
@@ -163,7 +163,7 @@ def interior(
     return float(np.array(delta.value)), found
 
 
-def _complement(kernel: NDArray) -> NDArray:
+def _complement(kernel: NDArray[Any]) -> NDArray[Any]:
     """An orthonormal basis (n, n - r) of the complement of the columns of ``kernel``."""
     Q, _ = np.linalg.qr(kernel, mode="complete")
     return Q[:, kernel.shape[1] :]
@@ -192,7 +192,7 @@ def _attempt(problem: Any, inaccurate: bool = False) -> tuple[str, str]:
     return status, used
 
 
-def _signed(values: NDArray, gram: NDArray, model: Model) -> NDArray:
+def _signed(values: NDArray[Any], gram: NDArray[Any], model: Model) -> NDArray[Any]:
     """The function values from the balance's multipliers, whose sign is a convention of the solver's interface.
 
     The right sign is the one under which the worst case satisfies its constraints.
@@ -201,13 +201,13 @@ def _signed(values: NDArray, gram: NDArray, model: Model) -> NDArray:
     return values if slack[0] >= slack[1] else -values
 
 
-def _magnitude(quad: NDArray, lin: NDArray) -> NDArray:
+def _magnitude(quad: NDArray[Any], lin: NDArray[Any]) -> NDArray[Any]:
     """The largest coefficient of each form (m,): rows are divided by it, as solvers like numbers near 1."""
     largest = np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0.0))
     return np.where(largest > 0, largest, 1.0)
 
 
-def _packed(quad: NDArray) -> NDArray:
+def _packed(quad: NDArray[Any]) -> NDArray[Any]:
     """The upper triangle of symmetric matrices: (..., n, n) -> (..., n (n + 1) / 2)."""
     rows, columns = np.triu_indices(quad.shape[-1])
     return quad[..., rows, columns]

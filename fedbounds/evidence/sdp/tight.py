@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -13,7 +12,7 @@ from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.evidence.sdp.decide import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.model import Model
 from fedbounds.evidence.sdp.setting import FORMS, FREE_BIAS, Setting, coefficients, term_form
-from fedbounds.evidence.sdp.solve import Family, Outcome
+from fedbounds.evidence.sdp.solve import Programme, Solved
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 
@@ -55,7 +54,7 @@ class TightConstant:
 
 
 def tight_value(
-    claim: Claim, setting: Setting, term: str, model: Model | None = None, family: Family | None = None
+    claim: Claim, setting: Setting, term: str, model: Model | None = None, family: Programme | None = None
 ) -> float:
     """The tight constant of a term in floating point: sup (lhs - the other terms) / what it multiplies.
 
@@ -68,22 +67,9 @@ def tight_value(
     model = model or round_model(claim, setting)
     against = model.combine({k: float(v) for k, v in parts.direction.items()}, float)
     objective = model.forms[str(claim.lhs)] - model.combine({k: float(v) for k, v in parts.rest.items()}, float)
-    found = (family or Family.of(model)).worst_case(model, objective, [against])
-    value = {Outcome.OPTIMAL: found.value, Outcome.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
+    found = (family or Programme.of(model)).worst_case(model, objective, [against])
+    value = {Solved.OPTIMAL: found.value, Solved.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
     return parts.sign * value
-
-
-def tight_curve(claim: Claim, settings: Iterable[Setting], term: str) -> list[float]:
-    """`tight_value` along a curve; settings of one shape share one compiled programme."""
-    families: dict[tuple[int, ...], Family] = {}
-    values = []
-    for setting in settings:
-        model = round_model(claim, setting)
-        shape = (model.quad.shape[1], *model.lin.shape)
-        if shape not in families:
-            families[shape] = Family.of(model)
-        values.append(tight_value(claim, setting, term, model, families[shape]))
-    return values
 
 
 def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:

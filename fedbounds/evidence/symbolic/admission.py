@@ -4,34 +4,24 @@ from __future__ import annotations
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic import atoms, objects
 from fedbounds.evidence.symbolic.algebra import depends
-from fedbounds.evidence.symbolic.atoms import (
-    WEIGHTS,
-    Centre,
-    Grad,
-    Inner,
-    Loss,
-    Mean,
-    Weights,
-    random,
-)
-from fedbounds.evidence.symbolic.scope import (
+from fedbounds.evidence.symbolic.context import (
     CANONICAL,
     NAMED,
     NUMBERS,
     SHIPPED,
     SIGNS,
     STRICT,
+    Context,
     Grounds,
-    Scope,
     Unproved,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 
 
-def admit(expression: sp.Basic, scope: Scope) -> Grounds:
+def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
     if kind is sp.Symbol:
@@ -42,25 +32,25 @@ def admit(expression: sp.Basic, scope: Scope) -> Grounds:
         return _named(expression, scope)
     if kind is sp.Pow:
         return _power(expression, scope)
-    if kind in (Mean, Centre):
+    if kind in (atoms.Mean, atoms.Centre):
         admit_weights(expression.args[0])
         return admit(expression.args[1], scope)
-    if kind in (Grad, Loss):
-        if expression.args[1] != setting.I:
+    if kind in (atoms.Grad, atoms.Loss):
+        if expression.args[1] != objects.I:
             raise Unproved(f"{expression} belongs to no client")
         return admit(expression.args[0], scope)
-    if kind in (sp.Min, sp.Max, sp.exp) and random(expression):
+    if kind in (sp.Min, sp.Max, sp.exp) and atoms.random(expression):
         raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
-    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, Inner):
+    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, atoms.Inner):
         raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
     return union(admit(argument, scope) for argument in expression.args)
 
 
 def admit_weights(weights: sp.Basic) -> None:
     """Raise unless these are weights of the setting, over clients or steps."""
-    if type(weights) is not Weights or weights.args[1] not in (setting.I, setting.S):
+    if type(weights) is not atoms.Weights or weights.args[1] not in (objects.I, objects.S):
         raise Unproved(f"{weights} are no weights of the setting")
-    if weights.args[0] not in [sp.Symbol(name) for name in WEIGHTS]:
+    if weights.args[0] not in [sp.Symbol(name) for name in atoms.WEIGHTS]:
         raise Unproved(f"{weights} are no weights of the setting")
 
 
@@ -72,9 +62,9 @@ def union(grounds: object) -> Grounds:
     return found
 
 
-def _named(atom: sp.Expr, scope: Scope) -> Grounds:
+def _named(atom: sp.Expr, scope: Context) -> Grounds:
     name, *about = atom.args
-    if name != sp.Symbol(name.name) or not set(about) <= {setting.I, setting.S}:
+    if name != sp.Symbol(name.name) or not set(about) <= {objects.I, objects.S}:
         raise Unproved(f"{atom} is named or indexed otherwise than the setting's objects")
     if atom in scope.slacks:
         return scope.slacks[atom][1]
@@ -83,14 +73,14 @@ def _named(atom: sp.Expr, scope: Scope) -> Grounds:
     return Grounds()
 
 
-def _symbol(symbol: sp.Symbol, scope: Scope) -> Grounds:
+def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
     name = symbol.name
     if name in CANONICAL:
         if symbol != CANONICAL[name]:
             raise Unproved(f"{name} is declared otherwise than the claims' {name}")
-        key = setting.SIGN_OF.get(symbol)
-        if symbol == sy.Delta_next and setting.ALL_PRESENT in scope.universe:
-            key = setting.ALL_PRESENT
+        key = objects.SIGN_OF.get(symbol)
+        if symbol == sy.Delta_next and objects.ALL_PRESENT in scope.universe:
+            key = objects.ALL_PRESENT
         if key is not None and key not in scope.universe:
             raise Unproved(f"{name} is positive only under {key}")
         return Grounds(frozenset({key})) if key else Grounds()
@@ -105,7 +95,7 @@ def _symbol(symbol: sp.Symbol, scope: Scope) -> Grounds:
     return Grounds()
 
 
-def _abbreviated(symbol: sp.Symbol, scope: Scope) -> Grounds:
+def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
     """What the declared sign of an abbreviated extreme rests on."""
     extreme = scope.abbreviations[symbol]
     grounds = union(admit(argument, scope) for argument in extreme.args)
@@ -120,7 +110,7 @@ def _abbreviated(symbol: sp.Symbol, scope: Scope) -> Grounds:
     return grounds | (union(shown) if isinstance(extreme, sp.Min) else shown[0])
 
 
-def signed(expression: sp.Expr, strict: bool, scope: Scope) -> Grounds | None:
+def signed(expression: sp.Expr, strict: bool, scope: Context) -> Grounds | None:
     """What the sign of an expression rests on: nothing on sight, else steps that show it; None where nothing does."""
     enough = shown_positive if strict else shown_non_negative
     if enough(expression):
@@ -139,7 +129,7 @@ def signed(expression: sp.Expr, strict: bool, scope: Scope) -> Grounds | None:
     return grounds if enough(folded.xreplace(bright)) else None
 
 
-def _power(power: sp.Pow, scope: Scope) -> Grounds:
+def _power(power: sp.Pow, scope: Context) -> Grounds:
     base, exponent = power.args
     grounds = admit(base, scope)
     if not isinstance(exponent, sp.Integer):
@@ -179,7 +169,7 @@ def require_follows(assumption: Assumption, part: Part) -> None:
     value = sp.expand(sp.sympify(part.right - part.left))
     known = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
     known += [
-        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, setting.ETA_S / sy.eta)), sign)
+        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, objects.ETA_S / sy.eta)), sign)
         for fact, sign in known
         if sp.diff(fact, sy.eta_ratio).is_negative and sign != "="
     ]
@@ -207,7 +197,7 @@ def _no_stronger(value: sp.Expr, wanted: str, fact: sp.Expr, sign: str) -> bool:
 
 def degree(expression: sp.Basic) -> int:
     """How many random variables are multiplied in an expression: its mean is known where there is at most one."""
-    if not random(expression):
+    if not atoms.random(expression):
         return 0
     if isinstance(expression, sp.Add):
         return max(degree(term) for term in expression.args)
@@ -215,7 +205,7 @@ def degree(expression: sp.Basic) -> int:
         found = sum(degree(factor) for factor in expression.args)
     elif isinstance(expression, sp.Pow):
         found = 2
-    elif isinstance(expression, Mean):
+    elif isinstance(expression, atoms.Mean):
         found = max(1, degree(expression.args[1]))
     else:
         found = 1
@@ -226,4 +216,4 @@ def degree(expression: sp.Basic) -> int:
 
 def indices(expression: sp.Basic) -> set[sp.Symbol]:
     """The client or step that an expression is about, where it is about one."""
-    return {index for index in (setting.I, setting.S) if depends(expression, index)}
+    return {index for index in (objects.I, objects.S) if depends(expression, index)}

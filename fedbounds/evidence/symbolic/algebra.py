@@ -6,19 +6,9 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.atoms import (
-    Centre,
-    FunctionAt,
-    Grad,
-    Inner,
-    Mean,
-    Noise,
-    Value,
-    Vec,
-    Weights,
-    orthogonal,
-    random,
-)
+from fedbounds.evidence.symbolic import atoms
+
+VECTORS = (atoms.Vec, atoms.Noise, atoms.Grad, atoms.Centre)
 
 
 def spread(expression: sp.Expr) -> sp.Expr:
@@ -44,7 +34,7 @@ def depends(expression: sp.Basic, index: sp.Symbol) -> bool:
     """Whether an expression varies with an index that no mean in it has summed over."""
     if expression == index:
         return True
-    if isinstance(expression, Mean | Centre) and expression.args[0].args[1] == index:
+    if isinstance(expression, atoms.Mean | atoms.Centre) and expression.args[0].args[1] == index:
         return False
     return any(depends(argument, index) for argument in expression.args)
 
@@ -55,10 +45,10 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
     for term in sp.Add.make_args(spread(vector)):
         if term == 0:
             continue
-        atoms = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, Vec | Noise | Grad | Centre)]
-        if len(atoms) != 1 or random(term / atoms[0]):
+        vectors = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, VECTORS)]
+        if len(vectors) != 1 or atoms.random(term / vectors[0]):
             raise ValueError(f"{term} is not a number times one vector")
-        terms.append((term / atoms[0], atoms[0]))
+        terms.append((term / vectors[0], vectors[0]))
     return terms
 
 
@@ -66,8 +56,8 @@ def _inner(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     total = sp.Integer(0)
     for a, u in _vector_terms(left):
         for b, v in _vector_terms(right):
-            if not orthogonal(u, v):
-                total += a * b * Inner(u, v)
+            if not atoms.orthogonal(u, v):
+                total += a * b * atoms.Inner(u, v)
     return spread(total)
 
 
@@ -86,7 +76,7 @@ def _centre(weights: sp.Expr, vector: sp.Expr) -> sp.Expr:
         if varying == 1:
             total += outside
         else:
-            total += outside * (Centre if depends(atom, index) else Mean)(weights, varying)
+            total += outside * (atoms.Centre if depends(atom, index) else atoms.Mean)(weights, varying)
     return spread(total)
 
 
@@ -104,12 +94,12 @@ def _mean_of(weights: sp.Expr, varying: sp.Expr, index: sp.Symbol) -> sp.Expr:
     if varying == 1:
         return sp.Integer(1)
     for factor in sp.Mul.make_args(varying):
-        if isinstance(factor, Inner):
+        if isinstance(factor, atoms.Inner):
             moving = [depends(argument, index) for argument in factor.args]
             if moving[0] != moving[1]:
                 vector, fixed = factor.args if moving[0] else factor.args[::-1]
                 return _inner(_centre(weights, varying / factor * vector), fixed)
-    return Mean(weights, varying)
+    return atoms.Mean(weights, varying)
 
 
 def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
@@ -117,23 +107,23 @@ def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = No
     meaning = meaning or {}
     if expression in meaning:
         return normal(meaning[expression], meaning)
-    if not expression.args or isinstance(expression, Weights):
+    if not expression.args or isinstance(expression, atoms.Weights):
         return expression
-    if isinstance(expression, Vec | Noise | Value | FunctionAt):
+    if isinstance(expression, atoms.Vec | atoms.Noise | atoms.Value | atoms.FunctionAt):
         return expression
     arguments = [normal(argument, meaning) for argument in expression.args]
-    if isinstance(expression, Inner):
+    if isinstance(expression, atoms.Inner):
         return _inner(*arguments)
-    if isinstance(expression, Mean):
+    if isinstance(expression, atoms.Mean):
         return _mean(*arguments)
-    if isinstance(expression, Centre):
+    if isinstance(expression, atoms.Centre):
         return _centre(*arguments)
     return spread(expression.func(*arguments))
 
 
 def is_zero(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> bool:
     """Whether an expression is identically zero, decided exactly on its normal form."""
-    return normal_fraction(expression, meaning) == 0
+    return bool(normal_fraction(expression, meaning) == 0)
 
 
 def normal_fraction(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:

@@ -46,14 +46,8 @@ class _Real(sp.Function):
         return name if len(self.args) == 1 else f"{name}[{', '.join(map(printer._print, self.args[1:]))}]"
 
 
-class FunctionAt(sp.Function):
+class FunctionAt(_Real):
     """A function of the client at a point, ``(point, i)``: one for each point, which is its argument."""
-
-    def _eval_is_real(self) -> bool:
-        return True
-
-    def _eval_is_finite(self) -> bool:
-        return True
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
         body = rf"{self.latex_name}\left({printer._print(self.args[0])}\right)"
@@ -113,10 +107,10 @@ class Weights(sp.Function):
     """Non-negative weights that sum to 1 over an index: ``Weights(name, i)``."""
 
     def _latex(self, printer: Any, exp: str | None = None) -> str:
-        return printer._print(self.args[0])
+        return str(printer._print(self.args[0]))
 
     def _sympystr(self, printer: Any) -> str:
-        return printer._print(self.args[0])
+        return str(printer._print(self.args[0]))
 
 
 class Inner(_Real):

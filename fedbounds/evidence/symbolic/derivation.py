@@ -7,13 +7,14 @@ names an assumption, or a definition of the setting, whose facts are its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal, final
 
 import sympy as sp
 
 from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
 
 Relation = Literal["<=", "=", ">=", "<", ">", "->", "!="]
 
@@ -237,20 +238,22 @@ class Step:
     note: str = ""
     paper: Display | None = None
 
+    def by(self, *why: Written | Rule, note: str = "", paper: Display | None = None) -> Step:
+        """The step because of facts as they are written, bare or as (multiplier, fact), or by one rule."""
+        (rule, *others) = why or (None,)
+        if isinstance(rule, Rule) and not others:
+            return replace(self, because=rule, note=note, paper=paper)
+        return replace(self, because=tuple(as_use(use) for use in why), note=note, paper=paper)  # type: ignore[arg-type]
 
-def step(
-    label: str,
-    lhs: sp.Expr | int,
-    relation: Relation,
-    rhs: sp.Expr | int,
-    *uses: Written,
-    by: Rule | None = None,
-    note: str = "",
-    paper: Display | None = None,
-) -> Step:
-    """A step, with its facts as they are written: bare, or as (multiplier, fact)."""
-    because = by if by is not None else tuple(as_use(use) for use in uses)
-    return Step(label, sp.sympify(lhs), relation, sp.sympify(rhs), because, note, paper)
+
+def step(label: str, left: sp.Expr | int, relation: Relation, right: sp.Expr | int) -> Step:
+    """A step whose two sides have the same normal form, unless it is told ``by`` what it holds."""
+    return Step(label, sp.sympify(left), relation, sp.sympify(right))
+
+
+def conclude(claim: Claim, relation: Relation = "<=") -> Step:
+    """The last step: the claim's own line as repaired, or with another relation where it is refuted."""
+    return step("conclude", claim.lhs, relation, sp.Add(*claim.stated(repaired=True).values()))
 
 
 def case(symbol: sp.Symbol, *uses: Written) -> Case:

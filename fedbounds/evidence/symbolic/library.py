@@ -12,13 +12,14 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
 
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.symbolic import check as checker
+from fedbounds.evidence.symbolic import checker
+from fedbounds.evidence.symbolic.context import CANONICAL, SHIPPED, Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited, Step
-from fedbounds.evidence.symbolic.scope import CANONICAL, SHIPPED, Checked, Grounds, Outcome, Scope, Shelf
 from fedbounds.plugins import claims, nearest
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -67,10 +68,15 @@ def shelf(derivations: Mapping[str, Derivation], known: Mapping[str, Claim] | No
 
 def check(key: str, on: Shelf, reading: Reading | None = None) -> Checked:
     """The check of a derivation, by default in its first reading."""
-    return on.checker(key, on, reading or reading_of(on.derivations[key].readings[0]))
+    if reading is None:
+        name = on.derivations[key].readings[0]
+        if name not in READINGS:
+            raise nearest("reading", name, READINGS)
+        reading = READINGS[name]
+    return on.checker(key, on, reading)
 
 
-def recheck(checked: Checked, step: Step) -> Outcome:
+def recheck(checked: Checked, step: Step) -> StepCheck:
     """The outcome of a changed step of an installed derivation, the other steps being as they were found."""
     return checker.recheck(checked, step, _shared(), claims())
 
@@ -150,7 +156,7 @@ def _on_their_word(checked: Checked) -> str:
 
 def covers(assumptions: Iterable[Assumption]) -> Coverage:
     """The experiments that a claim's assumptions describe, on the axes of a coverage that they speak of."""
-    axes: dict[str, Span | frozenset] = {}
+    axes: dict[str, Span | frozenset[Any]] = {}
     for left, sign, right in (part for assumption in assumptions for part in assumption.parts):
         if (left, sign, right) == (sy.C, "=", 1):
             axes["participation"] = only(1)
@@ -179,9 +185,8 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     if last.relation != wanted:
         return f"the last line has the relation {last.relation}, not {wanted}"
     slacks = {one.symbol: (one.expression, Grounds()) for one in checked.conditions}
-    scope = Scope(derivation, reading, shelf({}, {}), {}, checked.schedule, {}, checked.abbreviations, {}, slacks)
-    put = dict(claim.repair.substitutions) if reading.repaired and claim.repair else {}
-    right = sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in claim.terms.values()))
+    scope = Context(derivation, reading, shelf({}, {}), {}, checked.schedule, {}, checked.abbreviations, {}, slacks)
+    right = sp.Add(*claim.stated(reading.repaired).values())
     for side, ours, theirs in (("left", last.lhs, claim.lhs), ("right", last.rhs, right)):
         rest = scope.rest(ours - theirs)
         if rest != 0:
@@ -234,10 +239,3 @@ def _not_met(checked: Checked, claim: Claim, stated: tuple[Assumption, ...]) -> 
             if not good:
                 return f"the exhibit is not shown to meet {assumption.key}"
     return ""
-
-
-def reading_of(name: str) -> Reading:
-    """A named reading, or an input error."""
-    if name not in READINGS:
-        raise reject("a reading must be a known name", repr(name), f"known: {', '.join(READINGS)}")
-    return READINGS[name]

@@ -1,31 +1,29 @@
-"""A checked derivation for a reader: plain text, a complete LaTeX page, a JSON object, and a row of the table."""
+"""A checked derivation, or all of them, for a reader: plain text, a LaTeX page, a JSON object, a table."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
+
 import sympy as sp
 
-from fedbounds.evidence.symbolic import setting
-from fedbounds.evidence.symbolic.derivation import (
-    Averaged,
-    Beyond,
-    Case,
-    Cases,
-    Cited,
-    Earlier,
-    Exhibited,
-    Induction,
-    Limit,
-    Premise,
-    Step,
-    Use,
-)
-from fedbounds.evidence.symbolic.scope import Checked, Outcome, Shown
+from fedbounds.errors import reject
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import objects
+from fedbounds.evidence.symbolic.context import Checked, Shown, StepCheck
+from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 
 TICK, CROSS = "✓", "✗"
 # Characters of LaTeX after which a long right-hand side continues on the next line.
 LINE = 110
+PREAMBLE = r"""\documentclass{article}
+\usepackage{amsmath,amssymb}
+\usepackage[margin=2cm]{geometry}
+\allowdisplaybreaks
+\begin{document}"""
 RELATIONS = {"<=": r"\le", ">=": r"\ge", "=": "=", "<": "<", ">": ">", "->": r"\longrightarrow", "!=": r"\ne"}
 
 
@@ -41,55 +39,52 @@ def verdict_line(checked: Checked, verdict: Verdict | None) -> str:
 def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     """The proof step by step, with ticks, conditions, notes and corrections of the paper's lines."""
     derivation = checked.derivation
-    subject = (
-        f"claim {derivation.claim} ({', '.join(derivation.readings)})" if derivation.claim else "a result of its own"
-    )
-    lines = [f"{derivation.key}: {derivation.title}", f"  about {subject}"]
-    lines += _block("setting", [f"{key}: {text}" for key, text in checked.setting.items()])
-    conditions = [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions]
-    lines += _block("conditions", conditions)
-    where = {**checked.schedule, **derivation.abbreviations}
-    lines += _block("where", [f"{name} = {value}" for name, value in where.items()])
+    about = f"claim {derivation.claim} ({', '.join(derivation.readings)})"
+    blocks = {
+        "setting": [f"{key}: {text}" for key, text in checked.setting.items()],
+        "conditions": [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions],
+        "where": [f"{name} = {value}" for name, value in {**checked.schedule, **derivation.abbreviations}.items()],
+    }
+    lines = [f"{derivation.key}: {derivation.title}"]
+    lines.append(f"  about {about if derivation.claim else 'a result of its own'}")
+    for title, items in blocks.items():
+        lines += [f"  {title}:", *(f"    {item}" for item in items)] if items else []
     for number, step in enumerate(derivation.steps, 1):
         lines += ["", *_step_text(number, step, checked.outcomes[step.label])]
-    lines += ["", *_block("findings", list(derivation.findings)), f"  {verdict_line(checked, verdict)}"]
-    return "\n".join(lines)
+    findings = [f"    {text}" for text in derivation.findings]
+    return "\n".join(
+        [*lines, "", *(["  findings:", *findings] if findings else []), f"  {verdict_line(checked, verdict)}"]
+    )
 
 
 def _sign(condition: Shown) -> str:
     return "> 0" if condition.strict else ">= 0"
 
 
-def _block(title: str, items: list[str]) -> list[str]:
-    return [f"  {title}:", *(f"    {item}" for item in items)] if items else []
-
-
-def _step_text(number: int, step: Step, outcome: Outcome) -> list[str]:
-    lines = [f"{TICK if outcome.ok else CROSS} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"]
-    lines += [f"      because {reason}" for reason in reasons(step, str)]
-    if step.note:
-        lines.append(f"      note: {step.note}")
+def _step_text(number: int, step: d.Step, outcome: StepCheck) -> list[str]:
+    lines = [f"because {reason}" for reason in reasons(step)]
+    lines += [f"note: {step.note}"] if step.note else []
     if step.paper is not None:
-        lines.append(f"      the paper has: {step.lhs} {step.relation} {step.paper.rhs}")
-        lines.append(f"      ours minus the paper's: {step.paper.difference}")
-        lines.append(f"      correction: {step.paper.correction}")
-    if not outcome.ok:
-        lines.append(f"      UNDECIDED: {outcome.message}")
-    return lines
+        lines.append(f"the paper has: {step.lhs} {step.relation} {step.paper.rhs}")
+        lines.append(f"ours minus the paper's: {step.paper.difference}")
+        lines.append(f"correction: {step.paper.correction}")
+    lines += [] if outcome.ok else [f"UNDECIDED: {outcome.message}"]
+    head = f"{TICK if outcome.ok else CROSS} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"
+    return [head, *(f"      {line}" for line in lines)]
 
 
-def reasons(step: Step, show: object = str) -> list[str]:
+def reasons(step: d.Step, show: Callable[[sp.Expr], str] = str) -> list[str]:
     """Why a step holds, one line a fact, with its multiplier shown by ``show``."""
     because = step.because
-    if isinstance(because, Cases):
+    if isinstance(because, d.Cases):
         signs = ("> 0", "= 0") if because.zero else (">= 0", "<= 0")
         cases = zip((because.first, because.second), signs, strict=True)
-        return [line for one, sign in cases for line in _case(one, f"{because.of} {sign}", show)]
-    if isinstance(because, Induction):
+        return [f"case {because.of} {sign}: {_use(use, show)}" for one, sign in cases for use in one.uses]
+    if isinstance(because, d.Induction):
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
-    if isinstance(because, Exhibited):
+    if isinstance(because, d.Exhibited):
         return ["exact values of both sides on the exhibit"]
-    if isinstance(because, Limit):
+    if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
@@ -97,34 +92,28 @@ def reasons(step: Step, show: object = str) -> list[str]:
     return [_use(use, show) for use in because] or ["both sides have the same normal form"]
 
 
-def _case(one: Case, condition: str, show: object) -> list[str]:
-    return [f"case {condition}: {_use(use, show)}" for use in one.uses]
-
-
-def _use(use: Use, show: object) -> str:
+def _use(use: d.Use, show: Callable[[sp.Expr], str]) -> str:
     multiplier, fact = use
-    if isinstance(fact, Earlier):
+    if isinstance(fact, d.Earlier):
         what = f"step {fact.label}"
-    elif isinstance(fact, Cited):
+    elif isinstance(fact, d.Cited):
         without = [f"{name} by {by}" for name, by in fact.discharged.items()]
         what = f"derivation {fact.derivation}" + (f" ({'; '.join(without)})" if without else "")
-    elif isinstance(fact, Averaged):
-        inside = "; ".join(_use(inner, show) for inner in fact.uses)
-        what = f"average over {fact.weights.args[0]} of [{inside}]"
-    elif isinstance(fact, Beyond):
-        what = f"average over alpha - pi p of [{'; '.join(_use(inner, show) for inner in fact.uses)}]"
-    elif isinstance(fact, Premise):
+    elif isinstance(fact, d.Averaged | d.Beyond):
+        over = fact.weights.args[0] if isinstance(fact, d.Averaged) else "alpha - pi p"
+        what = f"average over {over} of [{'; '.join(_use(inner, show) for inner in fact.uses)}]"
+    elif isinstance(fact, d.Premise):
         what = f"{fact.why} [{fact.key}]" if fact.why else fact.key
     else:
         what = fact.why
-    return what if multiplier == 1 else f"{show(multiplier)} x {what}"  # type: ignore[operator]
+    return what if multiplier == 1 else f"{show(multiplier)} x {what}"
 
 
 def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
     derivation = checked.derivation
     paper = {name: notation.latex for name, notation in symbols.NOTATION.items()}
-    known = paper | setting.LATEX | dict(derivation.notation)
+    known = paper | objects.LATEX | dict(derivation.notation)
     for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
         if symbol.name not in derivation.notation:
@@ -133,15 +122,14 @@ def names(checked: Checked) -> dict[str, str]:
 
 
 def _latex(expression: sp.Expr, known: dict[str, str]) -> str:
-    return sp.latex(
-        expression, symbol_names={s: known[s.name] for s in expression.atoms(sp.Symbol) if s.name in known}
-    )
+    names = {s: known[s.name] for s in expression.atoms(sp.Symbol) if s.name in known}
+    return str(sp.latex(expression, symbol_names=names))
 
 
 def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     """A complete LaTeX page of the proof."""
     derivation, known = checked.derivation, names(checked)
-    body = [rf"\section*{{{escape(derivation.title)}}}"]
+    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
     body += _items("Setting", [escape(text) for text in checked.setting.values()])
     conditions = [
         rf"${_latex(c.expression, known)} {RELATIONS[_sign(c)[:-2]]} 0$: {escape(c.why)}" for c in checked.conditions
@@ -150,50 +138,34 @@ def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     for step in derivation.steps:
         body += _step_latex(step, checked.outcomes[step.label], known)
     body += _items("Findings", [escape(text) for text in derivation.findings])
-    body.append(rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}")
-    preamble = [
-        r"\documentclass{article}",
-        r"\usepackage{amsmath,amssymb}",
-        r"\usepackage[margin=2cm]{geometry}",
-        r"\allowdisplaybreaks",
-        r"\begin{document}",
-    ]
-    return "\n".join([*preamble, *body, r"\end{document}", ""])
+    verdict_text = escape(verdict_line(checked, verdict))
+    return "\n".join([*body, rf"\paragraph{{Verdict.}} {verdict_text}", r"\end{document}", ""])
 
 
 def _items(title: str, items: list[str]) -> list[str]:
-    if not items:
-        return []
-    listed = [rf"\item {item}" for item in items]
-    return [rf"\paragraph{{{title}.}}", r"\begin{itemize}", *listed, r"\end{itemize}"]
+    return [rf"\paragraph{{{title}.}}", *_listed(items)] if items else []
 
 
-def _step_latex(step: Step, outcome: Outcome, known: dict[str, str]) -> list[str]:
+def _listed(items: list[str]) -> list[str]:
+    return [r"\begin{itemize}", *(rf"\item {item}" for item in items), r"\end{itemize}"]
+
+
+def _step_latex(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> list[str]:
     mark = r"$\checkmark$" if outcome.ok else r"$\times$ (undecided)"
-    lines = [
-        rf"\paragraph{{{mark} Step {escape(step.label)}.}} {escape(step.note)}",
-        *_display(step, step.rhs, known),
-    ]
-    lines += [r"\begin{itemize}"]
     shown = reasons(step, lambda multiplier: f"\0{_latex(multiplier, known)}\0")
-    lines += [rf"\item {_mixed(reason)}" for reason in shown]
-    lines += [r"\end{itemize}"]
+    # What stands between marks is mathematics already.
+    parts = [enumerate(reason.split("\0")) for reason in shown]
+    told = ["".join(f"${part}$" if index % 2 else escape(part) for index, part in reason) for reason in parts]
+    lines = [rf"\paragraph{{{mark} Step {escape(step.label)}.}} {escape(step.note)}"]
+    lines += [*_display(step, step.rhs, known), *_listed(told)]
     if step.paper is not None:
         lines += [r"The paper has", *_display(step, step.paper.rhs, known), "which differs from the line above by"]
         lines += [r"\begin{align*}", _broken(step.paper.difference, known), r"\end{align*}"]
         lines.append(escape(step.paper.correction) + ".")
-    if not outcome.ok:
-        lines.append(escape(outcome.message[:400]))
-    return lines
+    return lines if outcome.ok else [*lines, escape(outcome.message[:400])]
 
 
-def _mixed(reason: str) -> str:
-    """Words with mathematics between marks, as LaTeX."""
-    parts = reason.split("\0")
-    return "".join(f"${part}$" if index % 2 else escape(part) for index, part in enumerate(parts))
-
-
-def _display(step: Step, rhs: sp.Expr, known: dict[str, str]) -> list[str]:
+def _display(step: d.Step, rhs: sp.Expr, known: dict[str, str]) -> list[str]:
     left, right = _latex(step.lhs, known), _broken(rhs, known)
     separator = r"\\" if len(left) > LINE else ""
     return [r"\begin{align*}", rf"{left} {separator}&{RELATIONS[step.relation]} {right}", r"\end{align*}"]
@@ -233,8 +205,26 @@ def escape(text: str) -> str:
 
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
     """The derivation and its check as a JSON object."""
-    derivation = checked.derivation
-    known = names(checked)
+    derivation, known = checked.derivation, names(checked)
+    steps = []
+    for step in derivation.steps:
+        outcome, paper = checked.outcomes[step.label], step.paper
+        left, right = _latex(step.lhs, known), _latex(step.rhs, known)
+        wrong = None
+        if paper is not None:
+            rhs, difference = _latex(paper.rhs, known), _latex(paper.difference, known)
+            wrong = {"rhs": rhs, "difference": difference, "correction": paper.correction}
+        steps.append(
+            {
+                "label": step.label,
+                "checked": outcome.ok,
+                "statement": f"{left} {RELATIONS[step.relation]} {right}",
+                "because": reasons(step),
+                "note": step.note,
+                "paper": wrong,
+                "message": outcome.message,
+            }
+        )
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,
@@ -244,26 +234,58 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": [
-            {
-                "label": step.label,
-                "checked": checked.outcomes[step.label].ok,
-                "statement": f"{_latex(step.lhs, known)} {RELATIONS[step.relation]} {_latex(step.rhs, known)}",
-                "because": reasons(step),
-                "note": step.note,
-                "paper": _paper_json(step, known),
-                "message": checked.outcomes[step.label].message,
-            }
-            for step in derivation.steps
-        ],
+        "steps": steps,
     }
 
 
-def _paper_json(step: Step, known: dict[str, str]) -> dict[str, str] | None:
-    if step.paper is None:
+def verdict_of(checked: Checked) -> Verdict | None:
+    """The verdict on the derivation's claim in its first reading, or None for a result of its own."""
+    derivation = checked.derivation
+    if not derivation.claim:
         return None
-    return {
-        "rhs": _latex(step.paper.rhs, known),
-        "difference": _latex(step.paper.difference, known),
-        "correction": step.paper.correction,
-    }
+    return symbolic.judge(checked, claims()[derivation.claim], checked.reading)
+
+
+def one(name: str, form: str) -> str:
+    """A derivation, by its key or its claim's, in a format."""
+    checked = symbolic.checked_named(name)
+    verdict = verdict_of(checked)
+    if form == "latex":
+        return render_latex(checked, verdict)
+    if form == "json":
+        return json.dumps(to_json(checked, verdict), indent=2)
+    if form == "markdown":
+        raise reject("markdown is the format of the table", repr(name), "use --all, or another format")
+    return render_text(checked, verdict)
+
+
+INTRODUCTION = """# Derivations
+
+Every proof below is checked by machine each time it is printed: an identity reduces to zero exactly, and an
+inequality is an exact combination of named facts with multipliers that are non-negative on sight. Written by
+`fedbounds derive --all --format markdown`; `fedbounds derive NAME` prints one proof step by step.
+"""
+
+
+def table(form: str) -> str:
+    """Every derivation in one table."""
+    if form == "latex":
+        raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
+    found = {key: (checked, verdict_of(checked)) for key, checked in sorted(symbolic.check_all().items())}
+    if form == "json":
+        return json.dumps([to_json(checked, verdict) for checked, verdict in found.values()], indent=2)
+    rows, corrections, findings = [], [], []
+    for key, (checked, verdict) in found.items():
+        derivation = checked.derivation
+        count = f"{sum(outcome.ok for outcome in checked.outcomes.values())}/{len(checked.outcomes)}"
+        rows.append((key, derivation.claim or "-", count, verdict_line(checked, verdict)))
+        findings += [f"- `{key}`: {text}" for text in derivation.findings]
+        corrections += [f"- `{key}`, step {s.label}: {s.paper.correction}." for s in derivation.steps if s.paper]
+    if form != "markdown":
+        head = ("derivation", "claim", "steps", "verdict")
+        return "\n".join(f"{key:24}{claim:20}{count:>7}  {line}" for key, claim, count, line in (head, *rows))
+    lines = [INTRODUCTION, "| derivation | claim | steps | verdict |", "|---|---|---|---|"]
+    for key, claim, count, line in rows:
+        lines.append(f"| `{key}` | {claim} | {count} | {line.replace('|', chr(92) + '|')} |")
+    lines += ["", "## Lines of the paper that are wrong, and their corrections", "", *corrections]
+    return "\n".join([*lines, "", "## Findings", "", *findings]) + "\n"

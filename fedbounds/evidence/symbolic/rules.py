@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import sympy as sp
 
+from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.admission import admit, degree, indices, union
 from fedbounds.evidence.symbolic.atoms import random
-from fedbounds.evidence.symbolic.derivation import (
-    Case,
-    Cases,
-    Every,
-    Exhibited,
-    Induction,
-    Limit,
-    Step,
-)
-from fedbounds.evidence.symbolic.scope import (
+from fedbounds.evidence.symbolic.context import (
     CANONICAL,
     STRICT,
+    Context,
     Grounds,
-    Outcome,
-    Scope,
+    StepCheck,
     Unproved,
     earlier,
     excess,
@@ -31,39 +25,25 @@ from fedbounds.evidence.symbolic.sums import at_time, combined, induction_sign
 from fedbounds.theory import symbols as sy
 
 
-def outcome_of(step: Step, scope: Scope) -> Outcome:
+def outcome_of(step: d.Step, scope: Context) -> StepCheck:
     try:
         sides = admit(step.lhs, scope) | admit(step.rhs, scope)
-        if type(step.because) is not Limit:
+        if type(step.because) is not d.Limit:
             degree(step.lhs - step.rhs)
         if step.paper is not None:
             admit(step.paper.rhs, scope)
             scope.require_zero(
                 step.rhs - step.paper.rhs - step.paper.difference, "the difference from the paper's line"
             )
-        return Outcome(True, "", sides | _verify(step, scope))
+        verify = RULES.get(type(step.because))
+        if verify is None:
+            raise Unproved(f"{type(step.because).__name__} is no rule")
+        return StepCheck(True, "", sides | verify(step, step.because, scope))
     except (Unproved, ValueError, TypeError, AttributeError, KeyError, RecursionError, NotImplementedError) as fault:
-        return Outcome(False, str(fault))
+        return StepCheck(False, str(fault))
 
 
-def _verify(step: Step, scope: Scope) -> Grounds:
-    rule = step.because
-    if type(rule) is Limit:
-        return _limit(step, rule)
-    if type(rule) is Exhibited:
-        return _exhibited(step, scope)
-    if type(rule) is Induction:
-        return _induction(step, rule, scope)
-    if type(rule) is Every:
-        return _every(step, rule, scope)
-    if type(rule) is Cases:
-        return _cases(step, rule, scope)
-    if type(rule) is not tuple:
-        raise Unproved(f"{type(rule).__name__} is no rule")
-    return _combination(step, rule, scope)
-
-
-def _combination(step: Step, uses: tuple, scope: Scope) -> Grounds:
+def _combination(step: d.Step, uses: tuple[d.Use, ...], scope: Context) -> Grounds:
     total = combined(uses, scope)
     if step.relation not in ("<=", ">=", "=", *STRICT):
         raise Unproved(f"a combination of facts cannot show {step.relation}")
@@ -75,10 +55,10 @@ def _combination(step: Step, uses: tuple, scope: Scope) -> Grounds:
     return total.grounds
 
 
-def _cases(step: Step, cases: Cases, scope: Scope) -> Grounds:
+def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
     x = sp.sympify(cases.of)
     grounds = admit(x, scope)
-    if random(x) or indices(x) or type(cases.first) is not Case or type(cases.second) is not Case:
+    if random(x) or indices(x) or type(cases.first) is not d.Case or type(cases.second) is not d.Case:
         raise Unproved(f"{x} is not one number")
     first, second = cases.first.symbol, cases.second.symbol
     if (not cases.zero and first == second) or {first, second} - {sy.L} & (
@@ -101,7 +81,7 @@ def _cases(step: Step, cases: Cases, scope: Scope) -> Grounds:
     )
 
 
-def _with(scope: Scope, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> Scope:
+def _with(scope: Context, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> Context:
     """The scope of a case, whose symbol stands for an expression that is not negative there."""
     taken = scope.slacks.keys() | scope.abbreviations.keys() | {c.symbol for c in scope.derivation.conditions}
     if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol in taken or expression.has(symbol):
@@ -111,7 +91,7 @@ def _with(scope: Scope, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> S
     return replace(scope, slacks={**scope.slacks, symbol: (expression, Grounds())})
 
 
-def _every(step: Step, rule: Every, scope: Scope) -> Grounds:
+def _every(step: d.Step, rule: d.Every, scope: Context) -> Grounds:
     extreme = scope.abbreviations.get(rule.symbol)
     if not isinstance(extreme, sp.Min | sp.Max):
         raise Unproved(f"{rule.symbol} abbreviates no extreme")
@@ -127,7 +107,7 @@ def _every(step: Step, rule: Every, scope: Scope) -> Grounds:
     return union(one.grounds for one in lines)
 
 
-def _induction(step: Step, rule: Induction, scope: Scope) -> Grounds:
+def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
     base, carried = earlier(rule.base, scope), earlier(rule.step, scope)
     if carried.grounds.open - {step.label} or base.grounds.open:
         raise Unproved("the inductive step may rest on its own hypothesis only, and the base on none")
@@ -138,7 +118,7 @@ def _induction(step: Step, rule: Induction, scope: Scope) -> Grounds:
     return Grounds(base.grounds.keys | carried.grounds.keys, total=True)
 
 
-def _limit(step: Step, rule: Limit) -> Grounds:
+def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
     if step.relation != "->" or random(step.lhs) or random(step.rhs):
         raise Unproved("a limit shows that a number tends to another")
     value = sp.limit(step.lhs, rule.symbol, rule.point, rule.direction)
@@ -147,7 +127,7 @@ def _limit(step: Step, rule: Limit) -> Grounds:
     return Grounds()
 
 
-def _exhibited(step: Step, scope: Scope) -> Grounds:
+def _exhibited(step: d.Step, rule: d.Exhibited, scope: Context) -> Grounds:
     exhibit = scope.derivation.exhibit
     if exhibit is None or not scope.derivation.refutes:
         raise Unproved("there is no exhibit")
@@ -170,3 +150,13 @@ def _exhibited(step: Step, scope: Scope) -> Grounds:
     if not good.get(step.relation):
         raise Unproved(f"the two sides differ by {rest} there")
     return Grounds()
+
+
+RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {
+    tuple: _combination,
+    d.Cases: _cases,
+    d.Every: _every,
+    d.Exhibited: _exhibited,
+    d.Induction: _induction,
+    d.Limit: _limit,
+}

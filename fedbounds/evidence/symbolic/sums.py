@@ -7,44 +7,29 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic import objects
 from fedbounds.evidence.symbolic.admission import admit, admit_weights, degree, indices, require_follows, signed
 from fedbounds.evidence.symbolic.atoms import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.derivation import (
-    Averaged,
-    Beyond,
-    Cases,
-    CauchySchwarz,
-    Cited,
-    Condition,
-    Derivation,
-    Earlier,
-    Extreme,
-    Given,
-    Hypothesis,
-    Induction,
-    Premise,
-    Square,
-    Use,
-)
-from fedbounds.evidence.symbolic.scope import (
+from fedbounds.evidence.symbolic.context import (
     CANONICAL,
     VALUES,
     Checked,
+    Context,
     Grounds,
-    Scope,
     Shown,
     Total,
     Unproved,
     earlier,
     excess,
+    line,
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part, Sign
 from fedbounds.theory.symbols import NOTATION
 
 
-def combined(uses: tuple[Use, ...], scope: Scope) -> Total:
+def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
     """The combination of facts, with every multiplier checked."""
     value: sp.Expr = sp.Integer(0)
     sign: Sign = "="
@@ -66,7 +51,7 @@ def combined(uses: tuple[Use, ...], scope: Scope) -> Total:
     return Total(value, sign, grounds)
 
 
-def resolve(fact: object, scope: Scope) -> Total:
+def resolve(fact: object, scope: Context) -> Total:
     """The expression, sign and grounds of a fact: only the kinds of facts below are facts."""
     found = RESOLVERS.get(type(fact))
     if found is None:
@@ -74,22 +59,22 @@ def resolve(fact: object, scope: Scope) -> Total:
     return found(fact, scope)
 
 
-def _square(fact: Square, scope: Scope) -> Total:
+def _square(fact: d.Square, scope: Context) -> Total:
     grounds = admit(fact.of, scope)
     if not fact.vector and random(fact.of):
         raise Unproved("the square of a random variable has no mean that is known")
     return Total(norm_sq(fact.of) if fact.vector else fact.of**2, "<=", grounds)
 
 
-def _cauchy_schwarz(fact: CauchySchwarz, scope: Scope) -> Total:
+def _cauchy_schwarz(fact: d.CauchySchwarz, scope: Context) -> Total:
     v, pi = fact.of, sy.pi_min
-    squares = Mean(setting.ALPHA, norm_sq(v)) - pi * Mean(setting.P, norm_sq(v))
-    total = Centre(setting.ALPHA, v) - pi * Centre(setting.P, v)
+    squares = Mean(objects.ALPHA, norm_sq(v)) - pi * Mean(objects.P, norm_sq(v))
+    total = Centre(objects.ALPHA, v) - pi * Centre(objects.P, v)
     grounds = admit(v, scope) | Grounds(frozenset({"least-ratio"}))
     return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
 
 
-def _averaged(fact: Averaged, scope: Scope) -> Total:
+def _averaged(fact: d.Averaged, scope: Context) -> Total:
     admit_weights(fact.weights)
     inside = combined(fact.uses, scope)
     if random(fact.weights) and inside.grounds.total:
@@ -97,16 +82,16 @@ def _averaged(fact: Averaged, scope: Scope) -> Total:
     return Total(Mean(fact.weights, inside.value), inside.sign, inside.grounds)
 
 
-def _beyond(fact: Beyond, scope: Scope) -> Total:
+def _beyond(fact: d.Beyond, scope: Context) -> Total:
     inside = combined(fact.uses, scope)
     if inside.grounds.total:
         raise Unproved("random weights may not average what holds in the whole run's expectation only")
-    value = Mean(setting.ALPHA, inside.value) - sy.pi_min * Mean(setting.P, inside.value)
+    value = Mean(objects.ALPHA, inside.value) - sy.pi_min * Mean(objects.P, inside.value)
     sign: Sign = "=" if inside.sign == "=" else "<="
     return Total(value, sign, inside.grounds | Grounds(frozenset({"least-ratio"})))
 
 
-def _extreme(fact: Extreme, scope: Scope) -> Total:
+def _extreme(fact: d.Extreme, scope: Context) -> Total:
     extreme = scope.abbreviations.get(fact.symbol)
     if extreme is None or fact.argument not in extreme.args:
         raise Unproved(f"{fact.symbol} does not abbreviate an extreme of {fact.argument}")
@@ -115,24 +100,24 @@ def _extreme(fact: Extreme, scope: Scope) -> Total:
     return Total(fact.argument - fact.symbol if low else fact.symbol - fact.argument, "<=", grounds)
 
 
-def _hypothesis(fact: Hypothesis, scope: Scope) -> Total:
+def _hypothesis(fact: d.Hypothesis, scope: Context) -> Total:
     grounds = Grounds(open=frozenset({fact.label}), total=True)
     return Total(at_time(fact.label, 1, scope), induction_sign(fact.label, scope), grounds)
 
 
-def induction_sign(label: str, scope: Scope) -> Sign:
+def induction_sign(label: str, scope: Context) -> Sign:
     """Whether the line that an induction shows is an identity or an inequality."""
     step = scope.step(label)
-    if step is None or type(step.because) is not Induction or step.relation not in ("<=", ">=", "="):
+    if step is None or type(step.because) is not d.Induction or step.relation not in ("<=", ">=", "="):
         raise Unproved(f"step {label} shows no <=, >= or = by induction")
     return "=" if step.relation == "=" else "<="
 
 
-def at_time(label: str, place: int, scope: Scope) -> sp.Expr:
+def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     """The line of an induction at time 0, t or t + 1 (places 0, 1, 2): its symbols of time T replaced at once."""
     induction_sign(label, scope)
     statement = excess(scope.step(label))  # type: ignore[arg-type]
-    sequences = {**setting.SEQUENCES, **scope.derivation.sequences}
+    sequences = {**objects.SEQUENCES, **scope.derivation.sequences}
     states = {last: sequence[place] for last, sequence in sequences.items()}
     unfolded = statement.xreplace({state: sp.Integer(0) for state in states})
     while unfolded.has(*scope.numbers):
@@ -148,7 +133,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     """What an assumption gives at points: by its own function, or its relation."""
     if assumption.gives is not None:
         try:
-            part = assumption.gives(setting.OBJECTS, *points)
+            part = assumption.gives(objects.OBJECTS, *points)
         except (TypeError, KeyError, AttributeError) as fault:
             raise Unproved(
                 f"{assumption.key} gives nothing at {', '.join(map(str, points)) or 'no point'}"
@@ -164,13 +149,13 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     return facts[which]
 
 
-def _premise(fact: Premise, scope: Scope) -> Total:
+def _premise(fact: d.Premise, scope: Context) -> Total:
     assumption = scope.universe.get(fact.key)
     if assumption is None:
         raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
     part = given(assumption, fact.points)
     expression = sp.sympify(part.right - part.left)
-    keys = frozenset({fact.key, *setting.RESTS_ON.get(fact.key, ())})
+    keys = frozenset({fact.key, *objects.RESTS_ON.get(fact.key, ())})
     missing = sorted(keys - scope.universe.keys())
     if missing:
         raise Unproved(f"{fact.key} makes sense only under {', '.join(missing)}")
@@ -180,7 +165,7 @@ def _premise(fact: Premise, scope: Scope) -> Total:
     return Total(expression, part.sign, grounds)
 
 
-def _cited(cited: Cited, scope: Scope) -> Total:
+def _cited(cited: d.Cited, scope: Context) -> Total:
     other = sound(cited.derivation, scope)
     keys = set(other.assumptions) | set(other.setting)
     grounds = Grounds(total=other.outcomes[other.derivation.steps[-1].label].grounds.total)
@@ -199,21 +184,20 @@ def _cited(cited: Cited, scope: Scope) -> Total:
 
 
 def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
-    sign: Sign = {"=": "=", "<": "<", ">": "<"}.get(last.relation, "<=")  # type: ignore[assignment]
-    value = excess(last)
+    value, sign = line(last)
     abbreviations = {symbol: value for symbol, value in other.abbreviations.items() if symbol.name not in CANONICAL}
     while value.has(*abbreviations):
         value = value.xreplace(abbreviations)
     own = {one.symbol for one in other.conditions} & value.atoms(sp.Symbol, Slack)
     # A plain symbol is the name of an object, or its index.
     own |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
-    if own or last.relation in ("->", "!="):
-        listed = ", ".join(sorted(map(str, own))) or last.relation
+    if own:
+        listed = ", ".join(sorted(map(str, own)))
         raise Unproved(f"the last line of {other.derivation.key} has symbols of its own: {listed}")
     return value, sign
 
 
-def sound(key: str, scope: Scope) -> Checked:
+def sound(key: str, scope: Context) -> Checked:
     """A derivation that checks in this reading, and fixes no more than this one does."""
     if key not in scope.shelf.derivations:
         raise Unproved(f"there is no derivation {key}")
@@ -230,27 +214,27 @@ def sound(key: str, scope: Scope) -> Checked:
     return other
 
 
-def citations(derivation: Derivation) -> set[str]:
+def citations(derivation: d.Derivation) -> set[str]:
     """The derivations that one cites."""
     found: set[str] = set()
 
-    def visit(uses: tuple[Use, ...]) -> None:
+    def visit(uses: tuple[d.Use, ...]) -> None:
         for _, fact in uses:
-            if isinstance(fact, Cited):
+            if isinstance(fact, d.Cited):
                 found.add(fact.derivation)
-            elif isinstance(fact, Averaged | Beyond):
+            elif isinstance(fact, d.Averaged | d.Beyond):
                 visit(fact.uses)
 
     for step in derivation.steps:
         rule = step.because
         if isinstance(rule, tuple):
             visit(rule)
-        elif isinstance(rule, Cases):
+        elif isinstance(rule, d.Cases):
             visit(rule.first.uses + rule.second.uses)
     return found
 
 
-def _discharged(assumption: Assumption, label: str, scope: Scope) -> Grounds:
+def _discharged(assumption: Assumption, label: str, scope: Context) -> Grounds:
     """What the step rests on that shows an assumption of a cited derivation."""
     shown, part = earlier(label, scope), given(assumption, ())
     scope.require_zero(shown.value - (part.right - part.left), f"between step {label} and {assumption.key}")
@@ -259,10 +243,10 @@ def _discharged(assumption: Assumption, label: str, scope: Scope) -> Grounds:
     return shown.grounds
 
 
-def shown(condition: Condition, scope: Scope) -> tuple[Shown, Grounds]:
+def shown(condition: d.Condition, scope: Context) -> tuple[Shown, Grounds]:
     """What a condition's symbol stands for, once the premise or step that shows its sign is there."""
     symbol, fact = condition.symbol, condition.shown
-    if type(condition) is not Condition or type(fact) not in (Premise, Earlier):
+    if type(condition) is not d.Condition or type(fact) not in (d.Premise, d.Earlier):
         raise Unproved("a condition is shown by a premise or an earlier step")
     own = (
         symbol.name not in CANONICAL if type(symbol) is sp.Symbol else type(symbol) is Slack and symbol not in VALUES
@@ -275,19 +259,19 @@ def shown(condition: Condition, scope: Scope) -> tuple[Shown, Grounds]:
         raise Unproved(f"{symbol} cannot stand for {total.value}, which varies with more")
     if symbol.is_positive and total.sign != "<":
         raise Unproved(f"{symbol} is declared positive, but {total.value} is not shown to be")
-    why = fact.why or scope.universe[fact.key].statement if isinstance(fact, Premise) else f"step {fact.label}"
+    why = fact.why or scope.universe[fact.key].statement if isinstance(fact, d.Premise) else f"step {fact.label}"
     return Shown(symbol, total.value, total.sign == "<", why), total.grounds
 
 
-RESOLVERS: Mapping[type, Callable[[Any, Scope], Total]] = {
-    Premise: _premise,
-    Square: _square,
-    CauchySchwarz: _cauchy_schwarz,
-    Given: lambda fact, scope: Total(sp.Integer(1), "<"),
-    Extreme: _extreme,
-    Hypothesis: _hypothesis,
-    Earlier: lambda fact, scope: earlier(fact.label, scope),
-    Cited: _cited,
-    Averaged: _averaged,
-    Beyond: _beyond,
+RESOLVERS: Mapping[type, Callable[[Any, Context], Total]] = {
+    d.Premise: _premise,
+    d.Square: _square,
+    d.CauchySchwarz: _cauchy_schwarz,
+    d.Given: lambda fact, scope: Total(sp.Integer(1), "<"),
+    d.Extreme: _extreme,
+    d.Hypothesis: _hypothesis,
+    d.Earlier: lambda fact, scope: earlier(fact.label, scope),
+    d.Cited: _cited,
+    d.Averaged: _averaged,
+    d.Beyond: _beyond,
 }

@@ -20,9 +20,9 @@ import numpy as np
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.evidence.conditions import cannot_express, penalty
-from fedbounds.evidence.exact.decide import examine, judge_assumptions, unmeasured
+from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.dynamics import simulate_batch

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
-from fedbounds.evidence.exact.decide import Sides
 from fedbounds.show.numbers import number, readable
 from fedbounds.show.report.mathml import formula, fraction, prose, rounded
 from fedbounds.show.table import Table

@@ -20,7 +20,8 @@ from fedbounds.show.table import Entry, Listed, Said, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory import symbols
-from fedbounds.theory.claim import Assumption, Claim, Kind
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence, Status, Verdict

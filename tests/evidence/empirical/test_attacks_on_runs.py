@@ -14,7 +14,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import band, band_from_moments, critical_value, holm, smallest_level
-from fedbounds.evidence.empirical.rare import DOMINANT, share_limit
+from fedbounds.evidence.empirical.trust import DOMINANT, share_limit
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.model.weighting import Weighting

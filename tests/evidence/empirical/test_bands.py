@@ -15,7 +15,6 @@ from fedbounds.evidence.empirical.bands import (
     TABLE,
     band,
     band_from_moments,
-    clopper_pearson,
     critical_value,
 )
 from fedbounds.evidence.empirical.floor import MIN_SPAN, floor_fit
@@ -32,7 +31,7 @@ def test_critical_value_is_the_tail_of_the_reference_law(R):
     x = rng.standard_normal((trials, R)) ** 2
     t = np.sqrt(R) * (1 - x.mean(axis=1)) / x.std(axis=1, ddof=1)
     for level in (0.1, 1e-2, 1e-3):
-        lo, hi = clopper_pearson(int((t > critical_value(R, level)).sum()), trials, 0.999)
+        lo, hi = stats.binomtest(int((t > critical_value(R, level)).sum()), trials).proportion_ci(0.999)
         assert lo <= level <= hi
         # The other tail is lighter, so one critical value serves both sides.
         assert (-t > critical_value(R, level)).mean() < level
@@ -174,24 +173,6 @@ def test_calibration_processes_have_mean_zero(process):
     assert np.all(np.abs(d.mean(axis=0)) < 5 * d.std(axis=0) / np.sqrt(len(d)))
 
 
-@given(trials=st.integers(1, 500), fraction=st.floats(0, 1), confidence=st.floats(0.5, 0.999))
-def test_clopper_pearson_inverts_the_binomial_tails(trials, fraction, confidence):
-    k = round(fraction * trials)
-    lo, hi = clopper_pearson(k, trials, confidence)
-    tail = (1 - confidence) / 2
-    assert lo <= k / trials <= hi
-    assert lo == 0 if k == 0 else stats.binom.sf(k - 1, trials, lo) == pytest.approx(tail, rel=1e-6)
-    assert hi == 1 if k == trials else stats.binom.cdf(k, trials, hi) == pytest.approx(tail, rel=1e-6)
-
-
-def test_clopper_pearson_known_values_and_errors():
-    exact = stats.binomtest(7, 40).proportion_ci(0.95, method="exact")
-    assert clopper_pearson(7, 40) == pytest.approx((exact.low, exact.high), rel=1e-9)
-    assert clopper_pearson(0, 100) == pytest.approx((0.0, 1 - 0.025**0.01), rel=1e-12)
-    with pytest.raises(InputError, match="successes"):
-        clopper_pearson(3, 2)
-
-
 GAMMA = 8.0
 TIMES = {"dense": np.arange(1001), "thin": np.arange(0, 1001, 50), "long": np.arange(0, 20_001, 20)}
 NO_FLOOR = {
@@ -242,7 +223,7 @@ def test_exact_law_is_recovered():
     fit = exact_fit(lambda x: 0.02 + 3 / x, TIMES["long"])
     assert fit.c0 == pytest.approx((0.02, 0.02), abs=1e-12)
     assert fit.c1 == pytest.approx((3, 3), abs=1e-9)
-    assert fit.span == pytest.approx(20_008 / 8) and fit.misfit < 1e-12
+    assert fit.span == pytest.approx(20_008 / 8)
 
 
 @settings(max_examples=60)

@@ -14,8 +14,9 @@ from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
-from fedbounds.evidence.constants import Policy, examine_run
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.quadratic import quadratic

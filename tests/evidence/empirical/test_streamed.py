@@ -14,8 +14,9 @@ from fedbounds.engine.record import SAMPLE, allocate
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import Policy, examine_run
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.trajectory import PATH_FIELDS

@@ -16,10 +16,10 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact import intervals
+from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
-from fedbounds.evidence.exact.decide import compare, examine
 from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.symbolic import library as proofs
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named, claims, weighting_named

@@ -147,7 +147,7 @@ def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
 
 
 def test_only_sound_proofs_are_remembered(tmp_path):
-    good = checker.Proof("lemma-1", "all-steps", "a", "b", "8.16.1", ())
+    good = checker.Audited("lemma-1", "all-steps", "a", "b", "8.16.1", ())
     checker.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
     assert len(json.loads((tmp_path / "checked.json").read_text())) == 1
 

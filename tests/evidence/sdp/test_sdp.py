@@ -18,12 +18,13 @@ from fedbounds.evidence.sdp.interpolation import Interpolant
 from fedbounds.evidence.sdp.model import BOUNDS, build
 from fedbounds.evidence.sdp.replay import replay
 from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import Outcome, worst_case
-from fedbounds.evidence.sdp.tight import tight, tight_curve, tight_value
+from fedbounds.evidence.sdp.solve import Solved, worst_case
+from fedbounds.evidence.sdp.tight import tight, tight_value
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import G_sq, eta, tau
 from fedbounds.theory.verdict import Status
+from validate.tight_constants import tight_curve
 
 # Solvers stop at 1e-8; values of the order of 1 agree to a little less.
 SOLVER = 1e-6
@@ -179,7 +180,7 @@ class TestReplay:
         model = build(chosen, float, [name for name in BOUNDS if coefficients(claim, chosen).get(name)])
         rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
         found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs, float)])
-        assert found.outcome is Outcome.OPTIMAL
+        assert found.outcome is Solved.OPTIMAL
         shown = replay(claim, model, found)
         scale = max(shown.predicted.values())
         for name, value in shown.predicted.items():

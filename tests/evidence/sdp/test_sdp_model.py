@@ -8,15 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.appendix import certify_appendix
 from fedbounds.evidence.sdp.certificate import check, verify
+from fedbounds.evidence.sdp.decide import candidates
 from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.known import candidates
 from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.rounding import size
+from fedbounds.evidence.sdp.prove import size
 from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import Family, Outcome, worst_case
+from fedbounds.evidence.sdp.solve import Programme, Solved, worst_case
 from fedbounds.plugins import claim_named
+from validate.appendix import certify_appendix
 
 # Solvers stop at 1e-8; values of the order of 1 agree to a little less.
 SOLVER = 1e-6
@@ -100,8 +100,8 @@ class TestModel:
     def test_unbounded_and_empty_problems_are_said_to_be_so(self):
         model = build(round_setting(2, 1))
         nothing = Form(0 * model.quad[0], 0 * model.lin[0])
-        assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Outcome.OPTIMAL
-        assert Family.of(model).fits(model) and not Family.of(model).fits(build(round_setting(3, 1)))
+        assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Solved.OPTIMAL
+        assert Programme.of(model).fits(model) and not Programme.of(model).fits(build(round_setting(3, 1)))
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
 
 

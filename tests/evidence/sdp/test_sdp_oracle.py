@@ -12,9 +12,9 @@ import fedbounds.evidence.sdp.certificate
 import fedbounds.evidence.sdp.forms
 import fedbounds.evidence.sdp.model
 from fedbounds.evidence.sdp import model as true_model
-from fedbounds.evidence.sdp.family import read
 from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.evidence.sdp.solve import Outcome, worst_case
+from fedbounds.evidence.sdp.solve import Solved, worst_case
+from fedbounds.evidence.sdp.written import read
 from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -69,7 +69,7 @@ def value(name, build):
         # What gradients themselves do is taken off: gradient descent contracts by at most (1 - eta mu)^2.
         rest = {"Delta": (1 - float(setting.eta[-1] * setting.mu)) ** 2, "Gamma_alpha": 10.0}
     found = worst_case(model, model.forms[left] - model.combine(rest, float), [model.forms[unit]])
-    return found.value if found.outcome is Outcome.OPTIMAL else float("nan")
+    return found.value if found.outcome is Solved.OPTIMAL else float("nan")
 
 
 def expected(name):

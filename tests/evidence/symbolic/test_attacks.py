@@ -31,7 +31,7 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
-from fedbounds.evidence.symbolic.setting import (
+from fedbounds.evidence.symbolic.objects import (
     ALPHA,
     ETA_S,
     NOISE,
@@ -63,7 +63,7 @@ strict = sp.Symbol("strict", positive=True)
 q = Value(sp.Symbol("q"), I)
 y = Vec(sp.Symbol("y_1"))
 HALF = sp.Rational(1, 2)
-LOW = step("low", 0, "<=", sy.G_sq, (sy.G_sq, ONE))
+LOW = step("low", 0, "<=", sy.G_sq).by((sy.G_sq, ONE))
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class LyingSymbol(sp.Symbol):
 def toy(lhs, rhs, *uses, claim=None, **more):
     """The verdict on a claim lhs <= rhs (or the one given) of a derivation with that line."""
     about = claim or Claim("toy", "toy", "here", "constant", lhs, {"all": rhs}, assumptions=PAPER)
-    proof = Derivation("toy", "toy", (step("end", lhs, "<=", rhs, *uses),), claim="toy", **more)
+    proof = Derivation("toy", "toy", (step("end", lhs, "<=", rhs).by(*uses),), claim="toy", **more)
     return symbolic.judge(checked(proof, about), about, READINGS["repaired"])
 
 
@@ -104,19 +104,19 @@ def condition(symbol, shown, *steps, **more):
     return of(*steps, conditions=(Condition(symbol, shown),), **more)
 
 
-DOWN = step("down", sy.Delta_next, "<=", 0, Hypothesis("all"))
+DOWN = step("down", sy.Delta_next, "<=", 0).by(Hypothesis("all"))
 NOTHING = step("base", sy.Delta_0, "<=", sy.Delta_0)
-ALL = step("all", sy.Delta_T, "<=", 0, by=Induction("base", "down"))
+ALL = step("all", sy.Delta_T, "<=", 0).by(Induction("base", "down"))
 TIED = gives("tied", sy.Delta - sy.Delta_next)
-CARRY = step("down", sy.Delta_next, "<=", sy.Delta_0, premise("tied"), Hypothesis("all"))
-STAY = step("all", sy.Delta_T, "<=", sy.Delta_0, by=Induction("base", "down"))
+CARRY = step("down", sy.Delta_next, "<=", sy.Delta_0).by(premise("tied"), Hypothesis("all"))
+STAY = step("all", sy.Delta_T, "<=", sy.Delta_0).by(Induction("base", "down"))
 NOT_ZERO = sp.Symbol("above", positive=True)
 EXHIBIT = UnitQuadratics((sp.Integer(1), sp.Integer(-1)), (HALF, HALF), (HALF, HALF), sp.Integer(0))
 
 
 def exhibited(**changes):
     """The fault of a true refutation on an exhibit with some part changed."""
-    shown = step("end", 2 * sy.L, ">", sy.L, by=Exhibited())
+    shown = step("end", 2 * sy.L, ">", sy.L).by(Exhibited())
     return of(shown, refutes=True, exhibit=replace(EXHIBIT, **changes))
 
 
@@ -139,34 +139,30 @@ ATTACKS = {
         NOTHING, CARRY, replace(STAY, lhs=sy.gap), assumes=(TIED,)
     ),
     "a hypothesis kept open": lambda: of(
-        NOTHING, CARRY, STAY, step("end", sy.Delta, "<=", sy.Delta_0, Hypothesis("all")), assumes=(TIED,)
+        NOTHING, CARRY, STAY, step("end", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all")), assumes=(TIED,)
     ),
-    "a hypothesis without induction": lambda: of(step("end", sy.Delta, "<=", 0, Hypothesis("end"))),
+    "a hypothesis without induction": lambda: of(step("end", sy.Delta, "<=", 0).by(Hypothesis("end"))),
     "sequences of its own in the proof of a claim": lambda: toy(
         sy.Delta_T, 0, claim=None, sequences={sy.Delta_T: (s_1, s_2, strict)}
     ),
     "a hypothesis averaged with random weights": lambda: of(
         NOTHING,
-        step(
-            "down",
-            Mean(ALPHA, q * (sy.Delta_0 - sy.Delta)),
-            ">=",
-            0,
-            averaged(ALPHA, (Slack(sp.Symbol("w"), I), Hypothesis("all"))),
+        step("down", Mean(ALPHA, q * (sy.Delta_0 - sy.Delta)), ">=", 0).by(
+            averaged(ALPHA, (Slack(sp.Symbol("w"), I), Hypothesis("all")))
         ),
         STAY,
     ),
     # Premises that are nobody's.
-    "a premise of no assumption": lambda: of(step("end", 1, "<=", 0, premise("because-i-say-so"))),
-    "a premise at points of no function": lambda: of(step("end", 1, "<=", 0, premise("smooth", sp.Integer(1)))),
+    "a premise of no assumption": lambda: of(step("end", 1, "<=", 0).by(premise("because-i-say-so"))),
+    "a premise at points of no function": lambda: of(step("end", 1, "<=", 0).by(premise("smooth", sp.Integer(1)))),
     "a shipped name for another assumption": lambda: of(
-        step("end", 1, "<=", 0, premise("smooth")), assumes=(gives("smooth", sp.Integer(-1)),)
+        step("end", 1, "<=", 0).by(premise("smooth")), assumes=(gives("smooth", sp.Integer(-1)),)
     ),
     "a definition's name for another assumption": lambda: of(
-        step("end", 1, "<=", 0, premise("optimum")), assumes=(gives("optimum", sp.Integer(-1)),)
+        step("end", 1, "<=", 0).by(premise("optimum")), assumes=(gives("optimum", sp.Integer(-1)),)
     ),
     "two assumptions of one name": lambda: of(
-        step("end", 0, "<=", r, premise("k")), assumes=(gives("k", r), gives("k", -r))
+        step("end", 0, "<=", r).by(premise("k")), assumes=(gives("k", r), gives("k", -r))
     ),
     "an assumption the claim does not make": lambda: toy(
         sy.G_sq, 0, premise("mine"), assumes=(gives("mine", -sy.G_sq),)
@@ -183,7 +179,7 @@ ATTACKS = {
             Derivation(
                 "toy",
                 "toy",
-                (step("end", 0, "<=", Mean(ALPHA, loss(W)), premise("rho-bar")),),
+                (step("end", 0, "<=", Mean(ALPHA, loss(W))).by(premise("rho-bar")),),
                 claim="toy",
                 readings=("sync",),
             ),
@@ -192,29 +188,29 @@ ATTACKS = {
         ).fault
     ),
     "a premise that hides a float": lambda: of(
-        step("end", sp.Float(1), "<=", 1, premise("k")), assumes=(gives("k", sp.Float(0.0)),)
+        step("end", sp.Float(1), "<=", 1).by(premise("k")), assumes=(gives("k", sp.Float(0.0)),)
     ),
     # Meanings taken anew.
     "a condition that redefines a claim's symbol": lambda: condition(
-        sy.G_sq, Earlier("low"), LOW, step("end", 0, "<=", 1, ONE)
+        sy.G_sq, Earlier("low"), LOW, step("end", 0, "<=", 1).by(ONE)
     ),
     "a condition that redefines an object of the setting": lambda: condition(
-        excess(sy.rho_bar), Earlier("low"), LOW, step("end", 0, "<=", 1, ONE)
+        excess(sy.rho_bar), Earlier("low"), LOW, step("end", 0, "<=", 1).by(ONE)
     ),
     "a condition that redefines the round's step sizes": lambda: condition(ETA_S, Earlier("low"), LOW),
     "an abbreviation that redefines a claim's symbol": lambda: of(
         LOW, abbreviations={sy.rho_bar: sp.Min(1, sy.G_sq)}
     ),
     "an abbreviation made of itself": lambda: of(
-        step("end", s_1, "<=", s_1 - 1, Extreme(s_1, s_1 - 1)),
+        step("end", s_1, "<=", s_1 - 1).by(Extreme(s_1, s_1 - 1)),
         abbreviations={s_1: sp.Min(s_1 - 1, c, evaluate=False)},
     ),
     "a condition about itself": lambda: condition(
-        s_1, Earlier("own"), step("own", 0, "<=", s_1 + 1, (s_1 + 1, ONE)), step("end", 0, "<=", -1)
+        s_1, Earlier("own"), step("own", 0, "<=", s_1 + 1).by((s_1 + 1, ONE)), step("end", 0, "<=", -1)
     ),
     "two conditions of one symbol": lambda: of(
         LOW,
-        step("tau", 0, "<=", sy.tau, (sy.tau, ONE)),
+        step("tau", 0, "<=", sy.tau).by((sy.tau, ONE)),
         conditions=(Condition(s_1, Earlier("low")), Condition(s_1, Earlier("tau"))),
     ),
     "a parameter fixed at one point": lambda: toy(sy.G_sq, 0, eta=1 / sy.mu),
@@ -227,81 +223,72 @@ ATTACKS = {
         ),
     ),
     "a claim's symbol declared otherwise": lambda: of(
-        step("end", 0, "<", sp.Symbol("Gamma", positive=True), (sp.Symbol("Gamma", positive=True), ONE))
+        step("end", 0, "<", sp.Symbol("Gamma", positive=True)).by((sp.Symbol("Gamma", positive=True), ONE))
     ),
     "a number per client taken for one number": lambda: of(
-        step("end", 0, "<=", 1, (s_1, ONE)), conditions=(Condition(s_1, premise("least-p")),)
+        step("end", 0, "<=", 1).by((s_1, ONE)), conditions=(Condition(s_1, premise("least-p")),)
     ),
     "a random variable taken for a number": lambda: condition(
-        s_1, Earlier("sq"), step("sq", 0, "<=", norm_sq(W), Square(W)), step("end", 0, "<=", s_1, (s_1, ONE))
+        s_1, Earlier("sq"), step("sq", 0, "<=", norm_sq(W)).by(Square(W)), step("end", 0, "<=", s_1).by((s_1, ONE))
     ),
     # Signs that are not there.
     "an equality multiplied by 1/Gamma": lambda: of(
-        step("end", 1, "=", 0, (-1 / sy.Gamma, premise("homogeneous"))), assumes=(a.homogeneous,)
+        step("end", 1, "=", 0).by((-1 / sy.Gamma, premise("homogeneous"))), assumes=(a.homogeneous,)
     ),
-    "a divisor that may vanish": lambda: of(step("end", 0, "<=", 1 / (sy.L - sy.mu), (1 / (sy.L - sy.mu), ONE))),
+    "a divisor that may vanish": lambda: of(step("end", 0, "<=", 1 / (sy.L - sy.mu)).by((1 / (sy.L - sy.mu), ONE))),
     "a divisor of unknown sign": lambda: of(step("end", r / r**2, "=", 1 / r)),
     "positive from non-negative": lambda: condition(
-        strict, premise("curvatures"), step("end", sy.mu, "<", sy.L, (strict, ONE))
+        strict, premise("curvatures"), step("end", sy.mu, "<", sy.L).by((strict, ONE))
     ),
     "an abbreviation declared positive": lambda: of(
-        step("end", 0, "<", strict, (strict, ONE)), abbreviations={strict: sp.Min(sy.rho_bar, c)}
+        step("end", 0, "<", strict).by((strict, ONE)), abbreviations={strict: sp.Min(sy.rho_bar, c)}
     ),
     "an abbreviation's sign shown by itself": lambda: of(
-        step("rho", sy.rho_bar, ">", 0, (strict, ONE), Extreme(strict, sy.rho_bar)),
+        step("rho", sy.rho_bar, ">", 0).by((strict, ONE), Extreme(strict, sy.rho_bar)),
         abbreviations={strict: sp.Min(sy.rho_bar, c)},
     ),
     "strict from a square that may be zero": lambda: of(
-        step("end", 0, "<", (sy.L - sy.mu) ** 2, ((sy.L - sy.mu) ** 2, ONE))
+        step("end", 0, "<", (sy.L - sy.mu) ** 2).by(((sy.L - sy.mu) ** 2, ONE))
     ),
-    "strict from non-strict": lambda: of(step("end", sy.mu, "<", sy.L, premise("curvatures"))),
+    "strict from non-strict": lambda: of(step("end", sy.mu, "<", sy.L).by(premise("curvatures"))),
     "strict by a condition discharged with less": lambda: of(
-        step("weak", 0, "<=", sy.rho_bar, (sy.rho_bar, ONE)),
-        step("end", 0, "<=", sy.gap, Cited("corollary", {"positive-rho_bar": "weak"})),
+        step("weak", 0, "<=", sy.rho_bar).by((sy.rho_bar, ONE)),
+        step("end", 0, "<=", sy.gap).by(Cited("corollary", {"positive-rho_bar": "weak"})),
     ),
-    "a negative multiplier": lambda: of(step("end", norm_sq(W), "<=", 0, (-1, Square(W)))),
+    "a negative multiplier": lambda: of(step("end", norm_sq(W), "<=", 0).by((-1, Square(W)))),
     "cases with a gap": lambda: of(
-        step("end", 0, "<", r**2, by=Cases(r, case(strict, (strict**2, ONE)), case(NOT_ZERO, (NOT_ZERO**2, ONE))))
+        step("end", 0, "<", r**2).by(Cases(r, case(strict, (strict**2, ONE)), case(NOT_ZERO, (NOT_ZERO**2, ONE))))
     ),
     "a zero case of a product": lambda: of(
-        step("weak", 0, "<=", sy.Gamma * (sy.L - sy.mu), (sy.Gamma, premise("curvatures"))),
-        step(
-            "end",
-            0,
-            "<=",
-            sy.L - sy.mu,
-            by=Cases(sy.Gamma * (sy.L - sy.mu), case(strict, premise("curvatures")), case(sy.L), "weak"),
+        step("weak", 0, "<=", sy.Gamma * (sy.L - sy.mu)).by((sy.Gamma, premise("curvatures"))),
+        step("end", 0, "<=", sy.L - sy.mu).by(
+            Cases(sy.Gamma * (sy.L - sy.mu), case(strict, premise("curvatures")), case(sy.L), "weak")
         ),
-        step("more", sy.L, "=", sy.mu, by=Cases(sy.Gamma * (sy.L - sy.mu), case(strict), case(sy.L), "weak")),
+        step("more", sy.L, "=", sy.mu).by(Cases(sy.Gamma * (sy.L - sy.mu), case(strict), case(sy.L), "weak")),
     ),
     "a zero case where another sign is possible": lambda: of(
-        step("end", sy.L, "=", sy.mu, by=Cases(sy.L - sy.mu, case(strict), case(sy.L), ""))
+        step("end", sy.L, "=", sy.mu).by(Cases(sy.L - sy.mu, case(strict), case(sy.L), ""))
     ),
-    "a case's symbol in the line": lambda: of(step("end", s_1, "=", r, by=Cases(r, case(s_1), case(s_2)))),
-    "p_min positive without its assumption": lambda: of(step("end", 0, "<", sy.p_min, (sy.p_min, ONE))),
+    "a case's symbol in the line": lambda: of(step("end", s_1, "=", r).by(Cases(r, case(s_1), case(s_2)))),
+    "p_min positive without its assumption": lambda: of(step("end", 0, "<", sy.p_min).by((sy.p_min, ONE))),
     # What is no real number, or not exact.
-    "the square of an imaginary number": lambda: of(step("end", 0, "<=", -1, Square(sp.I, vector=False))),
-    "an imaginary vector": lambda: of(step("end", 0, "<=", -norm_sq(W), Square(sp.I * W))),
+    "the square of an imaginary number": lambda: of(step("end", 0, "<=", -1).by(Square(sp.I, vector=False))),
+    "an imaginary vector": lambda: of(step("end", 0, "<=", -norm_sq(W)).by(Square(sp.I * W))),
     "an undeclared symbol": lambda: of(
-        step("end", 0, "<=", sp.Symbol("z") ** 2, Square(sp.Symbol("z"), vector=False))
+        step("end", 0, "<=", sp.Symbol("z") ** 2).by(Square(sp.Symbol("z"), vector=False))
     ),
-    "an even root": lambda: of(step("end", 0, "<=", -1, Square(sp.sqrt(-r), vector=False))),
+    "an even root": lambda: of(step("end", 0, "<=", -1).by(Square(sp.sqrt(-r), vector=False))),
     "1 + 1e-30 <= 1": lambda: of(step("end", sp.Float(1) + sp.Float("1e-30"), "<=", 1)),
-    "a float multiplier": lambda: of(step("end", 0, "<=", 1, (1.0, ONE))),
-    "infinity": lambda: of(step("end", 0, "<=", sp.oo, (sp.oo, ONE))),
+    "a float multiplier": lambda: of(step("end", 0, "<=", 1).by((1.0, ONE))),
+    "infinity": lambda: of(step("end", 0, "<=", sp.oo).by((sp.oo, ONE))),
     # Functions and randomness.
     "two values of one function at one point": lambda: of(
-        step(
-            "end",
-            Value(sp.Symbol("F_a"), I),
-            "=",
-            Value(sp.Symbol("F_b"), I),
-            (1, premise("minimum", W)),
-            (-1, premise("minimum", W)),
+        step("end", Value(sp.Symbol("F_a"), I), "=", Value(sp.Symbol("F_b"), I)).by(
+            (1, premise("minimum", W)), (-1, premise("minimum", W))
         )
     ),
     "another loss at the same point": lambda: of(
-        step("end", 0, "<=", Value(sp.Symbol("F"), I) - loss(W), premise("smooth", W, W))
+        step("end", 0, "<=", Value(sp.Symbol("F"), I) - loss(W)).by(premise("smooth", W, W))
     ),
     "noise orthogonal to a gradient at the next iterate": lambda: of(step("end", Inner(NOISE, grad(W_NEXT)), "=", 0)),
     "noise orthogonal to the next iterate": lambda: of(step("end", Inner(NOISE, W_NEXT), "=", 0)),
@@ -313,7 +300,7 @@ ATTACKS = {
         step("end", norm_sq(Centre(P, NOISE)), "=", Mean(P, SHARE * norm_sq(NOISE)))
     ),
     "a random multiplier of a random fact": lambda: of(
-        step("end", norm_sq(X) * (sy.G_sq - norm_sq(G)), ">=", 0, (norm_sq(X), premise("bounded-gradient", X)))
+        step("end", norm_sq(X) * (sy.G_sq - norm_sq(G)), ">=", 0).by((norm_sq(X), premise("bounded-gradient", X)))
     ),
     "a product of expectations": lambda: of(step("end", sy.Delta * sy.drift, "=", norm_sq(W - W_STAR) * sy.drift)),
     "the next iterate where clients are absent": lambda: of(
@@ -321,28 +308,25 @@ ATTACKS = {
     ),
     "means over other weights": lambda: of(step("end", Mean(ALPHA, loss(W)), "=", Mean(P, loss(W)))),
     "two skews with the same gaps": lambda: of(
-        step(
-            "end",
-            sy.rho_bar * Mean(P, excess(sy.rho_bar)),
-            "=",
-            sy.rho_tilde * Mean(P, excess(sy.rho_bar)),
-            premise("skew", sy.rho_tilde),
-            (-1, premise("skew", sy.rho_bar)),
+        step("end", sy.rho_bar * Mean(P, excess(sy.rho_bar)), "=", sy.rho_tilde * Mean(P, excess(sy.rho_bar))).by(
+            premise("skew", sy.rho_tilde), (-1, premise("skew", sy.rho_bar))
         )
     ),
-    "a ratio that is none": lambda: of(step("end", sy.pi_min, "<=", r, premise("least-ratio", r))),
+    "a ratio that is none": lambda: of(step("end", sy.pi_min, "<=", r).by(premise("least-ratio", r))),
     # Objects that lie.
-    "a fact of another class": lambda: of(step("end", 1, "<=", 0, LyingFact())),
+    "a fact of another class": lambda: of(step("end", 1, "<=", 0).by(LyingFact())),
     "a bare tuple of facts": lambda: of(replace(LOW, because=[(sy.G_sq, ONE)])),
-    "an inner product of another class": lambda: of(step("end", 0, "<=", LyingInner(W, y), (LyingInner(W, y), ONE))),
-    "a symbol of another class": lambda: of(step("end", 0, "<=", LyingSymbol("lie"), (LyingSymbol("lie"), ONE))),
-    "an object named by a claim's symbol": lambda: of(step("end", 0, "<=", Slack(sy.T, I), (Slack(sy.T, I), ONE))),
+    "an inner product of another class": lambda: of(
+        step("end", 0, "<=", LyingInner(W, y)).by((LyingInner(W, y), ONE))
+    ),
+    "a symbol of another class": lambda: of(step("end", 0, "<=", LyingSymbol("lie")).by((LyingSymbol("lie"), ONE))),
+    "an object named by a claim's symbol": lambda: of(step("end", 0, "<=", Slack(sy.T, I)).by((Slack(sy.T, I), ONE))),
     "a mean over a claim's symbol": lambda: of(step("end", Mean(Weights(sp.Symbol("p_i"), sy.L), sy.L), "=", sy.L)),
     # Citations.
-    "a citation of itself": lambda: of(step("end", 1, "<=", 0, Cited("test"))),
-    "a citation of a refutation": lambda: of(step("end", sy.G_sq, "<=", 0, Cited("rate"))),
+    "a citation of itself": lambda: of(step("end", 1, "<=", 0).by(Cited("test"))),
+    "a citation of a refutation": lambda: of(step("end", sy.G_sq, "<=", 0).by(Cited("rate"))),
     "a step of the future": lambda: of(
-        step("end", 1, "<=", 0, Earlier("later")), step("later", 1, "<=", 0, Earlier("end"))
+        step("end", 1, "<=", 0).by(Earlier("later")), step("later", 1, "<=", 0).by(Earlier("end"))
     ),
     # Refutations.
     "an exhibit off the simplex": lambda: exhibited(p=(HALF, HALF, HALF)) or exhibited(p=(HALF, sp.Integer(1))),
@@ -351,14 +335,14 @@ ATTACKS = {
     "an exhibit in floats": lambda: exhibited(p=(0.5, 0.5)),
     "an exhibit made of the run's constants": lambda: exhibited(minima=(sy.L, -sy.L)),
     "a difference that the exhibit does not show": lambda: of(
-        step("end", sy.L, ">", sy.mu, by=Exhibited()), refutes=True, exhibit=EXHIBIT
+        step("end", sy.L, ">", sy.mu).by(Exhibited()), refutes=True, exhibit=EXHIBIT
     ),
     "a floor that contains t": lambda: symbolic.judge(
         checked(
             Derivation(
                 "toy",
                 "toy",
-                (step("end", sy.gap, ">=", 1 / (sy.t + 8), by=Exhibited()),),
+                (step("end", sy.gap, ">=", 1 / (sy.t + 8)).by(Exhibited()),),
                 "toy",
                 refutes=True,
                 exhibit=EXHIBIT,
@@ -373,7 +357,7 @@ ATTACKS = {
             Derivation(
                 "toy",
                 "toy",
-                (step("end", 2 * sy.L, ">", sy.L, by=Exhibited()),),
+                (step("end", 2 * sy.L, ">", sy.L).by(Exhibited()),),
                 "toy",
                 refutes=True,
                 exhibit=replace(EXHIBIT, p=(sp.Rational(1, 3), sp.Rational(2, 3))),
@@ -397,12 +381,12 @@ def test_an_attack_is_refused(name):
 def test_the_attacks_fail_for_their_own_reasons():
     """The same proofs without the trick do check."""
     assert not of(NOTHING, CARRY, STAY, assumes=(TIED,))
-    assert not of(LOW, step("end", 0, "<=", s_1, (s_1, ONE)), conditions=(Condition(s_1, Earlier("low")),))
+    assert not of(LOW, step("end", 0, "<=", s_1).by((s_1, ONE)), conditions=(Condition(s_1, Earlier("low")),))
     assert not exhibited()
-    assert not of(step("end", sy.mu, "<=", sy.L, premise("curvatures")))
+    assert not of(step("end", sy.mu, "<=", sy.L).by(premise("curvatures")))
     assert not of(step("end", Inner(NOISE, grad(X)), "=", 0))
-    assert not of(step("end", 0, "<=", sy.G_sq - norm_sq(G), premise("bounded-gradient", X)))
-    assert not of(step("end", 0, "<=", r**2, by=Cases(r, case(s_1, (s_1**2, ONE)), case(s_2, (s_2**2, ONE)))))
+    assert not of(step("end", 0, "<=", sy.G_sq - norm_sq(G)).by(premise("bounded-gradient", X)))
+    assert not of(step("end", 0, "<=", r**2).by(Cases(r, case(s_1, (s_1**2, ONE)), case(s_2, (s_2**2, ONE)))))
     assert toy(sy.G_sq, 2 * sy.G_sq, (sy.G_sq, ONE)).status is Status.HOLDS
 
 

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from fedbounds.cli.commands.derive import COMMANDS
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic import table as proof_table
+from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.derivation import Averaged, Cited
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
 from fedbounds.evidence.symbolic.sums import citations
@@ -228,4 +228,4 @@ def test_unknown_derivation_names_the_nearest():
 
 
 def test_the_documented_table_is_current():
-    assert DOCS.read_text() == proof_table.table("markdown")
+    assert DOCS.read_text() == render.table("markdown")

@@ -7,19 +7,8 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic import atoms, objects
 from fedbounds.evidence.symbolic.algebra import normal_fraction
-from fedbounds.evidence.symbolic.atoms import (
-    Excess,
-    Grad,
-    Loss,
-    Noise,
-    Positive,
-    Ratio,
-    Slack,
-    Value,
-    Vec,
-)
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -32,10 +21,10 @@ STRICT = ("<", ">")
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 # Characters of what an unproved identity leaves that a message shows.
 SHOWN = 300
-CANONICAL = {s.name: s for s in (*vars(sy).values(), *setting.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
-VALUES = (setting.ETA_S, setting.M_S, setting.SHARE, setting.SIGMA_I, setting.F_MIN)
+CANONICAL = {s.name: s for s in (*vars(sy).values(), *objects.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+VALUES = (objects.ETA_S, objects.M_S, objects.SHARE, objects.SIGMA_I, objects.F_MIN)
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
-NAMED = (Vec, Noise, Value, Slack, Ratio, Excess, Positive)
+NAMED = (atoms.Vec, atoms.Noise, atoms.Value, atoms.Slack, atoms.Ratio, atoms.Excess, atoms.Positive)
 SIGNS = ("real", "nonnegative", "positive")
 
 
@@ -68,7 +57,7 @@ class Total:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StepCheck:
     """One step: whether it checks and why not, and its grounds."""
 
     ok: bool
@@ -96,7 +85,7 @@ class Checked:
 
     derivation: Derivation
     reading: Reading
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, StepCheck]
     assumptions: frozenset[str]
     setting: Mapping[str, str]
     universe: Mapping[str, Assumption]
@@ -118,7 +107,7 @@ class Shelf:
 
 
 @dataclass(frozen=True)
-class Scope:
+class Context:
     """Everything known when a step is checked; ``slacks`` maps a symbol to what it stands for and its grounds."""
 
     derivation: Derivation
@@ -128,7 +117,7 @@ class Scope:
     schedule: Mapping[sp.Basic, sp.Expr]
     states: Mapping[sp.Basic, sp.Expr]
     abbreviations: Mapping[sp.Basic, sp.Expr]
-    outcomes: Mapping[str, Outcome]
+    outcomes: Mapping[str, StepCheck]
     slacks: Mapping[sp.Basic, tuple[sp.Expr, Grounds]] = field(default_factory=dict)
 
     def step(self, label: str) -> Step | None:
@@ -143,11 +132,11 @@ class Scope:
 
     def is_zero(self, expression: sp.Expr) -> bool:
         """Whether an expression vanishes, first with the states Delta, gap, ... as they are, then unfolded."""
-        return self.rest(expression) == 0
+        return bool(self.rest(expression) == 0)
 
     def rest(self, expression: sp.Expr) -> sp.Expr:
         """The normal form of an expression."""
-        if not expression.has(Vec, Noise, Grad, Loss):
+        if not expression.has(atoms.Vec, atoms.Noise, atoms.Grad, atoms.Loss):
             form = normal_fraction(expression, self.numbers)
             if form == 0:
                 return form
@@ -175,7 +164,7 @@ def line(step: Step) -> tuple[sp.Expr, Sign]:
     return excess(step), "<" if step.relation in STRICT else "<="
 
 
-def earlier(label: str, scope: Scope) -> Total:
+def earlier(label: str, scope: Context) -> Total:
     """The line of an earlier step that checks."""
     outcome, found = scope.outcomes.get(label), scope.step(label)
     if outcome is None or found is None:

@@ -1,4 +1,4 @@
-"""Whether a run's replicates show what its randomness can do: a known null, and the range of what was not seen.
+"""What may be wrong with the numbers of a run: floating point, and randomness that its replicates do not show.
 
 A t-type band is blind to an event that no replicate shows. The record holds ||w_{t+1} - w*||^2 and its exact mean
 given the state at t and the round's weights, so that sum_t of their difference has mean exactly 0: where the very
@@ -13,20 +13,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
-from fedbounds.evidence.empirical.rounding import RELATIVE_ROUNDING, position_rounding
-from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.evaluate import Numbers, evaluate
 from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import fields
 
+# Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
+# precision); what such errors can do to lhs - rhs is rounding, not evidence.
+RELATIVE_ROUNDING = 1e-11
+# A computed iterate is off by a few units in the last place of |w|: so many epsilons are allowed for.
+POSITION_ROUNDING = 64 * np.finfo(float).eps
+# A squared gradient this far below the largest of the run is the square of a cancellation error.
+SQUARED_CANCELLATION = 1e-26
+# Sides that lie within rounding of each other count as equal where rounding is at most this part of the larger one:
+# a hundred times RELATIVE_ROUNDING, so that an identity of some dozen terms without cancellation passes.
+NEGLIGIBLE = 1e-9
 # Replicates -> the share of the sum of squared deviations that the largest of so many chi-square variables (one
 # degree of freedom), the band's reference law, exceeds with probability 1e-3 (measured
 # on 23,000 to 375,000 samples; standard error below 0.01).
@@ -35,7 +45,7 @@ REALISED, EXPECTED = PATH_FIELDS.index("next_distance_sq"), PATH_FIELDS.index("n
 
 
 def distrust(
-    claim: Claim, run: Run, times: NDArray, difference: Array, refuted: NDArray[np.bool_], error_rate: float
+    claim: Claim, run: Run, times: NDArray[Any], difference: Array, refuted: NDArray[np.bool_], error_rate: float
 ) -> str | None:
     """Why a band over the replicates of a run is not to be trusted for a claim, if so.
 
@@ -112,7 +122,7 @@ def _missed_noise(run: Run, error_rate: float) -> str | None:
     return None
 
 
-def _dominated(run: Run, times: NDArray, room: Array, slopes: Mapping[int, Array]) -> str | None:
+def _dominated(run: Run, times: NDArray[Any], room: Array, slopes: Mapping[int, Array]) -> str | None:
     """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
 
     It does not matter where both sides would stay as they are if every replicate were like that one.
@@ -137,7 +147,7 @@ def _dominated(run: Run, times: NDArray, room: Array, slopes: Mapping[int, Array
 def largest_share(away: Array, variance: Array, replicates: int) -> Array:
     """The share of the sum of squared deviations that a replicate ``away`` from the mean carries."""
     total = (replicates - 1) * variance
-    return np.where(total > 0, away**2 / np.where(total > 0, total, 1.0), 0.0)
+    return np.asarray(np.where(total > 0, away**2 / np.where(total > 0, total, 1.0), 0.0))
 
 
 def _unseen_weights(
@@ -171,3 +181,25 @@ def _unseen_weights(
         f"weights that a replicate meets with probability up to {chance:.2g} may not have been seen in "
         f"{experiment.replicates}, and could turn this: more replicates would tell"
     )
+
+
+def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Array) -> Array:
+    """How far lhs - rhs moves when each measured quantity moves by its relative accuracy."""
+    moved = np.zeros_like(base)
+    for name in sorted(symbol.name for symbol in difference.free_symbols):
+        nudged = dict(values) | {name: np.asarray(values[name]) * (1 + RELATIVE_ROUNDING)}
+        with np.errstate(invalid="ignore"):
+            moved = moved + np.abs(evaluate(difference, nudged) - base)
+    return np.nan_to_num(moved, nan=0.0, posinf=0.0)
+
+
+def position_rounding(run: Run, count: int) -> Array:
+    """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to it squared, at the first ``count`` times."""
+    trajectory = run.trajectory
+    reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
+    delta = POSITION_ROUNDING * reach
+    if trajectory.streamed:
+        distance = np.sqrt(trajectory.streamed.paths[run.reading.virtual].high[None, :count, 0])
+    else:
+        distance = np.sqrt(trajectory.paths[run.reading.virtual].distance_sq[:, :count])
+    return delta**2 + 2 * delta * distance

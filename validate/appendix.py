@@ -16,27 +16,25 @@ from fractions import Fraction
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.evidence.sdp.decide import certify_form
-from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.plugins import claim_named
 
 
 def appendix_bound(name: str, setting: Setting) -> tuple[dict[str, Fraction], dict[str, Fraction]]:
-    """(left, right) of A_1, A_3 or A_5 at a setting, as linear forms; InputError on another name."""
-    eta, L, mu, rho_bar = setting.eta[-1], setting.L, setting.mu, setting.rho_bar
+    """(left, right) of A_1, A_3 or A_5 at a setting, as linear forms; InputError on another name.
+
+    A_5 is what Theorem 1 adds to (1 - eta mu) Delta and Lemma 2.
+    """
+    eta, L, mu = setting.eta[-1], setting.L, setting.mu
     if name == "A_1":
         right = {"drift": Fraction(1), "local_excess": 2 * L * eta**2, "local_pull": -2 * eta}
         return {"pull": -2 * eta}, right
     if name == "A_3":
         return {"mean_slope_sq": eta**2}, {"local_excess": 2 * L * eta**2}
     if name == "A_5":
-        left = {"local_excess": 4 * L * eta**2, "local_gap": -2 * eta}
-        right = {
-            "G_sq": 16 * eta**2 * setting.tau**2,
-            "Gamma": 6 * eta**2 * rho_bar * L - 2 * eta * rho_bar,
-            "Delta": -Fraction(3, 8) * eta * mu * rho_bar,
-        }
-        if setting.rho_tilde is None:
-            return left, {**right, FREE_BIAS: 2 * eta}
-        return left, {**right, "Gamma": right["Gamma"] + 2 * eta * setting.rho_tilde}
+        theorem, lemma = (coefficients(claim_named(key), setting) for key in ("theorem-1", "lemma-2"))
+        right = {**theorem, "G_sq": theorem["G_sq"] - lemma["G_sq"], "Delta": theorem["Delta"] - (1 - eta * mu)}
+        return {"local_excess": 4 * L * eta**2, "local_gap": -2 * eta}, right
     raise reject("the appendix has A_1, A_3 and A_5", name, "A_2 has mean zero, A_4 is the variance")
 
 

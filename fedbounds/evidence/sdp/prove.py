@@ -20,7 +20,7 @@ from fedbounds.evidence.sdp.certificate import verify
 from fedbounds.evidence.sdp.forms import Form, exact
 from fedbounds.evidence.sdp.model import BOUNDS, Model, build
 from fedbounds.evidence.sdp.setting import Setting
-from fedbounds.evidence.sdp.solve import Outcome, Solution, interior, worst_case
+from fedbounds.evidence.sdp.solve import Solution, Solved, interior, worst_case
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
 BITS = 56
@@ -36,11 +36,11 @@ GUESSES = ((1e-5, 10**4), (1e-4, 10**3), (1e-6, 10**6), (1e-3, 100))
 class Face:
     """Active constraints ``keep`` (m,) and the rational ``kernel`` (n, r) of S."""
 
-    keep: NDArray
+    keep: NDArray[Any]
     kernel: list[list[Fraction]]
 
     @property
-    def floats(self) -> NDArray:
+    def floats(self) -> NDArray[Any]:
         """The kernel in floating point."""
         return np.array([[float(v) for v in row] for row in self.kernel])
 
@@ -63,7 +63,7 @@ def prove(setting: Setting, lhs: str, rhs: Mapping[str, Fraction], faces: bool =
     return None
 
 
-def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray, Face | None]]:
+def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray[Any], Face | None]]:
     """Floating-point proofs, the most promising first."""
     delta, inside = interior(model, gap)
     if delta > MARGIN:
@@ -71,7 +71,7 @@ def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray,
     if not faces:
         return
     edge = worst_case(model, Form(-gap.quad, -gap.lin), [size(model)])
-    if edge.outcome is not Outcome.OPTIMAL or edge.value > REFUTED:
+    if edge.outcome is not Solved.OPTIMAL or edge.value > REFUTED:
         return
     for zero, denominator in GUESSES:
         for face in (_face(model, edge, zero, denominator), _proof_face(model, gap, edge, zero, denominator)):
@@ -107,7 +107,7 @@ def _face(model: Model, edge: Solution, zero: float, denominator: int) -> Face |
     return Face(slack < zero * np.abs(edge.gram).max(), _echelon(span, denominator))
 
 
-def _echelon(span: NDArray, denominator: int) -> list[list[Fraction]]:
+def _echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
     """The same column space in reduced form, whose entries are rationals where the worst case is rational."""
     from scipy.linalg import qr
 
@@ -116,58 +116,33 @@ def _echelon(span: NDArray, denominator: int) -> list[list[Fraction]]:
     return [[Fraction(float(v)).limit_denominator(denominator) for v in row] for row in reduced]
 
 
-def _repair(model: Model, multipliers: NDArray, target: Form, face: Face | None) -> list[Fraction] | None:
+def _repair(model: Model, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
     """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly.
 
     Columns are taken largest first, so that none turns negative, until they span. None where the equations
     have no solution.
     """
-    columns, wanted = _equations(model, target, face)
-    keep = np.ones(len(multipliers), dtype=bool) if face is None else face.keep
+    from flint import fmpq_mat
+
+    columns, wanted = [list(row) for row in model.lin], list(target.lin)
+    keep = np.ones(len(multipliers), dtype=bool)
+    if face is not None:
+        keep, kernel = face.keep, np.array([[exact(v) for v in row] for row in face.kernel], dtype=object)
+        columns = [[*column, *(quad @ kernel).ravel()] for column, quad in zip(columns, model.quad, strict=True)]
+        wanted += [*(target.quad @ kernel).ravel()]
     fixed = [
         Fraction(round(v * 2**BITS), 2**BITS) if k else Fraction(0) for v, k in zip(multipliers, keep, strict=True)
     ]
-    residual = list(wanted)
+    residual = wanted
     for value, column in zip(fixed, columns, strict=True):
-        number = exact(value)
-        residual = (
-            [r - number * c if c != 0 else r for r, c in zip(residual, column, strict=True)] if value else residual
-        )
-    basis: dict[int, tuple[list, dict[int, Any]]] = {}
-    for j in np.argsort(-multipliers):
-        if not keep[j]:
-            continue
-        column, history = list(columns[j]), {int(j): exact(Fraction(1))}
-        _reduce(column, history, basis)
-        pivot = next((k for k, value in enumerate(column) if value != 0), None)
-        if pivot is not None:
-            basis[pivot] = (column, history)
-    change: dict[int, Any] = {}
-    _reduce(residual, change, basis)
-    if any(r != 0 for r in residual):
-        return None
-    for j, value in change.items():
-        fixed[j] -= Fraction(int(value.p), int(value.q))
+        if value:
+            residual = [r - exact(value) * c for r, c in zip(residual, column, strict=True)]
+    order = [int(j) for j in np.argsort(-multipliers) if keep[j]]
+    rows = [[*(columns[j][k] for j in order), r] for k, r in enumerate(residual)]
+    reduced, rank = fmpq_mat(rows).rref()
+    for row in reduced.tolist()[:rank]:
+        pivot = next(k for k, value in enumerate(row) if value != 0)
+        if pivot == len(order):
+            return None
+        fixed[order[pivot]] += Fraction(int(row[-1].p), int(row[-1].q))
     return fixed
-
-
-def _equations(model: Model, target: Form, face: Face | None) -> tuple[list[list], list]:
-    """The columns and the right-hand side of the linear conditions on the multipliers."""
-    if face is None:
-        return [list(row) for row in model.lin], list(target.lin)
-    kernel = np.array([[exact(v) for v in row] for row in face.kernel], dtype=object)
-    columns = [[*lin, *(quad @ kernel).ravel()] for lin, quad in zip(model.lin, model.quad, strict=True)]
-    return columns, [*target.lin, *(target.quad @ kernel).ravel()]
-
-
-def _reduce(column: list, history: dict[int, Any], basis: dict[int, tuple[list, dict[int, Any]]]) -> None:
-    """Subtract basis columns until every pivot entry of ``column`` is zero, recording what was subtracted."""
-    for pivot, (other, used) in basis.items():
-        if column[pivot] == 0:
-            continue
-        factor = column[pivot] / other[pivot]
-        for k, value in enumerate(other):
-            if value != 0:
-                column[k] = column[k] - factor * value
-        for j, value in used.items():
-            history[j] = history.get(j, exact(Fraction(0))) - factor * value

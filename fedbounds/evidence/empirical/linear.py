@@ -13,7 +13,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.constants import Run, Value, evaluate
+from fedbounds.evidence.evaluate import Numbers, evaluate
+from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
@@ -39,7 +40,7 @@ class Means:
     rounding: Array
 
 
-def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Mapping[str, Value]) -> Means:
+def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Mapping[str, Numbers]) -> Means:
     """The means of both sides over all replicates of a streamed run. Errors: InputError if not linear."""
     assert run.trajectory.streamed is not None
     path = run.trajectory.streamed.paths[run.reading.virtual]
@@ -66,7 +67,7 @@ def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Ma
 
 
 def _affine(
-    side: sp.Expr, names: Sequence[str], others: Mapping[str, Value], m: int, claim: Claim
+    side: sp.Expr, names: Sequence[str], others: Mapping[str, Numbers], m: int, claim: Claim
 ) -> tuple[Array, Array]:
     """c (m,) and a (len(names), m) of c + a.x."""
     random = {s.name: s for s in side.free_symbols if s.name in names}

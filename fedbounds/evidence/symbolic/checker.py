@@ -7,25 +7,25 @@ from dataclasses import replace
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import setting
+from fedbounds.evidence.symbolic import objects
 from fedbounds.evidence.symbolic.admission import shown_positive, union
 from fedbounds.evidence.symbolic.atoms import random
+from fedbounds.evidence.symbolic.context import (
+    CANONICAL,
+    SHIPPED,
+    Checked,
+    Context,
+    Grounds,
+    Shelf,
+    Shown,
+    StepCheck,
+    Unproved,
+)
 from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
 from fedbounds.evidence.symbolic.rules import outcome_of
-from fedbounds.evidence.symbolic.scope import (
-    CANONICAL,
-    SHIPPED,
-    Checked,
-    Grounds,
-    Outcome,
-    Scope,
-    Shelf,
-    Shown,
-    Unproved,
-)
 from fedbounds.evidence.symbolic.sums import citations, shown
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -54,7 +54,7 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
     return shelf.checked[name]
 
 
-def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Scope:
+def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
     """The scope of a derivation's first step; Unproved where its frame is unsound."""
     if type(derivation) is not Derivation or not derivation.steps:
         raise Unproved("a derivation is a Derivation with steps")
@@ -72,8 +72,8 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
     schedule = _schedule(derivation, claim, abbreviations)
     _well_founded(derivation)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
-    states = setting.meanings(alpha_weighted, setting.ALL_PRESENT in universe)
-    return Scope(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
+    states = objects.meanings(alpha_weighted, objects.ALL_PRESENT in universe)
+    return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
@@ -83,13 +83,13 @@ def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
 
 def _universe(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it says it adds, and the definitions."""
-    universe = setting.definitions(reading)
+    universe = objects.definitions(reading)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
         key = assumption.key
         if (
             type(assumption) is not Assumption
-            or setting.DEFINITIONS.get(key, SHIPPED.get(key, assumption)) != assumption
+            or objects.DEFINITIONS.get(key, SHIPPED.get(key, assumption)) != assumption
         ):
             raise Unproved(f"{key} is the name of another assumption")
         if universe.setdefault(key, assumption) != assumption:
@@ -115,7 +115,7 @@ def _schedule(
             raise Unproved(f"the claim defines {symbol}, which means something already")
     maxima = {symbol: value for symbol, value in given.items() if isinstance(value, sp.Min | sp.Max)}
     abbreviations.update(maxima)
-    return setting.schedule(eta, {symbol: value for symbol, value in given.items() if symbol not in maxima})
+    return objects.schedule(eta, {symbol: value for symbol, value in given.items() if symbol not in maxima})
 
 
 def _well_founded(derivation: Derivation) -> None:
@@ -137,12 +137,12 @@ def _well_founded(derivation: Derivation) -> None:
         raise Unproved("only a result of its own has sequences of its own, with a symbol for each place")
 
 
-def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
-    derivation, outcomes = scope.derivation, dict[str, Outcome]()
+def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
+    derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
         if type(step) is not Step or step.label in outcomes:
-            outcomes[str(step.label)] = Outcome(False, "the label is used twice")
+            outcomes[str(step.label)] = StepCheck(False, "the label is used twice")
             continue
         scope = replace(scope, outcomes=dict(outcomes), slacks=_slacks(scope, outcomes, resolved))
         outcomes[step.label] = outcome_of(step, scope)
@@ -165,8 +165,8 @@ def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
         derivation,
         scope.reading,
         outcomes,
-        frozenset(keys - setting.DEFINITIONS.keys()),
-        {key: setting.DEFINITIONS[key].statement for key in sorted(keys & setting.DEFINITIONS.keys())},
+        frozenset(keys - objects.DEFINITIONS.keys()),
+        {key: objects.DEFINITIONS[key].statement for key in sorted(keys & objects.DEFINITIONS.keys())},
         {**cited, **scope.universe},
         scope.schedule,
         scope.abbreviations,
@@ -176,12 +176,12 @@ def _checked(scope: Scope, claims: Mapping[str, Claim]) -> Checked:
     )
 
 
-def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Claim]) -> Outcome:
+def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Claim]) -> StepCheck:
     """What the check says of a step put in the place of that of its label, the others being as they were found."""
     before = checked.derivation.steps
     steps = tuple(step if one.label == step.label else one for one in before)
     scope = _scope(replace(checked.derivation, steps=steps), checked.reading, shelf, claims)
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, StepCheck] = {}
     for one in before:
         if one.label == step.label:
             break
@@ -190,7 +190,7 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
     return outcome_of(step, replace(scope, slacks=_slacks(scope, outcomes, {})))
 
 
-def _cited_universe(scope: Scope, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:
+def _cited_universe(scope: Context, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:
     """The assumptions that the derivations cited may name, and the clashes among those used."""
     found: dict[str, Assumption] = {}
     clash = []
@@ -203,7 +203,7 @@ def _cited_universe(scope: Scope, keys: set[str]) -> tuple[dict[str, Assumption]
 
 
 def _slacks(
-    scope: Scope, outcomes: Mapping[str, Outcome], resolved: dict[sp.Basic, Shown]
+    scope: Context, outcomes: Mapping[str, StepCheck], resolved: dict[sp.Basic, Shown]
 ) -> dict[sp.Basic, tuple[sp.Expr, Grounds]]:
     """What the conditions' symbols stand for, of those that are shown by now."""
     slacks = dict(scope.slacks)

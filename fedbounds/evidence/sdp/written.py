@@ -7,19 +7,18 @@ said in one sentence, quickly.
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.scope import place
+from fedbounds.evidence.sdp.covered import place
 from fedbounds.evidence.sdp.setting import Setting, brief
-from fedbounds.files import write_text
+from fedbounds.files import convert, parse_json, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
@@ -29,9 +28,22 @@ LONGEST_LINE = 1_000_000
 # Four times the digits of the longest number in a shipped certificate.
 LONGEST_NUMBER = 400
 RATIONAL = re.compile(rf"-?\d{{1,{LONGEST_NUMBER}}}(/\d{{1,{LONGEST_NUMBER}}})?", re.ASCII)
-# Fields of a setting: rationals, lists of rationals, words; tau is the one whole number.
-NUMBERS, LISTS, WORDS = ("mu", "L", "rho_bar", "rho_tilde"), ("alpha", "p", "eta"), ("reading", "local", "gradients")
-FIELDS = {"lhs": str, "rhs": dict, "setting": dict, "multipliers": dict, "scale": dict, "note": dict, "name": str}
+
+
+class WrittenSetting(TypedDict):
+    """A `Setting` as it stands in a file; rationals are text."""
+
+    alpha: list[str]
+    p: list[str]
+    eta: list[str]
+    tau: int
+    mu: str
+    L: str
+    rho_bar: str
+    rho_tilde: str | None
+    reading: str
+    local: str
+    gradients: NotRequired[str]
 
 
 def read(path: Path) -> Iterator[Certificate]:
@@ -68,66 +80,22 @@ def _read(text: str, where: str) -> Certificate:
     if len(text) > LONGEST_LINE:
         raise _no_certificate(where, f"more than {LONGEST_LINE} characters")
     try:
-        data = json.loads(
-            text, object_pairs_hook=_object, parse_constant=_refuse, parse_float=_finite, parse_int=_whole
-        )
-        return _certificate(data)
-    except (ValueError, TypeError, RecursionError) as wrong:
-        raise _no_certificate(where, _short(str(wrong) or type(wrong).__name__)) from None
+        return _certificate(parse_json(text, "it"))
+    except ValueError as wrong:
+        raise _no_certificate(where, brief(" ".join(str(wrong).split()))) from None
 
 
 def _certificate(data: Any) -> Certificate:
-    _need(isinstance(data, dict), "not an object")
-    _need(data.keys() <= {*FIELDS, "claim"} and {"lhs", "rhs", "setting", "multipliers"} <= data.keys(), "its fields")
-    for key, kind in FIELDS.items():
-        _need(key not in data or isinstance(data[key], kind), f"the field {key}")
-    _need(data.get("claim") is None or isinstance(data["claim"], str), "the field claim")
-    for key in ("rhs", "multipliers", "scale"):
-        _need(all(_rational(value) for value in data.get(key, {}).values()), f"the numbers of {key}")
-    setting = data["setting"]
-    _need({*NUMBERS, *LISTS, "tau", "reading", "local"} <= setting.keys(), "the fields of setting")
-    _need(setting.keys() <= {*NUMBERS, *LISTS, *WORDS, "tau"}, "the fields of setting")
-    _need(type(setting["tau"]) is int, "tau")
-    for key in WORDS:
-        _need(isinstance(setting.get(key, ""), str), f"the field {key}")
-    for key in LISTS:
-        _need(isinstance(setting[key], list) and all(_rational(value) for value in setting[key]), f"the field {key}")
-    for key in NUMBERS:
-        _need(_rational(setting[key]) or (key == "rho_tilde" and setting[key] is None), f"the field {key}")
-    return Certificate(**data)
-
-
-def _need(condition: bool, what: str) -> None:
-    if not condition:
-        raise ValueError(f"{what} must be as in a certificate")
-
-
-def _rational(value: Any) -> bool:
-    return isinstance(value, str) and RATIONAL.fullmatch(value) is not None
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
-        raise ValueError("a key that stands twice")
+    found: Certificate = convert(data, Certificate)
+    setting: WrittenSetting = convert(data["setting"], WrittenSetting)
+    if data.keys() - {field.name for field in fields(Certificate)} or setting.keys() < data["setting"].keys():
+        raise ValueError("fields that no certificate has")
+    numbers = [*found.rhs.values(), *found.multipliers.values(), *found.scale.values()]
+    numbers += [*setting["alpha"], *setting["p"], *setting["eta"], setting["mu"], setting["L"], setting["rho_bar"]]
+    for number in numbers if setting["rho_tilde"] is None else (*numbers, setting["rho_tilde"]):
+        if RATIONAL.fullmatch(number) is None:
+            raise ValueError(f"{number} is no rational number")
     return found
-
-
-def _refuse(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    return value if math.isfinite(value) else _refuse(_short(text))
-
-
-def _whole(text: str) -> int:
-    return int(text) if len(text) <= LONGEST_NUMBER else _refuse(f"an integer of {len(text)} digits")
-
-
-def _short(text: str) -> str:
-    return brief(" ".join(text.split()))
 
 
 def _no_certificate(where: str, why: str) -> InputError:

@@ -92,7 +92,7 @@ AT_PI = ratio(sy.pi_max)
 G = grad(X) + NOISE
 
 
-class Objects:
+class Formal:
     """What an assumption's ``gives`` may speak of: see `fedbounds.theory.assumption.Objects`."""
 
     x, w_star, eta_s = X, W_STAR, ETA_S
@@ -115,7 +115,7 @@ class Objects:
         return Mean(ALPHA, quantity) - Mean(P, quantity)
 
 
-OBJECTS = Objects()
+OBJECTS = Formal()
 
 
 def non_negative(expression: sp.Expr) -> Part:

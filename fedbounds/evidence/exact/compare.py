@@ -10,16 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from fedbounds.evidence.conditions import cannot_express, in_fractions, steps_of
+from fedbounds.evidence.conditions import cannot_express, in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
-from fedbounds.evidence.exact.run import ExactRun, run
-from fedbounds.theory.assumption import Assumption, Finding
+from fedbounds.evidence.exact.outcomes import ExactRun, run
+from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
-
-Values = Mapping[str, Fraction]
 
 
 @dataclass(frozen=True)
@@ -149,18 +147,11 @@ def judge_assumptions(
 ) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
     values = record.constants(reading.skew)
-    failed, unknown = [], []
-    for assumption in claim.assumptions_in(reading):
-        found = _judged(assumption, record, values)
-        if found is None:
-            unknown.append(assumption.key)
-        elif not found.holds:
-            failed.append(Failure(assumption.key, assumption.statement, found.found))
-    return tuple(failed), tuple(unknown)
+    return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 
-def _judged(assumption: Assumption, record: ExactRun, values: Values) -> Finding | None:
+def _answer(assumption: Assumption, record: ExactRun, values: Mapping[str, Fraction]) -> Answer | None:
     if assumption.exactly is not None:
-        return Finding(*assumption.exactly(record.instance, values))
+        return Answer(*assumption.exactly(record.instance, values))
     stepwise = not assumption.symbols() <= values.keys()
     return in_fractions(assumption, steps_of(values, record.instance.eta) if stepwise else (values,))

@@ -183,6 +183,7 @@ def combine(weights: Vector, X: Rows) -> Vector:
 
 def _finish(recorder: _Recorder) -> ExactRun:
     instance, star = recorder.instance, recorder.star
+    rounds = [instance.eta[start : start + instance.tau] for start in range(0, instance.total, instance.tau)]
     ratios = [a / q for row in recorder.alphas for a, q in zip(row, instance.p, strict=True)]
     Gamma = recorder.weighted(instance.p, star)
     star_max = max(recorder.weighted(row, star) for row in recorder.alphas)
@@ -205,7 +206,7 @@ def _finish(recorder: _Recorder) -> ExactRun:
         "m": Fraction(_selected(recorder.alphas)),
         "C": Fraction(1),
         "eta_0": instance.eta[0],
-        "eta_ratio": _eta_ratio(instance),
+        "eta_ratio": max(s / size for within in rounds for t, size in enumerate(within) for s in within[: t + 1]),
     }
     sync, inside = recorder.rho[True], recorder.rho[False]
     return ExactRun(
@@ -219,12 +220,6 @@ def _finish(recorder: _Recorder) -> ExactRun:
         alphas=frozenset(recorder.alphas),
         excesses=frozenset(recorder.excesses),
     )
-
-
-def _eta_ratio(instance: Instance) -> Fraction:
-    """The largest eta_s / eta_t over s <= t inside one round."""
-    rounds = [instance.eta[start : start + instance.tau] for start in range(0, instance.total, instance.tau)]
-    return max(before / size for within in rounds for t, size in enumerate(within) for before in within[: t + 1])
 
 
 def _smallest_pair(recorder: _Recorder) -> Fraction:

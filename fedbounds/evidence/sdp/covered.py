@@ -6,15 +6,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import reject
-from fedbounds.evidence.conditions import in_fractions
+from fedbounds.evidence.conditions import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.setting import Setting, numbers
+from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, sizes_at
 from fedbounds.theory import symbols
-from fedbounds.theory.assumption import Assumption, Finding
+from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.symbols import UNITS
@@ -35,11 +35,7 @@ def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, 
     if claim.eta is None:
         largest = largest_step(claim, setting)
         return None if largest is None else (largest,) * len(setting.eta)
-    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
-    sizes = [rational(formula, numbers(setting) | {"t": Fraction(start + k)}) for k in range(len(setting.eta))]
-    if any(size is None for size in sizes):
-        raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
-    return tuple(size for size in sizes if size is not None)
+    return sizes_at(claim, numbers(setting), start, len(setting.eta))
 
 
 def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
@@ -57,7 +53,8 @@ def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
         if "eta" not in assumption.symbols() or not assumption.symbols() <= {"eta", *known}:
             continue
         for part in assumption.parts:
-            slack = (part.right - part.left).subs({s: known[s.name] for s in _free(part) if s.name in known})
+            slack = part.right - part.left
+            slack = slack.subs({s: sp.Rational(known[s.name]) for s in slack.free_symbols if s.name in known})
             slack = slack.xreplace(dict.fromkeys(slack.free_symbols, eta))
             relation = {"<": slack > 0, "<=": slack >= 0, "=": sp.Eq(slack, 0)}[part.sign]
             try:
@@ -69,31 +66,21 @@ def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
     return Fraction(int(top.p), int(top.q)) if attained else None
 
 
-def _free(part: object) -> set[sp.Symbol]:
-    return set().union(*(side.free_symbols for side in (part.left, part.right)))  # type: ignore[attr-defined]
-
-
 def own_step(claim: Claim, setting: Setting) -> bool:
     """Whether the setting's step sizes are those that the claim is stated for, at some t0."""
-    if claim.eta is None:
+    formula = claim.steps
+    if formula is None:
         return True
-    formula = sp.sympify(claim.eta).subs(dict(claim.definitions))
-    known = {s: sp.Rational(*_ratio(numbers(setting)[s.name])) for s in formula.free_symbols if s.name != "t"}
-    put = formula.xreplace(known)
-    first = sp.Rational(*_ratio(setting.eta[0]))
-    starts = sp.solve(put - first, symbols.t) if put.free_symbols else [sp.Integer(0)]
+    put = formula.xreplace({s: sp.Rational(numbers(setting)[s.name]) for s in formula.free_symbols if s.name != "t"})
+    starts = sp.solve(put - sp.Rational(setting.eta[0]), symbols.t) if put.free_symbols else [sp.Integer(0)]
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
     return any(stated_steps(claim, setting, start) == setting.eta for start in times)
 
 
-def _ratio(value: Fraction) -> tuple[int, int]:
-    return value.numerator, value.denominator
-
-
-def at_setting(assumption: Assumption, setting: Setting) -> Finding | None:
+def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
     """Whether an assumption holds all over the class at a setting; None where neither it nor we can say."""
     if assumption.in_class is not None:
-        return Finding(*assumption.in_class(setting))
+        return Answer(*assumption.in_class(setting))
     if "t" in assumption.symbols():
         return None  # a setting knows the step of the round, not the time
     base = numbers(setting)
@@ -104,9 +91,8 @@ def at_setting(assumption: Assumption, setting: Setting) -> Finding | None:
 
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
-    found = [(a, at_setting(a, setting)) for a in claim.assumptions_in(setting.how) if a.key != "step-size"]
-    failed = tuple(Failure(a.key, a.statement, one.found) for a, one in found if one is not None and not one.holds)
-    return failed, tuple(a.key for a, one in found if one is None)
+    asked = (one for one in claim.assumptions_in(setting.how) if one.key != "step-size")
+    return judged(asked, lambda assumption: at_setting(assumption, setting))
 
 
 def pointwise(claim: Claim) -> bool:
@@ -128,11 +114,11 @@ def coverage(claim: Claim, setting: Setting) -> Coverage:
     return Coverage(axes if homogeneous(claim) else {**axes, "L": only(setting.L)})
 
 
-def place(setting: Setting) -> dict[str, frozenset]:
+def place(setting: Setting) -> dict[str, frozenset[Any]]:
     """A setting as axes of experiments; rho_bar is not named where it can only be 1, rho_tilde where it is free."""
     sizes = tuple(eta * setting.L for eta in setting.eta)
     gradients = ("full", "stochastic") if setting.gradients == "stochastic" else ("full",)
-    axes: dict[str, frozenset] = {
+    axes: dict[str, frozenset[Any]] = {
         "kappa": only(setting.L / setting.mu if setting.mu else math.inf),
         "tau": only(setting.tau),
         "local_step": only(setting.step),
@@ -180,7 +166,7 @@ def homogeneous(claim: Claim) -> bool:
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(UNITS))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
     scaled = {name: value * UNIT ** UNITS.get(name, (0, 0))[1] for name, value in plain.items()}
-    whole = [sp.sympify(term).subs(dict(claim.definitions)) for term in claim.terms.values()]
-    before, after = ([rational(term, values) for term in whole] for values in (plain, scaled))
+    terms = claim.sides(PLAIN).terms.values()
+    before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))
     factor = UNIT ** UNITS[str(claim.lhs)][1]
     return None not in before and None not in after and sum(after) == factor * sum(before)  # type: ignore[arg-type]
