@@ -147,7 +147,9 @@ def test_the_rates_of_the_calibration_page_are_those_recorded():
     records = json.loads((ROOT / "validate/results/calibration.json").read_text())
     for record in records:
         for side in ("above", "below", "above_decided", "below_decided"):
-            assert record[f"{side}_interval"] == pytest.approx(calibration.clopper_pearson(record[side], record["trials"]))
+            assert record[f"{side}_interval"] == pytest.approx(
+                calibration.clopper_pearson(record[side], record["trials"])
+            )
     table = calibration.table(records, 1e-3).splitlines()[2:]
     text = (ROOT / "docs/calibration.md").read_text()
     assert len(table) == 60 and all(line in text for line in table)

@@ -9,9 +9,9 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import Numbers, steps_asked
-from fedbounds.evidence.run import Policy, Run
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.run import Policy, Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize

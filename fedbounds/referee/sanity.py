@@ -18,9 +18,9 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.decide import Sides, compare, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, from_json, rows
-from fedbounds.evidence.exact.run import run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage

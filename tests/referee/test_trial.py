@@ -7,11 +7,11 @@ from xml.etree import ElementTree as xml
 import pytest
 import sympy as sp
 from click.testing import CliRunner
-from fedbounds.evidence.exact.decide import examine
 
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
+from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.plugins import claim_named, claims, load_file

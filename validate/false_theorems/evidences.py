@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp import covered
 from fedbounds.evidence.sdp import decide as sdp
 from fedbounds.evidence.sdp.setting import Setting, round_setting
 from fedbounds.evidence.sdp.setting import applies as has_model
-from fedbounds.evidence.symbolic import check
+from fedbounds.evidence.symbolic import checker as check
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Step, premise, step
 from fedbounds.evidence.symbolic.objects import DEFINITIONS

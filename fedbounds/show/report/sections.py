@@ -8,10 +8,9 @@ from typing import Any
 import sympy as sp
 from markupsafe import Markup
 
+from fedbounds.evidence.symbolic.context import Checked
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.evidence.symbolic.scope import Checked
-from fedbounds.evidence.symbolic.table import verdict_of
+from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line, verdict_of
 from fedbounds.show.numbers import readable, times
 from fedbounds.show.report.figures import Picture
 from fedbounds.show.report.instances import Example, tight_table, tight_words
