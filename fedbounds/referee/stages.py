@@ -15,12 +15,8 @@ from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.sdp.covered import own_setting, pointwise
-from fedbounds.evidence.sdp.decide import examination
-<<<<<<< HEAD
 from fedbounds.evidence.sdp.covered import conditions, own_setting, pointwise
-=======
->>>>>>> aa10dcf (Names of modules follow)
+from fedbounds.evidence.sdp.decide import examination
 from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
 from fedbounds.evidence.sdp.tight import tight
 from fedbounds.referee import power, sanity
