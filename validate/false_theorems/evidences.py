@@ -336,8 +336,8 @@ def written(specimen: Specimen) -> Iterator[Verdict]:
         if base.claim != specimen.base.key or base.refutes or reading.name not in base.readings:
             continue
         own, last = replace(base, key="of-an-author", claim=claim.key), base.steps[-1]
-        added = step("author", claim.lhs, last.relation, right, Earlier(last.label), (right - before, ONE))
-        cited = step("author", claim.lhs, last.relation, right, Cited(base.key, discharged), (right - before, ONE))
+        added = step("author", claim.lhs, last.relation, right).by(Earlier(last.label), (right - before, ONE))
+        cited = step("author", claim.lhs, last.relation, right).by(Cited(base.key, discharged), (right - before, ONE))
         if claim.assumptions_in(reading) != specimen.base.assumptions_in(reading):
             bare = replace(own, conditions=(), abbreviations={}, sequences={}, steps=(*small, cited))
             yield _checked(bare, specimen)
@@ -375,8 +375,7 @@ def _checked(derivation: Derivation, specimen: Specimen) -> Verdict:
 
 
 def _right(claim: Claim, reading: Reading) -> sp.Expr:
-    put = dict(claim.repair.substitutions) if reading.repaired and claim.repair else {}
-    return sp.Add(*(sp.sympify(term).subs(put, simultaneous=True) for term in claim.terms.values()))
+    return sp.Add(*claim.stated(reading.repaired).values())
 
 
 def _discharged(specimen: Specimen) -> tuple[tuple[Step, ...], dict[str, str]]:
@@ -386,5 +385,5 @@ def _discharged(specimen: Specimen) -> tuple[tuple[Step, ...], dict[str, str]]:
         after = stated.get(f"{before.key}-changed")
         if after is not None:
             (left, sign, right), room = before.parts[0], before.parts[0].right - after.parts[0].right
-            return (step("small", left, sign, right, premise(after.key), (room, ONE)),), {before.key: "small"}
+            return (step("small", left, sign, right).by(premise(after.key), (room, ONE)),), {before.key: "small"}
     return (), {}

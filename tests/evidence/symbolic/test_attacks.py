@@ -413,7 +413,7 @@ def test_what_is_given_follows_from_the_relation_or_is_refused(limit, stated, fa
         sp.Le(LESS_STEP, limit, evaluate=False),
         gives=lambda o: Part(sp.Integer(0), "<" if strict else "<=", line),
     )
-    proof = step("end", 0, "<" if strict else "<=", line, premise("mine"))
+    proof = step("end", 0, "<" if strict else "<=", line).by(premise("mine"))
     true = factor >= 0 and (factor * limit < stated if strict else factor * limit <= stated)
     # A negative multiple is true too where eta L >= 0 suffices, but then it does not come from the relation.
     if fault(proof, assumes=(mine,)):
@@ -426,7 +426,7 @@ def test_a_limit_on_the_ratio_of_steps_is_one_on_each():
     def ratio(limit, given_):
         gives_ = lambda o: Part(sp.Integer(0), "<=", given_ * sy.eta - o.eta_s)  # noqa: E731
         mine = Assumption("mine", "", sp.Le(sy.eta_ratio, limit), gives=gives_)
-        return fault(step("end", 0, "<=", given_ * sy.eta - ETA_S, premise("mine")), assumes=(mine,))
+        return fault(step("end", 0, "<=", given_ * sy.eta - ETA_S).by(premise("mine")), assumes=(mine,))
 
     assert not ratio(3, 3) and not ratio(3, 4)
     assert "does not follow from its relation" in ratio(3, 2)
