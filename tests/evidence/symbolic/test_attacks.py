@@ -89,7 +89,8 @@ class LyingSymbol(sp.Symbol):
 
 def toy(lhs, rhs, *uses, claim=None, **more):
     """The verdict on a claim lhs <= rhs (or the one given) of a derivation with that line."""
-    about = claim or Claim("toy", "toy", "here", "constant", lhs, {"all": rhs}, assumptions=PAPER)
+    terms, readings = {"all": rhs}, ("repaired",)
+    about = claim or Claim("toy", "toy", "here", "constant", lhs, terms, assumptions=PAPER, readings=readings)
     proof = Derivation("toy", "toy", (step("end", lhs, "<=", rhs).by(*uses),), claim="toy", **more)
     return symbolic.judge(checked(proof, about), about, READINGS["repaired"])
 
