@@ -241,13 +241,14 @@ def _of_run(run: WeightingRun, result: Result) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
     from fedbounds.evidence.empirical.floor import floor_fit
     from fedbounds.model.trajectory import PATH_FIELDS
+    from fedbounds.study.bound import gamma_of
 
     trajectory, problem = run.trajectory, result.problem
     gap, streamed = trajectory.paths["alpha"].gap, trajectory.streamed
     fit = floor_fit(
         gap,
         trajectory.times,
-        4 * problem.L / problem.mu,
+        gamma_of(problem.L, problem.mu),
         result.settings.error_rate,
         deterministic=not trajectory.experiment.stochastic,
         resolution=problem.optimum.excess_bound,
