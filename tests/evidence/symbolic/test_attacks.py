@@ -437,7 +437,8 @@ def test_a_proof_says_which_facts_it_took_on_their_word():
     mine = Assumption(
         "mine", "", on_run=lambda run: (True, ""), gives=lambda o: Part(sp.Integer(0), "<=", -sy.sigma_sq)
     )
-    claim = Claim("toy", "toy", "here", "constant", sy.sigma_sq, {"no": sp.Integer(0)}, assumptions=(mine,))
+    about = {"assumptions": (mine,), "readings": ("repaired",)}
+    claim = Claim("toy", "toy", "here", "constant", sy.sigma_sq, {"no": sp.Integer(0)}, **about)
     proof = Derivation("toy", "toy", (step("end", sy.sigma_sq, "<=", 0).by(premise("mine")),), claim="toy")
     verdict = symbolic.judge(checked(proof, claim), claim, READINGS["repaired"])
     assert verdict.status is Status.HOLDS and "what mine gives to the proof was taken on its word" in verdict.detail
