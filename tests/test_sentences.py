@@ -7,6 +7,7 @@ import re
 from fractions import Fraction as Q
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from fedbounds.evidence.empirical.comparison import BAND_NEEDS
@@ -101,16 +102,31 @@ def test_what_a_negative_D_needs():
     instance = from_json(example.document["instance"])
     assert (instance.L / instance.mu, instance.total) == (400, 1)
     longer = {
-        "curvatures": [["1", "1", "100"]] * 3, "w0": ["6/5", "0", "0"],
-        "eta": {"mu": "1", "gamma": "400", "steps": 800},
+        "curvatures": [["1", "1", "75"]] * 3, "minima": [["0", "1", "0"], ["-1/10", "0", "0"], ["0", "-1", "0"]],
+        "p": ["999/2000", "1/1000", "999/2000"], "w0": ["1", "0", "0"],
+        "eta": {"mu": "1", "gamma": "300", "steps": 450},
     }  # fmt: skip
     record = run(from_json(example.document["instance"] | longer))
     claim, reading = example.claim(), READINGS["literal"]
     assert not any(judge_assumptions(claim, record, reading))
-    sides = next(s for s in compare(claim, record, reading, 800))
-    assert sides.rhs < 0 < sides.lhs
-    said = "L/mu = 400 and one step; with 800 steps, 2 gamma of them, from (6/5, 0, 0), L/mu = 100 is enough"
+    sides = next(s for s in compare(claim, record, reading, 450))
+    assert sides.rhs < sides.lhs and record.values["rho_tilde"] < record.rho_sync
+    said = "L/mu = 400 and one step; with 450 steps, 3/2 gamma of them, L/mu = 75 is enough"
     assert said in page("docs/counterexamples.md")
+    assert 74.40 < least_condition() < 74.41 and "no smaller than 74.4" in page("docs/counterexamples.md")
+
+
+def least_condition():
+    """The smallest L/mu at which the family of corollary-D fails by D < 0, over its start, length and third client.
+
+    With mu = 1, minimisers at distance 1 from w* and one client of vanishing p at distance x from it, to whose
+    minimum the run goes from distance R: after T steps s R remains, s = gamma/(T + gamma) for large gamma.
+    """
+    s, R, x = np.meshgrid(np.linspace(0.36, 0.4, 41), np.linspace(1.15, 1.22, 36), np.linspace(0.09, 0.12, 31))
+    rho = (s * R) ** 2 / ((s * R - x) ** 2 + 1)
+    G_sq = 1 + (R - x) ** 2
+    needs = 32 * s * G_sq / (3 * rho) - (s * R - x) ** 2 / 2
+    return (needs / (4 / 3 * (1 - x**2 / rho) - s - s * (R - x) ** 2 / 2)).min()
 
 
 def rows(name, after, head):

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 
 from fedbounds.study.ledger import Line
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import word
 
@@ -62,42 +61,16 @@ def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object
 
     With ``one_step`` its step t alone, in its round, which is what a certificate speaks of.
     """
-    if verdict.evidence is Evidence.EXACT and isinstance(verdict.data.get("instance"), Mapping):
-        return _of_fractions(verdict, one_step)
+    instance = verdict.data.get("instance")
+    if verdict.evidence is Evidence.EXACT and isinstance(instance, Mapping):
+        from fedbounds.evidence.exact.counterexamples import reading_named
+        from fedbounds.evidence.exact.instance import from_json
+        from fedbounds.evidence.exact.outcomes import run
+
+        record = run(from_json(instance))
+        return record.place(reading_named(verdict.reading), verdict.worst_t if one_step else None)
     axes = {} if verdict.coverage is None else verdict.coverage.axes
     return {
         axis: (region.low, region.high) if isinstance(region, Span) else tuple(region)
         for axis, region in axes.items()
     }
-
-
-def _of_fractions(verdict: Verdict, one_step: bool) -> dict[str, object]:
-    from fedbounds.evidence.exact.instance import from_json
-    from fedbounds.evidence.exact.outcomes import run
-
-    instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
-    record = run(instance)
-    sizes = tuple(step * instance.L for step in instance.eta)
-    pairs = [sorted(zip(alpha, instance.p, strict=True), reverse=True) for alpha in record.alphas]
-    known: dict[str, object] = {
-        "kappa": instance.L / instance.mu,
-        "tau": instance.tau,
-        "eta_L": sizes,
-        "gradients": "stochastic" if any(instance.noise) else "full",
-        "participation": 1,
-        "N": instance.N,
-        "weight_ratio": tuple(weight / share for pair in pairs for weight, share in pair),
-        "L": instance.L,
-        "T": instance.total,
-    }
-    if one_step and verdict.worst_t is not None:
-        start = verdict.worst_t - verdict.worst_t % instance.tau
-        seen = sizes[start : verdict.worst_t + 1]
-        known |= {"local_step": verdict.worst_t - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
-    if len(pairs) == 1:
-        alpha, p = (", ".join(str(pair[k]) for pair in pairs[0]) for k in (0, 1))
-        known["weights"] = f"alpha = ({alpha}), p = ({p})"
-    if verdict.reading in READINGS:
-        constants = record.constants(READINGS[verdict.reading].skew)
-        known |= {name: constants[name] for name in ("rho_bar", "rho_tilde") if name in constants}
-    return known

@@ -107,6 +107,14 @@ BEYOND: Mapping[tuple[str, object], str] = {
     ("participation", only(1)): "partial participation",
 }
 OTHER = {"problem": "problems"}
+
+
+def weights_in_words(alpha: Collection[Fraction], p: Collection[Fraction]) -> str:
+    """alpha and p as a value of an axis, clients in an order of their own: renaming them changes nothing."""
+    pairs = sorted(zip(alpha, p, strict=True), reverse=True)
+    return "alpha = ({}), p = ({})".format(*(", ".join(str(pair[k]) for pair in pairs) for k in (0, 1)))
+
+
 # Symbols that lie on an axis; of weight_ratio one bounds the low end and one the high end.
 ON_AXIS = {"C": "participation", "tau": "tau", "N": "N", "T": "T", "pi_min": "weight_ratio", "pi_max": "weight_ratio"}
 ONE_ENDED = {"pi_min": "low", "pi_max": "high"}

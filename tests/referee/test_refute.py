@@ -6,6 +6,7 @@ from fractions import Fraction as F
 
 import numpy as np
 import pytest
+import sympy as sp
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +15,7 @@ from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims
@@ -22,10 +24,12 @@ from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.campaign import run_all, searches
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Batch, Family, decode
-from fedbounds.referee.search.margins import OUTSIDE, Target, margins
+from fedbounds.referee.search.margins import OUTSIDE, margins
 from fedbounds.referee.search.refute import families, refute
 from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta_0, L, N, drift, eta, eta_0, gap, gap_t, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
@@ -80,6 +84,74 @@ def test_true_claims_are_not_refuted_and_say_how_close(key):
     assert verdict.data["evaluations"] > 100
 
 
+def forgetful(*left_out, **terms):
+    """The one-step inequality for FedAvg with other terms, without some of its assumptions."""
+    claim = claim_named("fedavg-step")
+    kept = tuple(a for a in claim.assumptions if a.key not in left_out)
+    return replace(claim, key="forgetful", terms={**claim.terms, **terms}, assumptions=kept)
+
+
+@pytest.mark.parametrize(
+    ("claim", "forgets"),
+    [
+        (forgetful(variance=sp.Integer(0)), lambda i: any(i.noise)),
+        (forgetful(variance=eta**2 * sigma_sq / N), lambda i: any(i.noise) and len(set(i.p)) > 1),
+        (forgetful("full-participation"), lambda i: i.present < i.N),
+    ],
+    ids=["the variance", "unequal p", "partial participation"],
+)
+def test_what_a_claim_forgets_of_chance_is_found_in_fractions(claim, forgets):
+    verdict = refute(claim, READINGS["repaired"], TINY)
+    assert verdict.status is Status.REFUTED and forgets(from_json(verdict.data["instance"]))
+    assert F(verdict.data["lhs"]) > F(verdict.data["rhs"]) == sum(map(F, verdict.data["terms"].values()))
+    text = instance_text(verdict.to_json())
+    assert all(name in text for name in ("alpha", "G_sq", "sigma_sq", "C ", "eta", "Delta", "contraction ="))
+
+
+def test_the_true_inequality_survives_chance_and_says_what_was_searched():
+    verdict = refute(claim_named("fedavg-step"), READINGS["repaired"], TINY)
+    assert verdict.status is Status.UNDECIDED
+    assert "nor for tau = 1 or 2 or 3, stochastic gradients, C = 1, T in [1, 3]" in verdict.detail
+    assert "C = 1/2" not in verdict.detail, "the claim assumes that everyone takes part"
+
+
+def test_a_bound_with_a_negative_error_is_refuted_at_a_long_horizon():
+    """The corollary capped at B <= gamma only: it needs L/mu near 100 and about 2 gamma steps."""
+    half = Counterexample("half", {"claim": "corollary", "substitution": "rho_bar"}).claim()
+    batch = long_run()
+    seen = margins(half, READINGS["literal"], batch)
+    assert seen.objective[0] < 0
+    instance = rationalise(batch, half, judge(half, READINGS["literal"]))
+    assert instance is not None and instance.total == 800
+
+
+def long_run():
+    """The family of corollary-D: two clients at distance 1, all weight on one of hardly any p near their mean."""
+    step = 1 / (np.arange(800) + 4 * 150.0)
+    curvatures = np.array([[[1.0, 1.0, 150.0]] * 3])
+    minima = np.array([[[0.0, 1.0, 0.0], [0.0, -1.0, 0.0], [-0.1, 0.0, 0.0]]])
+    weights, p = np.array([[[0.0, 0.0, 1.0]]]), np.array([[0.4995, 0.4995, 0.001]])
+    family = Family(3, 3, 1, 800, "fixed", "paper")
+    return Batch(family, curvatures, minima, p, np.array([[1.0, 0.0, 0.0]]), step[None], weights, np.zeros((1, 3)))
+
+
+# Enough to go through every line of a search, not to find anything.
+TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink_seconds=0.0)
+OWN = [
+    Claim("gap-step", "", "", "step", gap_t, {"start": Delta_0}, readings=("literal",)),
+    Claim("constant-steps", "", "", "horizon", gap, {"start": L * Delta_0}, eta=1 / (4 * L), readings=("literal",)),
+    Claim("nothing", "", "", "step", drift, {"none": sp.Integer(0)}, eta=eta_0, readings=("literal",)),
+]
+
+
+@pytest.mark.parametrize("claim", [*claims().values(), *OWN], ids=lambda claim: claim.key)
+def test_no_claim_is_too_odd_to_search(claim):
+    for reading in claim.readings:
+        verdict = refute(claim, READINGS[reading], TINIEST).to_json()
+        said = summary(verdict)[2] + instance_text(verdict)
+        assert verdict["status"] in ("REFUTED", "UNDECIDED") and "inf" not in said and "nan" not in said
+
+
 def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
     instance = from_json(found("theorem-1", "sync").data["instance"])
     L, mu = instance.L, instance.mu
@@ -97,11 +169,11 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     searched = []
     original = module.search
 
-    def interrupted(target, family, *rest):
+    def interrupted(claim, reading, family, *rest):
         searched.append(family)
         if len(searched) == 4:
             raise KeyboardInterrupt
-        return original(target, family, *rest)
+        return original(claim, reading, family, *rest)
 
     monkeypatch.setattr(module, "search", interrupted)
     with pytest.raises(KeyboardInterrupt):
@@ -139,7 +211,9 @@ FAMILIES = st.builds(
     weighting=st.sampled_from(["fedavg", "fedmax", "fedmax:2", "fixed"]),
     schedule=st.sampled_from(["free", "paper"]),
     homogeneous=st.booleans(),
-)
+    noise=st.booleans(),
+    absent=st.integers(0, 1),
+).filter(lambda family: family.count <= 64)
 
 
 def exactly(batch, k):
@@ -162,6 +236,8 @@ def exactly(batch, k):
         tau=batch.family.tau,
         weighting=batch.family.weighting,
         weights=tuple(simplex(row) for row in batch.weights[k]) if fixed else (),
+        noise=tuple(F(float(x)) for x in batch.noise[k]),
+        present=batch.family.present,
     )
 
 
@@ -191,7 +267,7 @@ def test_margins_agree_with_exact_sides(family, seed):
     claim, reading = claim_named("theorem-1"), READINGS["sync"]
     cube = np.random.default_rng(seed).uniform(0.2, 0.8, (2, family.dimension))
     batch = decode(family, cube, claim)
-    seen = margins(Target(claim, reading), batch)
+    seen = margins(claim, reading, batch)
     for k in range(2):
         refuted = examine(exactly(batch, k), claim, reading).status is Status.REFUTED
         if abs(seen.objective[k]) > 1e-6:
@@ -202,8 +278,8 @@ def test_a_violated_assumption_is_outside():
     family = Family(2, 1, 2, 1, "fedmax", "free")
     batch = decode(family, np.full((1, family.dimension), 0.6), claim_named("lemma-2"))
     jump = replace(batch, eta=np.array([[1.0, 0.001]]) / batch.L[:, None])
-    assert margins(Target(claim_named("lemma-2"), READINGS["repaired"]), jump).objective[0] >= OUTSIDE
-    assert margins(Target(claim_named("lemma-2"), READINGS["literal"]), jump).objective[0] < 0
+    assert margins(claim_named("lemma-2"), READINGS["repaired"], jump).objective[0] >= OUTSIDE
+    assert margins(claim_named("lemma-2"), READINGS["literal"], jump).objective[0] < 0
 
 
 def lemma_2_batch():
@@ -217,6 +293,7 @@ def lemma_2_batch():
         np.array([[1.0123]]),
         np.array([[0.2513, 0.010021]]),
         np.empty((1, 0, 2)),
+        np.zeros((1, 2)),
     )
 
 

@@ -12,7 +12,7 @@ from fedbounds.evidence.exact.checks import CHECKS
 from fedbounds.study.alarm import STUDY_RATE, alarms, instance_of
 from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
 from fedbounds.study.result import verdicts_from
-from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.coverage import AXES, Coverage, Span, only
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 CLAIMS = ("theorem-1", "lemma-2", "speed-floor")
@@ -92,6 +92,32 @@ def test_the_instance_of_a_counterexample_is_read_from_its_fractions(counterexam
     found = instance_of(counterexample)
     assert (found["kappa"], found["tau"], found["N"], found["gradients"], found["T"]) == (1, 2, 2, "full", 2)
     assert found["eta_L"] == (Fraction(1, 4), Fraction(1, 100)) and set(found["weight_ratio"]) == {1}
+
+
+def test_the_instance_of_a_counterexample_is_known_on_every_axis(lines):
+    found = [v for line in lines.values() for v in line.verdicts(Evidence.EXACT) if v.status is Status.REFUTED]
+    assert len(found) >= 5
+    for verdict in found:
+        for one_step in (False, True):
+            assert set(instance_of(verdict, one_step)) == set(AXES)
+
+
+@pytest.mark.parametrize("kind", [kind for kind in Evidence if kind is not Evidence.EXACT])
+def test_a_false_holds_of_any_kind_meets_a_counterexample_in_fractions(kind, counterexample):
+    around = {"kappa": Span(1, 2), "gradients": only("full"), "participation": only(1), "N": only(2), "T": Span(1, 9)}
+    assert len(alarms(planted(proof(Coverage(around), kind), counterexample))) == 1
+    for elsewhere in ({"participation": only(Fraction(1, 2))}, {"gradients": only("stochastic")}, {"T": only(3)}):
+        assert not alarms(planted(proof(Coverage(around | elsewhere), kind), counterexample))
+
+
+def test_chance_is_part_of_where_a_counterexample_lies(counterexample):
+    """The same with noise and one client of two present: a proof for full gradients and C = 1 says nothing of it."""
+    instance = {**counterexample.data["instance"], "noise": ["1", "0"], "present": 1}
+    chance = replace(counterexample, data={**counterexample.data, "instance": instance})
+    assert (instance_of(chance)["gradients"], instance_of(chance)["participation"]) == ("stochastic", Fraction(1, 2))
+    assert not alarms(planted(proof(Coverage({"participation": only(1)})), chance))
+    assert not alarms(planted(proof(Coverage({"gradients": only("full")})), chance))
+    assert len(alarms(planted(proof(Coverage({"participation": Span(0, 1)})), chance))) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,14 @@
 import os
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.cli.options import PLUGIN, QUIET
+from fedbounds.cli.options import PLUGIN, QUIET, sounded
+
+if TYPE_CHECKING:
+    from fedbounds.study.ledger import Line
 
 WIDTH = 100
 HEAD = ["claim", "reading", "refuted by", "budget"]
@@ -24,10 +27,11 @@ HEAD = ["claim", "reading", "refuted by", "budget"]
 @PLUGIN
 @click.option("--verify", is_flag=True, help="Verify the shipped counterexamples exactly; search nothing.")
 @QUIET
-def refute(verify: bool, quiet: bool, **options: Any) -> None:
+def refute(verify: bool, quiet: bool, **options: Any) -> int:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
 
-    What is not refuted is said so, with the closest approach and the budget spent, which proves nothing.
+    What is not refuted is said so, with the closest approach and the budget spent, which proves nothing. Exits with 3
+    where a proof or a certificate covers the very instance that refutes a claim.
     """
     from fedbounds.show.terminal import plain_table
 
@@ -35,12 +39,13 @@ def refute(verify: bool, quiet: bool, **options: Any) -> None:
         click.echo(
             plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH), nl=False
         )
-        return
+        return 0
     found = _search(quiet=quiet, **options)
     click.echo(plain_table(HEAD, [summary(v) for v in found], WIDTH), nl=False)
     if len(found) <= len(DETAILED):
         for verdict in found:
             click.echo("\n" + instance_text(verdict))
+    return sounded(_beside_what_is_known(found, options["extra"]))
 
 
 # A single claim is shown with its instances; a table of all of them is long enough.
@@ -74,6 +79,17 @@ def _search(
     with console.progress(not quiet) as bar:
         paths = [str(module.__file__) for module in extra]
         return run_all(todo, budget, seed, jobs=min(jobs, os.cpu_count() or 1), out=out, plugins=paths, progress=bar)
+
+
+def _beside_what_is_known(found: list[dict[str, Any]], extra: tuple[ModuleType, ...]) -> "list[Line]":
+    """The lines of the claims that were refuted: a proof or certificate that covers the instance is an alarm."""
+    from fedbounds.plugins import claim_named
+    from fedbounds.study.ledger import ANYWHERE, ledger
+    from fedbounds.study.result import verdicts_from
+
+    refuted = [(ANYWHERE, verdict) for verdict in verdicts_from([v for v in found if v["status"] == "REFUTED"])]
+    keys = dict.fromkeys(verdict.claim for _, verdict in refuted)
+    return ledger({key: claim_named(key, extra) for key in keys}, refuted) if refuted else []
 
 
 def summary(verdict: dict[str, Any]) -> list[str]:

@@ -123,7 +123,9 @@ def _at_the_end(claim: Claim, instance: Instance) -> Sides:
 def fedmax_tie(data: Data) -> Compared:
     """FedMax's argmax is a single client: from a start without a tie no weights of a run are shared."""
     instance = from_json(data["instance"])
-    _require(sum(a > 0 for a in instance.alpha(0, instance.excess(instance.w0))) == 1, "a start without a tie")
+    _require(
+        sum(a > 0 for a in instance.round_weights(0, instance.excess(instance.w0))[1]) == 1, "a start without a tie"
+    )
     return Fraction(max(sum(a > 0 for a in row) for row in run(instance).alphas)), Fraction(1), "<="
 
 
@@ -133,7 +135,7 @@ def aggregation_index(data: Data) -> Compared:
     The sides are the first coordinates of two clients' models at t = tau.
     """
     instance = from_json(data["instance"])
-    alpha, X = instance.alpha(0, instance.excess(instance.w0)), (instance.w0,) * instance.N
+    (_, alpha), X = instance.round_weights(0, instance.excess(instance.w0)), (instance.w0,) * instance.N
     for t in range(instance.tau):
         X = tuple(_moved(instance, i, x, instance.eta[t]) for i, x in enumerate(X))
         X = (combine(alpha, X),) * instance.N if t % instance.tau == 0 else X

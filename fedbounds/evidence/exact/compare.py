@@ -95,10 +95,10 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading, unknown: tup
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if unknown or instance.tau != 1 or any(instance.noise) or len(instance.weights) > 1:
-        detail = "decided only for tau = 1, without noise, with weights that do not change by themselves"
+    if unknown or instance.tau != 1 or any(instance.noise) or len(instance.groups) > 1 or len(instance.weights) > 1:
+        detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
-    alpha = instance.alpha(0, instance.excess(instance.w0))
+    _, alpha = instance.round_weights(0, instance.excess(instance.w0))
     slopes = [instance.grad(i, instance.w0) for i in range(instance.N)]
     direction = [sum((a * g[k] for a, g in zip(alpha, slopes, strict=True)), Fraction(0)) for k in range(instance.d)]
     if any(direction) or not gap:

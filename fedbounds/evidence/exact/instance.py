@@ -1,11 +1,13 @@
 """Small federated quadratics with every number a fraction, read from and written to JSON.
 
 F_i(w) = F_i* + sum_k c_ik (w_k - m_ik)^2 / 2, and stochastic gradients that add +s_i or -s_i with
-probability 1/2 to the first coordinate. Numbers are written "p/q"; floats are refused.
+probability 1/2 to the first coordinate. In each round a subset of ``present`` clients, drawn uniformly, takes part.
+Numbers are written "p/q"; floats are refused.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
@@ -23,8 +25,8 @@ class Instance:
 
     ``curvatures`` and ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds.
     ``weighting`` is ``fedavg``, ``fedmax``, ``fedmax:k`` or ``fixed`` with ``weights`` (1, N) or
-    (rounds, N). ``noise`` (N,) are the s_i and ``floor`` (N,) the F_i*. L and mu are the extreme
-    curvatures unless wider ones are given. Raises InputError on anything else.
+    (rounds, N). ``noise`` (N,) are the s_i and ``floor`` (N,) the F_i*; ``present`` clients take part in a round, all
+    by default. L and mu are the extreme curvatures unless wider ones are given. Raises InputError on anything else.
     """
 
     curvatures: Rows
@@ -37,6 +39,7 @@ class Instance:
     weights: Rows = ()
     noise: Vector = ()
     floor: Vector = ()
+    present: int = 0
     L: Fraction = field(default=Fraction(0))
     mu: Fraction = field(default=Fraction(0))
 
@@ -46,6 +49,7 @@ class Instance:
         defaults = {
             "noise": self.noise or zeros,
             "floor": self.floor or zeros,
+            "present": self.present or self.N,
             "L": self.L or max(spectrum),
             "mu": self.mu or min(spectrum),
         }
@@ -97,13 +101,28 @@ class Instance:
             for k in range(self.d)
         )
 
-    def alpha(self, round: int, excess: Vector) -> Vector:
-        """The aggregation weights of a round whose global model has these gaps."""
+    @property
+    def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The sets of clients that may take part in a round, equally likely."""
+        return tuple(itertools.combinations(range(self.N), self.present))
+
+    def round_weights(self, round: int, excess: Vector, group: Sequence[int] = ()) -> tuple[Vector, Vector]:
+        """(p, alpha) of a round whose global model has these gaps: 0 for those outside the group, by default none."""
+        group = group or range(self.N)
+        p = _restricted(self.p, group, self.p)
         if self.weighting == "fedavg":
-            return self.p
+            return p, p
         if self.weighting == "fixed":
-            return self.weights[min(round, len(self.weights) - 1)]
-        return largest(excess, int(self.weighting.partition(":")[2] or 1))
+            return p, _restricted(self.weights[min(round, len(self.weights) - 1)], group, p)
+        k = min(int(self.weighting.partition(":")[2] or 1), len(group))
+        chosen = dict(zip(group, largest(tuple(excess[i] for i in group), k), strict=True))
+        return p, tuple(chosen.get(i, Fraction(0)) for i in range(self.N))
+
+
+def _restricted(weights: Vector, group: Sequence[int], otherwise: Vector) -> Vector:
+    """Weights with 0 for clients outside a group, renormalised; ``otherwise`` if nothing is left."""
+    total = sum(weights[i] for i in group)
+    return tuple(a / total if i in group else Fraction(0) for i, a in enumerate(weights)) if total else otherwise
 
 
 def largest(scores: Vector, k: int) -> Vector:
@@ -149,7 +168,7 @@ def from_json(data: Mapping[str, Any]) -> Instance:
         **dict.fromkeys(("p", "w0", "noise", "floor"), vector),
         "eta": _steps,
         **dict.fromkeys(("L", "mu"), fraction),
-        "tau": int,
+        **dict.fromkeys(("tau", "present"), int),
         "weighting": str,
     }
     unknown = sorted(set(data) - set(readers))
@@ -174,6 +193,8 @@ def to_json(instance: Instance) -> dict[str, Any]:
     if instance.weights:
         result["weights"] = _written(instance.weights, False)
     result |= {name: [str(x) for x in v] for name in ("noise", "floor") if any(v := getattr(instance, name))}
+    if instance.present < instance.N:
+        result["present"] = instance.present
     spectrum = [c for row in instance.curvatures for c in row]
     given = {"L": (instance.L, max(spectrum)), "mu": (instance.mu, min(spectrum))}
     return result | {name: str(value) for name, (value, default) in given.items() if value != default}
@@ -206,6 +227,8 @@ def _check(instance: Instance) -> None:
         raise reject("p must sum to 1", sum(instance.p), "divide p by its sum")
     if instance.tau < 1 or instance.total % instance.tau or not instance.total:
         raise reject("tau must divide the number of steps", f"tau = {instance.tau}, T = {instance.total}", "fix eta")
+    if not 1 <= instance.present <= N:
+        raise reject("a round needs at least one client present, and at most all", instance.present, f"use 1 to {N}")
     spectrum = [c for row in instance.curvatures for c in row]
     if max(spectrum) > instance.L or instance.mu > min(spectrum):
         raise reject("L and mu must enclose every curvature", f"L = {instance.L}, mu = {instance.mu}", "widen them")

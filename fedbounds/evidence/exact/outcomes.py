@@ -1,6 +1,6 @@
 """Algorithm 1 on a small federated quadratic in exact rational arithmetic: no rounding, no sampling, no solver.
 
-Every outcome of the two-point noise is enumerated, so expectations are exact too.
+Every outcome of the two-point noise and of who takes part is enumerated, so expectations are exact too.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ from typing import Any
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.observed import Observed
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
-# Outcomes of the noise enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
+# Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
+# Long runs may double the digits of their numbers with every step: beyond this many bits nothing is decided.
+MAX_BITS = 2**13
 VIRTUALS = ("alpha", "p")
 
 
@@ -28,8 +31,8 @@ class ExactRun:
 
     ``values`` the constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``. ``paths[virtual]``
     maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
-    ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``excesses`` the gaps
-    e(w_t) visited, and ``second_moment`` the largest E||g_i||^2 seen.
+    ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``ratios`` their
+    alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited.
     """
 
     instance: Instance
@@ -40,11 +43,39 @@ class ExactRun:
     paths: Mapping[str, Mapping[str, Vector]]
     points: tuple[tuple[int, int, Fraction, Fraction], ...]
     alphas: frozenset[Vector]
+    ratios: frozenset[Fraction]
     excesses: frozenset[Vector]
 
     def constants(self, skew: str) -> dict[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         return {**self.values, "rho_bar": self.rho_sync if skew == "sync" else self.rho_all}
+
+    def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
+        """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
+        instance, sizes = self.instance, tuple(size * self.instance.L for size in self.instance.eta)
+        known: dict[str, object] = {
+            "problem": "the quadratic in fractions of this counterexample",
+            "kappa": instance.L / instance.mu,
+            "tau": instance.tau,
+            "local_step": tuple(range(instance.tau)),
+            "eta_L": sizes,
+            "gradients": "stochastic" if any(instance.noise) else "full",
+            "participation": self.values["C"],
+            "N": instance.N,
+            "weights": instance.weighting,
+            "weight_ratio": tuple(sorted(self.ratios)),
+            "rho_bar": self.constants(reading.skew)["rho_bar"],
+            "rho_tilde": self.values["rho_tilde"],
+            "L": instance.L,
+            "T": instance.total,
+        }
+        if step is None:
+            return known
+        start = step - step % instance.tau
+        seen = sizes[start : step + 1]
+        known["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
+        known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
+        return known
 
     def observed(self, reading: Reading) -> Observed[Any]:
         """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
@@ -71,10 +102,11 @@ class ExactRun:
 
 @dataclass(frozen=True)
 class _State:
-    """One outcome of the noise so far: both virtual iterates, local models and the round's weights."""
+    """One outcome so far: both virtual iterates, local models and the round's p and weights."""
 
     w: Mapping[str, Vector]
     X: Rows
+    p: Vector
     alpha: Vector
 
 
@@ -91,6 +123,7 @@ class _Recorder:
         self.rho: dict[bool, list[Fraction]] = {True: [], False: []}
         self.points: list[tuple[int, int, Fraction, Fraction]] = []
         self.alphas: set[Vector] = set()
+        self.ratios: set[Fraction] = set()
         self.excesses: set[Vector] = set()
 
     def weighted(self, weights: Vector, numbers: Vector) -> Fraction:
@@ -111,7 +144,8 @@ class _Recorder:
         if t == instance.total:
             return
         self.alphas.add(state.alpha)
-        below = self.weighted(p, excess)
+        self.ratios.update(a / q for a, q in zip(state.alpha, state.p, strict=True) if q)
+        below = self.weighted(state.p, excess)
         self.rho[synchronised].append(self.weighted(state.alpha, excess) / below if below else Fraction(1))
         for i, x in enumerate(state.X):
             slope = instance.grad(i, x)
@@ -124,20 +158,20 @@ def distance_sq(a: Vector, b: Vector) -> Fraction:
 
 
 def run(instance: Instance) -> ExactRun:
-    """Run Algorithm 1 exactly over every outcome of the noise. Raises InputError if there are too many."""
+    """Run Algorithm 1 exactly over every outcome. Raises InputError if there are too many, or too many digits."""
     noisy = sum(s != 0 for s in instance.noise)
-    if 2 ** (noisy * instance.total) > MAX_OUTCOMES:
+    if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds > MAX_OUTCOMES:
         raise reject(
-            "an exact run enumerates every outcome of the noise",
-            f"{noisy} noisy clients over {instance.total} steps",
-            f"keep 2^(clients * steps) at most {MAX_OUTCOMES}",
+            "an exact run enumerates every outcome of the noise and of who takes part",
+            f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
+            f"keep 2^(clients * steps) * sets^rounds at most {MAX_OUTCOMES}",
         )
     recorder = _Recorder(instance)
     branches: dict[Vector, Fraction] = {instance.w0: Fraction(1)}
     for r in range(instance.rounds):
         branches = _round(recorder, r, branches)
     for w, probability in branches.items():
-        state = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p)
+        state = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p, instance.p)
         recorder.see(instance.total, probability, state, synchronised=True)
     return _finish(recorder)
 
@@ -146,15 +180,20 @@ def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> 
     """One round from every outcome w_t: the distribution of the next global model."""
     instance = recorder.instance
     following: dict[Vector, Fraction] = {}
-    for start, weight in branches.items():
-        alpha = instance.alpha(r, instance.excess(start))
-        states = [(weight, _State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, alpha))]
+    for (start, weight), group in itertools.product(branches.items(), instance.groups):
+        p, alpha = instance.round_weights(r, instance.excess(start), group)
+        first = _State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, p, alpha)
+        states = [(weight / len(instance.groups), first)]
         for t in range(r * instance.tau, (r + 1) * instance.tau):
             for probability, state in states:
                 recorder.see(t, probability, state, synchronised=t == r * instance.tau)
             states = [(chance * q, after) for chance, state in states for q, after in _step(instance, state, t)]
         for probability, state in states:
             w = state.w["alpha"]
+            if max(x.denominator.bit_length() for x in w) > MAX_BITS:
+                raise reject(
+                    f"an exact run has numbers of at most {MAX_BITS} bits", f"more in round {r}", "shorten it"
+                )
             following[w] = following.get(w, Fraction(0)) + probability
     return following
 
@@ -166,8 +205,8 @@ def _step(instance: Instance, state: _State, t: int) -> Iterator[tuple[Fraction,
     outcomes = list(itertools.product(*choices))
     for draw in outcomes:
         X = tuple(_descend(instance, i, x, draw[i], eta) for i, x in enumerate(state.X))
-        w = {"alpha": combine(state.alpha, X), "p": combine(instance.p, X)}
-        yield Fraction(1, len(outcomes)), _State(w, X, state.alpha)
+        w = {"alpha": combine(state.alpha, X), "p": combine(state.p, X)}
+        yield Fraction(1, len(outcomes)), _State(w, X, state.p, state.alpha)
 
 
 def _descend(instance: Instance, i: int, x: Vector, shock: Fraction, eta: Fraction) -> Vector:
@@ -184,7 +223,7 @@ def combine(weights: Vector, X: Rows) -> Vector:
 def _finish(recorder: _Recorder) -> ExactRun:
     instance, star = recorder.instance, recorder.star
     rounds = [instance.eta[start : start + instance.tau] for start in range(0, instance.total, instance.tau)]
-    ratios = [a / q for row in recorder.alphas for a, q in zip(row, instance.p, strict=True)]
+    ratios = recorder.ratios
     Gamma = recorder.weighted(instance.p, star)
     star_max = max(recorder.weighted(row, star) for row in recorder.alphas)
     variances = tuple(s**2 for s in instance.noise)
@@ -198,13 +237,14 @@ def _finish(recorder: _Recorder) -> ExactRun:
         "sigma_sq": max(variances),
         "sigma_p_sq": recorder.weighted(tuple(q**2 for q in instance.p), variances),
         "G_sq": max(grad_sq + variances[i] for _, i, grad_sq, _ in recorder.points),
-        "rho_tilde": star_max / Gamma if Gamma else Fraction(1),
+        # Where alpha = p on the clients present, rho is 1 by definition.
+        "rho_tilde": star_max / Gamma if Gamma and ratios != {1} else Fraction(1),
         "rho_pairs": _smallest_pair(recorder),
         "pi_min": min(ratios),
         "pi_max": max(ratios),
         "p_min": min(instance.p),
         "m": Fraction(_selected(recorder.alphas)),
-        "C": Fraction(1),
+        "C": Fraction(instance.present, instance.N),
         "eta_0": instance.eta[0],
         "eta_ratio": max(s / size for within in rounds for t, size in enumerate(within) for s in within[: t + 1]),
     }
@@ -218,6 +258,7 @@ def _finish(recorder: _Recorder) -> ExactRun:
         paths={v: {f: tuple(row) for f, row in fields.items()} for v, fields in recorder.sums.items()},
         points=tuple(recorder.points),
         alphas=frozenset(recorder.alphas),
+        ratios=frozenset(recorder.ratios),
         excesses=frozenset(recorder.excesses),
     )
 

@@ -16,7 +16,7 @@ from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, sizes_at
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.coverage import Coverage, only, weights_in_words
 from fedbounds.theory.symbols import UNITS
 from fedbounds.theory.verdict import Failure
 
@@ -126,20 +126,13 @@ def place(setting: Setting) -> dict[str, frozenset[Any]]:
         "gradients": only(*gradients),
         "participation": only(1),
         "N": only(setting.N),
-        "weights": only(weights(setting)),
+        "weights": only(weights_in_words(setting.alpha, setting.p)),
     }
     if setting.alpha != setting.p or setting.rho_bar != 1:
         axes["rho_bar"] = only(setting.rho_bar)
     if setting.rho_tilde is not None:
         axes["rho_tilde"] = only(setting.rho_tilde)
     return axes
-
-
-def weights(setting: Setting) -> str:
-    """alpha and p in words, the clients in an order of their own, so that renaming them changes nothing."""
-    pairs = sorted(zip(setting.alpha, setting.p, strict=True), reverse=True)
-    alpha, p = (", ".join(str(pair[k]) for pair in pairs) for k in (0, 1))
-    return f"alpha = ({alpha}), p = ({p})"
 
 
 def in_words(claim: Claim, setting: Setting) -> str:

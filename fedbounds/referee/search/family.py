@@ -1,8 +1,11 @@
-"""Small families of noiseless federated quadratics, encoded as points of a unit cube."""
+"""Small families of federated quadratics, encoded as points of a unit cube."""
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import sympy as sp
@@ -16,20 +19,23 @@ from fedbounds.theory.claim import Claim
 MAX_CONDITION = 1e6
 MAX_IMBALANCE = 1e4
 MAX_START = 3.0
+# A noise of this many L moves a model, in a step of 1/L, ten times as far as the farthest start lies: it prevails.
+MAX_NOISE = 30.0
 MIN_STEP = 1e-3
 # Longer runs with fixed weights keep the same weights throughout.
 MAX_ROWS = 3
 # Weights that are all 0 have no direction to normalise; this share keeps them on the simplex.
 LEAST_WEIGHT = 1e-12
-
-
 # What a step size that is searched may be a formula in.
 STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 
 
 @dataclass(frozen=True)
 class Family:
-    """The discrete part of an instance: what stays fixed while the numbers are searched."""
+    """The discrete part of an instance: what stays fixed while the numbers are searched.
+
+    With ``noise`` the gradients have noise of two values; ``absent`` clients, drawn uniformly, miss a round.
+    """
 
     N: int
     d: int
@@ -38,6 +44,38 @@ class Family:
     weighting: str
     schedule: str
     homogeneous: bool = False
+    noise: bool = False
+    absent: int = 0
+
+    @property
+    def present(self) -> int:
+        """Clients that take part in a round."""
+        return self.N - self.absent
+
+    @property
+    def chance(self) -> bool:
+        """Whether anything in it is random."""
+        return self.noise or self.absent > 0
+
+    @property
+    def straight(self) -> bool:
+        """Whether every step of a run goes by the same weights: it then has a closed form."""
+        return self.tau == 1 and not self.chance and (self.weighting == "fedavg" or self.constant)
+
+    @property
+    def constant(self) -> bool:
+        """Whether the weights are fixed, the same in every round."""
+        return self.weighting == "fixed" and self.rows == 1
+
+    @property
+    def count(self) -> int:
+        """How many outcomes of chance there are."""
+        return 2 ** (self.N * self.total * self.noise) * math.comb(self.N, self.absent) ** self.rounds
+
+    @property
+    def outcomes(self) -> tuple[Array, Array]:
+        """Every outcome of chance, equally likely: signs of the noise (K, T, N), who is present (K, rounds, N)."""
+        return _outcomes(self.N, self.tau, self.rounds, self.noise, self.absent)
 
     @property
     def total(self) -> int:
@@ -59,6 +97,7 @@ class Family:
             "w0": self.d,
             "eta": {"free": self.total, "start": 1}.get(self.schedule, 0),
             "weights": self.N * self.rows if self.weighting == "fixed" else 0,
+            "noise": self.N if self.noise else 0,
         }
 
     @property
@@ -69,8 +108,18 @@ class Family:
     @property
     def label(self) -> str:
         """A short name for progress and state files."""
-        same = ",same minimisers" if self.homogeneous else ""
-        return f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}{same}"
+        parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
+        parts += ["same minimisers"] * self.homogeneous + ["noise"] * self.noise
+        return ",".join(parts + [f"{self.present} present"] * (self.absent > 0))
+
+
+@lru_cache(maxsize=64)
+def _outcomes(N: int, tau: int, rounds: int, noise: bool, absent: int) -> tuple[Array, Array]:
+    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=tau * rounds * N if noise else 0)))
+    groups = [[float(i in group) for i in range(N)] for group in itertools.combinations(range(N), N - absent)]
+    present = np.array(list(itertools.product(groups, repeat=rounds)))
+    shocks = signs.reshape(len(signs), tau * rounds, N) if noise else np.zeros((1, tau * rounds, N))
+    return np.repeat(shocks, len(present), axis=0), np.tile(present, (len(shocks), 1, 1))
 
 
 @dataclass(frozen=True)
@@ -84,6 +133,7 @@ class Batch:
     w0: Array
     eta: Array
     weights: Array
+    noise: Array
 
     @property
     def L(self) -> Array:
@@ -121,7 +171,8 @@ def decode(family: Family, cube: Array, claim: Claim) -> Batch:
             constants["eta_0"] = MIN_STEP ** parts["eta"] / L[:, None]
         eta = np.broadcast_to(steps_asked(schedule(claim, family), constants, family.total), (P, family.total))
     p = share / share.sum(-1, keepdims=True)
-    return Batch(family, c, m, p, w0, eta, weights / weights.sum(-1, keepdims=True))
+    noise = MAX_NOISE * L[:, None] * parts["noise"] if family.noise else np.zeros((P, N))
+    return Batch(family, c, m, p, w0, eta, weights / weights.sum(-1, keepdims=True), noise)
 
 
 def schedule(claim: Claim, family: Family) -> sp.Expr | None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fedbounds.evidence.conditions import penalty
 from fedbounds.evidence.evaluate import evaluate
@@ -24,33 +23,24 @@ OUTSIDE = 3.0
 
 @dataclass(frozen=True)
 class Margins:
-    """Per instance (P,): the ``objective`` to minimise (negative where the claim fails) and, at the time
-    ``t`` where it is reached, the ratio lhs/rhs of the two sides as stated."""
+    """Per instance (P,): the ``objective`` to minimise (negative where the claim fails) and, where it is reached, the
+    ratio lhs/rhs of the two sides as stated."""
 
     objective: Array
-    t: NDArray
     ratio: Array
 
 
-@dataclass(frozen=True)
-class Target:
-    """A claim in a reading."""
-
-    claim: Claim
-    reading: Reading
-
-
-def margins(target: Target, batch: Batch) -> Margins:
+def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
     """The smallest relative margin of a claim on each instance.
 
-    (rhs - lhs)/max(|rhs|, |lhs|), and for a one-step inequality with Delta subtracted from both sides: tiny
-    steps would otherwise bring every margin to 0. OUTSIDE and more where an assumption fails.
+    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger, and for a one-step inequality with Delta
+    subtracted from both sides: tiny steps would otherwise bring every margin to 0. OUTSIDE and more where an
+    assumption fails.
     """
-    claim, reading = target.claim, target.reading
     with np.errstate(all="ignore"):
         record = simulate_batch(batch)
         seen = record.observed(batch, reading)
-        values, times = {**seen.constants, **seen.places(claim.scope)}, np.asarray(seen.times(claim.scope))
+        values = {**seen.constants, **seen.places(claim.scope)}
         left, _, stated = claim.sides(reading)
         terms = [evaluate(term, values) for term in stated.values()]
         lhs = evaluate(left, values)
@@ -59,7 +49,9 @@ def margins(target: Target, batch: Batch) -> Margins:
         lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
         base = values["Delta"] if claim.lhs == Delta_next else 0.0
         size = np.maximum(np.abs(lhs - base), np.abs(rhs - base))
-        margin = (rhs - lhs) / size
+        # Where terms of both signs cancel, their sizes tell how far the right-hand side is from failing.
+        spread = np.maximum(size, _spread(terms, base, shape))
+        margin = (rhs - lhs) / spread
         if claim.kind is Kind.IDENTITY:
             margin = -np.abs(margin)
         largest = np.max(
@@ -74,4 +66,12 @@ def margins(target: Target, batch: Batch) -> Margins:
         ratio = (lhs / rhs)[rows, where]
     outside = penalty(claim.assumptions_in(reading), {**values, **seen.places("step")}, P)
     objective = np.where(outside > 0, OUTSIDE + outside, margin[rows, where])
-    return Margins(objective, times[np.minimum(where, len(times) - 1)], ratio)
+    return Margins(objective, ratio)
+
+
+def _spread(terms: list[Array], base: Array | float, shape: tuple[int, ...]) -> Array:
+    """The sum of the sizes of the terms, ``base`` taken off the largest."""
+    stacked = np.stack([np.broadcast_to(term, shape) for term in terms])
+    first = stacked.argmax(axis=0)[None]
+    np.put_along_axis(stacked, first, np.take_along_axis(stacked, first, 0) - base, 0)
+    return np.abs(stacked).sum(axis=0)

@@ -26,7 +26,7 @@ DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 20, 50, 100, 1000, 10**4, 10**6)
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
 # Constants that a person who checks an instance needs whether or not the claim uses them.
-BY_HAND = frozenset({"G_sq", "sigma_sq", "rho_bar", "rho_tilde", "Gamma"})
+BY_HAND = frozenset({"G_sq", "sigma_sq", "C", "rho_bar", "rho_tilde", "Gamma"})
 
 Judge = Callable[[Instance], Sides | None]
 Change = dict[str, Any]
@@ -36,7 +36,10 @@ def judge(claim: Claim, reading: Reading) -> Judge:
     """instance -> a violated place (the latest), exactly, or None if there is none or an assumption fails."""
 
     def violation(instance: Instance) -> Sides | None:
-        record = run(instance)
+        try:
+            record = run(instance)
+        except InputError:
+            return None  # too many outcomes, or too many digits
         if any(judge_assumptions(claim, record, reading)):
             return None
         return next((s for s in compare(claim, record, reading, latest=True) if s.violated(claim.kind)), None)
@@ -113,6 +116,8 @@ def round_to(batch: Batch, claim: Claim, denominator: int) -> Instance:
         tau=family.tau,
         weighting=family.weighting,
         weights=tuple(simplex(row) for row in batch.weights[0]) if family.weighting == "fixed" else (),
+        noise=tuple(near(x) for x in batch.noise[0]),
+        present=family.present,
     )
     return with_steps(instance, formula)
 
@@ -128,11 +133,13 @@ def with_steps(instance: Instance, formula: sp.Expr | None) -> Instance:
 
 
 def size(instance: Instance) -> tuple[int, ...]:
-    """(clients, dimensions, steps, characters, numerators plus denominators): made smaller in this order."""
+    """(clients, dimensions, steps, what is not plain, characters, numerators plus denominators): made smaller so."""
     numbers = [x for row in (*instance.curvatures, *instance.minima, *instance.weights) for x in row]
-    numbers += [*instance.p, *instance.w0, *instance.eta]
+    numbers += [*instance.p, *instance.w0, *instance.eta, *filter(None, instance.noise)]
     characters = sum(len(str(x)) for x in numbers)
-    return instance.N, instance.d, instance.total, characters, sum(abs(x.numerator) + x.denominator for x in numbers)
+    odd = instance.N - instance.present + (instance.weighting != "fedavg")
+    height = sum(abs(x.numerator) + x.denominator for x in numbers)
+    return instance.N, instance.d, instance.total, odd, characters, height
 
 
 def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, seconds: float) -> Instance:
@@ -181,6 +188,19 @@ def _structural(instance: Instance) -> Iterator[Change]:
         yield {"eta": tuple(instance.eta[t] for t in steps), "tau": tau}
     if len(set(instance.weights)) == 1 and len(instance.weights) > 1:
         yield {"weights": instance.weights[:1]}
+    start = instance.argmin(instance.p)
+    yield {"w0": start}
+    flat = tuple((Fraction(1),) * instance.d for _ in instance.curvatures)
+    for unit, curvatures in ((instance.L, flat), (instance.mu, None)):
+        scaled = tuple(tuple(c / unit for c in row) for row in instance.curvatures)
+        rest = {name: tuple(s / unit for s in getattr(instance, name)) for name in ("noise", "floor")}
+        yield {"curvatures": curvatures or scaled, "eta": tuple(step * unit for step in instance.eta), **rest}
+    if instance.weighting != "fedavg":
+        yield {"weighting": "fedavg", "weights": ()}
+    if any(instance.noise):
+        yield {"noise": ()}
+    if instance.present < instance.N:
+        yield {"present": instance.N}
     if instance.N > 2:
         for i in range(instance.N):
             yield _without(instance, i)
@@ -194,17 +214,22 @@ def _without(instance: Instance, i: int) -> Change:
         total = sum(rest) or Fraction(1)
         return tuple(x / total for x in rest)
 
-    def cut(rows: Rows) -> Rows:
+    def cut(rows: tuple[Any, ...]) -> tuple[Any, ...]:
         return rows[:i] + rows[i + 1 :]
 
-    fixed = {name: cut(getattr(instance, name)) for name in ("curvatures", "minima")}
-    vectors = {name: getattr(instance, name)[:i] + getattr(instance, name)[i + 1 :] for name in ("noise", "floor")}
-    return {**fixed, **vectors, "p": drop(instance.p), "weights": tuple(drop(row) for row in instance.weights)}
+    rest = {name: cut(getattr(instance, name)) for name in ("curvatures", "minima", "noise", "floor")}
+    present = min(instance.present, instance.N - 1)
+    return {
+        **rest,
+        "present": present,
+        "p": drop(instance.p),
+        "weights": tuple(drop(row) for row in instance.weights),
+    }
 
 
 def _slots(instance: Instance, free_steps: bool) -> list[tuple[str, int | None, int]]:
     """(field, row or None, position) of every number that may change by itself."""
-    flat = ("p", "w0", *(("eta",) if free_steps else ()))
+    flat = ("p", "w0", *(("eta",) if free_steps else ()), *(("noise",) if any(instance.noise) else ()))
     slots: list[tuple[str, int | None, int]] = [(f, None, k) for f in flat for k in range(len(getattr(instance, f)))]
     for name in ("curvatures", "minima", "weights"):
         slots += [(name, i, k) for i, row in enumerate(getattr(instance, name)) for k in range(len(row))]

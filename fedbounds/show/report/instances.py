@@ -31,6 +31,7 @@ FIELDS = {
     "weighting": (r"\alpha_t", "weighting"),
     "weights": (r"\alpha_t^i", "weights, one row a round"),
     "noise": ("s_i", "size of the gradient noise"),
+    "present": ("", "clients that take part in a round"),
     "lhs_above": ("", "the left side is above"),
     "rhs_below": ("", "the right side is below"),
 }

@@ -310,6 +310,22 @@ def test_noise_over_two_rounds_selects_on_the_outcome():
     assert record.paths["alpha"]["distance_sq"][2] == sum(w**2 for w in ends) / 4
 
 
+def test_every_set_of_clients_present_is_enumerated():
+    # From 0 half of the rounds go to 1/4 and half to -1/4, although the mean of the steps vanishes.
+    clients = {"curvatures": [1, 1], "minima": [1, -1], "p": ["1/2", "1/2"], "w0": ["0"]}
+    record = run(small(**clients, eta=["1/4", "1/4"], tau=1, weighting="fedavg", present=1))
+    assert record.paths["alpha"]["distance_sq"] == (0, F(1, 16), (F(7, 16) ** 2 + F(1, 16) ** 2) / 2)
+    assert record.values["C"] == F(1, 2) and record.values["pi_max"] == record.values["rho_tilde"] == 1
+    fixed = small(**clients, eta=["1/4"], tau=1, weighting="fixed", weights=[["1", "0"]], present=1)
+    assert run(fixed).paths["alpha"]["gap"][1] == F(1, 32), "alone, the client without weight has all of it"
+    assert from_json(to_json(fixed)) == fixed
+
+
+def test_long_numbers_are_refused():
+    with pytest.raises(InputError, match="bits"):
+        run(small(eta=[f"1/{10**200 + 1}"] * 40, tau=1))
+
+
 def test_too_much_noise_is_refused():
     with pytest.raises(InputError, match="every outcome"):
         run(small(eta=["1/8"] * 12, tau=2, noise=["1", "1"]))
@@ -390,6 +406,7 @@ def test_json_round_trip(instance):
         ({"surprise": 1}, "surprise"),
         ({"w0": [0.5]}, "fractions"),
         ({"w0": ["1/0"]}, "fractions"),
+        ({"present": 3}, "client present"),
     ],
 )
 def test_bad_instances_are_one_sentence(changes, named):
