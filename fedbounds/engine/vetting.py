@@ -32,7 +32,7 @@ class _Kept(list[object]):
 
 def vetted(problem: Problem) -> Problem:
     """The problem, once one whose class is not the package's has kept its word; else InputError with the point."""
-    if foreign(problem, "fedbounds.problems") and _untried(problem, problem):
+    if foreign(problem, "fedbounds") and _untried(problem, problem):
         check_problem(problem)
         refuse(f"problem {problem.kind}", tried("compiled kernels", lambda: kernel_findings(problem)))
         vars(problem)["_kept"].append(problem)
@@ -41,7 +41,7 @@ def vetted(problem: Problem) -> Problem:
 
 def vetted_weighting(weighting: Weighting | Rule, problem: Problem) -> Weighting | Rule:
     """The weighting, once one whose class is not the package's has kept its word; else InputError with the gaps."""
-    if foreign(weighting, "fedbounds.weightings") and _untried(weighting, problem):
+    if foreign(weighting, "fedbounds") and _untried(weighting, problem):
         check_weighting(weighting, problem)
         vars(problem)["_kept"].append(weighting)
     return weighting
