@@ -23,9 +23,10 @@ from fedbounds.referee.search import refute as module
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.campaign import run_all, searches
 from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.families import families
 from fedbounds.referee.search.family import Batch, Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, margins
-from fedbounds.referee.search.refute import families, refute
+from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS

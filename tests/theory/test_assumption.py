@@ -10,9 +10,10 @@ import sympy as sp
 from fedbounds.evidence.conditions import in_floats, in_fractions, penalty
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.families import families
 from fedbounds.referee.search.family import Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, margins
-from fedbounds.referee.search.refute import families, refute
+from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim

@@ -67,8 +67,9 @@ class Counterexample:
         _, sides = next(iter(found.values()))
         recorded = fraction(self.document["lhs"]), fraction(self.document["rhs"])
         if recorded != (sides.lhs, sides.rhs):
-            computed = f"{sides.lhs} and {sides.rhs}"
-            raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", recorded, "mend it")
+            computed, kept = (f"{lhs} and {rhs}" for lhs, rhs in ((sides.lhs, sides.rhs), recorded))
+            remedy = f"the claim has changed since, so write the exact ones into {self.name}.json"
+            raise reject(f"the sides recorded in {self.name} must be the exact ones, {computed}", kept, remedy)
         return sides
 
     def _from_check(self) -> tuple[Kind, Sides]:

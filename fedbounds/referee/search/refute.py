@@ -19,18 +19,16 @@ import numpy as np
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import cannot_express, penalty
+from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.budget import Budget
-from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.families import families
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, margins
 from fedbounds.referee.search.shrink import Judge, by_hand, judge, rationalise, shrink
-from fedbounds.theory import symbols
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
@@ -46,23 +44,6 @@ PROBE = Instance(curvatures=(ONE,), minima=(ONE,), p=ONE, w0=ONE, eta=ONE)
 Progress = Callable[[str, int, int], None]
 
 
-# Members of a family looked at to see whether it can meet a claim's assumptions at all, steps apart.
-TRIED = 64
-OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
-# Outcomes of chance that a family may have: each is run, so that expectations are exact up to rounding.
-MAX_COUNT = 64
-# Beyond this many steps only closed forms are run.
-LOOPED = 60
-# (tau, rounds) tried for claims about one step, about every horizon, and about constants. The longest are 2 gamma
-# steps at L/mu = 100: there bounds with a negative constant term fail.
-LENGTHS = {
-    "point": ((1, 1), (2, 1)),
-    "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
-    "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10), (1, 800)),
-    "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
-}
-
-
 @dataclass(frozen=True)
 class Outcome:
     """One family searched: evaluations spent, the smallest margin met, where, and at which instance."""
@@ -71,48 +52,6 @@ class Outcome:
     evaluations: int
     margin: float
     point: tuple[float, ...]
-
-
-def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
-    """The families worth searching, simplest first: those that can meet the claim's assumptions."""
-    schedules = (
-        ("paper", "free") if claim.steps is None else ("start" if claim.steps.has(symbols.eta_0) else "claim",)
-    )
-    found = []
-    for N, d, (tau, rounds) in itertools.product(budget.clients, budget.dimensions, LENGTHS[claim.scope]):
-        for noise, absent in itertools.product((False, True), range(N)):
-            shape = Family(N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
-            steps = schedules[-1:] if shape.chance else schedules  # free steps hold those of the paper
-            if shape.chance and (d > min(budget.dimensions) or shape.count > MAX_COUNT):
-                continue
-            kinds = itertools.product(_kinds(claim, reading, shape), steps)
-            found += [replace(k, schedule=s) for k, s in kinds if k.total <= LOOPED or (k.straight and s != "free")]
-    none = Family(budget.clients[0], budget.dimensions[0], *LENGTHS[claim.scope][0], "fedavg", schedules[0])
-    return sorted(
-        found or [none], key=lambda f: (f.total > LOOPED, f.schedule == "free", f.chance, f.N * f.d, f.total)
-    )
-
-
-def _kinds(claim: Claim, reading: Reading, shape: Family) -> list[Family]:
-    """The weightings under which some instance meets the assumptions, minimisers apart where they may be."""
-    assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
-    several = any("m" in a.symbols() for a in assumed)
-    greedy = ["fedmax", *(f"fedmax:{k}" for k in range(2, shape.N) if several)]
-    # A client alone has all weight, whatever the weighting.
-    choices = (["fedavg"],) if shape.present == 1 else ([*greedy, "fixed"], ["fedavg"])
-    for same, weightings in itertools.product((False, True), choices):
-        kinds = [replace(shape, weighting=weighting, homogeneous=same) for weighting in weightings]
-        possible = [kind for kind in kinds if _possible(claim, reading, assumed, kind)]
-        if possible:
-            return possible
-    return []
-
-
-def _possible(claim: Claim, reading: Reading, assumed: Sequence[Assumption], family: Family) -> bool:
-    """Whether some of a few instances of a family meets what is assumed of losses and weights."""
-    batch = decode(family, np.random.default_rng(0).random((TRIED, family.dimension)), claim)
-    values = simulate_batch(batch).observed(batch, reading).constants
-    return bool((penalty(assumed, values, TRIED) == 0).any())
 
 
 def search(claim: Claim, reading: Reading, family: Family, budget: Budget, rng: np.random.Generator) -> Outcome:

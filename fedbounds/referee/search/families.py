@@ -1,0 +1,76 @@
+"""Which families a search tries: those that can meet the claim's assumptions, simplest first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fedbounds.evidence.conditions import penalty
+from fedbounds.referee.search.budget import Budget
+from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.family import Family, decode
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+
+# Members of a family looked at to see whether it can meet a claim's assumptions at all, steps apart.
+TRIED = 64
+OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
+# Outcomes of chance that a family may have: each is run, so that expectations are exact up to rounding.
+MAX_COUNT = 64
+# Beyond this many steps only closed forms are run.
+LOOPED = 60
+# (tau, rounds) tried for claims about one step, about every horizon, and about constants. The longest are 2 gamma
+# steps at L/mu = 100: there bounds with a negative constant term fail.
+LENGTHS = {
+    "point": ((1, 1), (2, 1)),
+    "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
+    "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10), (1, 800)),
+    "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
+}
+
+
+def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
+    """The families worth searching, simplest first: those that can meet the claim's assumptions."""
+    schedules = (
+        ("paper", "free") if claim.steps is None else ("start" if claim.steps.has(symbols.eta_0) else "claim",)
+    )
+    found = []
+    for N, d, (tau, rounds) in itertools.product(budget.clients, budget.dimensions, LENGTHS[claim.scope]):
+        for noise, absent in itertools.product((False, True), range(N)):
+            shape = Family(N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
+            steps = schedules[-1:] if shape.chance else schedules  # free steps hold those of the paper
+            if shape.chance and (d > min(budget.dimensions) or shape.count > MAX_COUNT):
+                continue
+            kinds = itertools.product(_kinds(claim, reading, shape), steps)
+            found += [replace(k, schedule=s) for k, s in kinds if k.total <= LOOPED or (k.straight and s != "free")]
+    none = Family(budget.clients[0], budget.dimensions[0], *LENGTHS[claim.scope][0], "fedavg", schedules[0])
+    return sorted(
+        found or [none], key=lambda f: (f.total > LOOPED, f.schedule == "free", f.chance, f.N * f.d, f.total)
+    )
+
+
+def _kinds(claim: Claim, reading: Reading, shape: Family) -> list[Family]:
+    """The weightings under which some instance meets the assumptions, minimisers apart where they may be."""
+    assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
+    several = any("m" in a.symbols() for a in assumed)
+    greedy = ["fedmax", *(f"fedmax:{k}" for k in range(2, shape.N) if several)]
+    # A client alone has all weight, whatever the weighting.
+    choices = (["fedavg"],) if shape.present == 1 else ([*greedy, "fixed"], ["fedavg"])
+    for same, weightings in itertools.product((False, True), choices):
+        kinds = [replace(shape, weighting=weighting, homogeneous=same) for weighting in weightings]
+        possible = [kind for kind in kinds if _possible(claim, reading, assumed, kind)]
+        if possible:
+            return possible
+    return []
+
+
+def _possible(claim: Claim, reading: Reading, assumed: Sequence[Assumption], family: Family) -> bool:
+    """Whether some of a few instances of a family meets what is assumed of losses and weights."""
+    batch = decode(family, np.random.default_rng(0).random((TRIED, family.dimension)), claim)
+    values = simulate_batch(batch).observed(batch, reading).constants
+    return bool((penalty(assumed, values, TRIED) == 0).any())
