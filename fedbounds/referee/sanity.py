@@ -104,6 +104,7 @@ WEIGHTINGS: tuple[dict[str, Any], ...] = (
     {"weighting": "fedavg"},
     {"weighting": "fedmax"},
     {"weighting": "fixed", "weights": [["9/10", "1/10"]]},
+    {"weighting": "fedavg", "present": 1},
 )
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
@@ -118,6 +119,8 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
         if any(noise) and len(p) * tau * rounds > NOISY_STEPS:
             continue
         weightings = WEIGHTINGS if len(p) == 2 and not any(noise) else WEIGHTINGS[:1]
+        if rounds > NOISY_STEPS:
+            weightings = tuple(one for one in weightings if "present" not in one)
         spectrum = [x for row in rows(c) for x in row]
         L, mu = max(spectrum), min(spectrum)
         for weighting, sizes in itertools.product(weightings, _sizes(claim, tau, rounds, [L, mu])):
@@ -126,7 +129,8 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
-            seen = {"tau": tau, "N": len(p), "participation": 1, "eta_L": [step * L for step in instance.eta]}
+            share = Fraction(weighting.get("present", len(p)), len(p))
+            seen = {"tau": tau, "N": len(p), "participation": share, "eta_L": [step * L for step in instance.eta]}
             seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
             if Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen):
                 yield instance
@@ -164,6 +168,7 @@ LIMITS: Mapping[str, Callable[[Instance], bool]] = {
     "alpha = p": lambda i: i.weighting == "fedavg",
     "alpha not p": lambda i: i.weighting != "fedavg",
     "unequal p": lambda i: len(set(i.p)) > 1,
+    "absent clients": lambda i: i.present < i.N,
 }
 
 

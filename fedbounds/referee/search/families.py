@@ -55,14 +55,14 @@ def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
 
 
 def _kinds(claim: Claim, reading: Reading, shape: Family) -> list[Family]:
-    """The weightings under which some instance meets the assumptions, minimisers apart where they may be."""
+    """The weightings under which some instance meets the assumptions; minimisers apart, p free where they may be."""
     assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
     several = any("m" in a.symbols() for a in assumed)
     greedy = ["fedmax", *(f"fedmax:{k}" for k in range(2, shape.N) if several)]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else ([*greedy, "fixed"], ["fedavg"])
-    for same, weightings in itertools.product((False, True), choices):
-        kinds = [replace(shape, weighting=weighting, homogeneous=same) for weighting in weightings]
+    for same, equal, weightings in itertools.product((False, True), (False, True), choices):
+        kinds = [replace(shape, weighting=w, homogeneous=same, equal=equal) for w in weightings]
         possible = [kind for kind in kinds if _possible(claim, reading, assumed, kind)]
         if possible:
             return possible

@@ -34,7 +34,8 @@ STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 class Family:
     """The discrete part of an instance: what stays fixed while the numbers are searched.
 
-    With ``noise`` the gradients have noise of two values; ``absent`` clients, drawn uniformly, miss a round.
+    With ``noise`` the gradients have noise of two values; ``absent`` clients, drawn uniformly, miss a round;
+    ``equal`` clients have p_i = 1/N.
     """
 
     N: int
@@ -44,6 +45,7 @@ class Family:
     weighting: str
     schedule: str
     homogeneous: bool = False
+    equal: bool = False
     noise: bool = False
     absent: int = 0
 
@@ -93,7 +95,7 @@ class Family:
         return {
             "curvatures": self.N * self.d,
             "minima": 0 if self.homogeneous else (self.N - 1) * self.d,
-            "p": self.N,
+            "p": 0 if self.equal else self.N,
             "w0": self.d,
             "eta": {"free": self.total, "start": 1}.get(self.schedule, 0),
             "weights": self.N * self.rows if self.weighting == "fixed" else 0,
@@ -109,7 +111,7 @@ class Family:
     def label(self) -> str:
         """A short name for progress and state files."""
         parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
-        parts += ["same minimisers"] * self.homogeneous + ["noise"] * self.noise
+        parts += ["same minimisers"] * self.homogeneous + ["equal p"] * self.equal + ["noise"] * self.noise
         return ",".join(parts + [f"{self.present} present"] * (self.absent > 0))
 
 
@@ -157,7 +159,7 @@ def decode(family: Family, cube: Array, claim: Claim) -> Batch:
     m = np.zeros((P, N, d))
     if not family.homogeneous:
         m[:, 1:] = 2 * parts["minima"].reshape(P, N - 1, d) - 1
-    share = MAX_IMBALANCE ** -parts["p"]
+    share = np.ones((P, N)) if family.equal else MAX_IMBALANCE ** -parts["p"]
     weights = (
         parts["weights"].reshape(P, -1, N) + LEAST_WEIGHT if family.weighting == "fixed" else np.empty((P, 0, N))
     )

@@ -55,6 +55,7 @@ INSTANCES = {
     "2/L": {**ONE, "eta": [2]},
     "tau-for-tau^2": {**APART, "minima": [1, -1], "eta": ["1/10"] * 3, "tau": 3},
     "sigma^2/N": {**APART, "minima": [0, 0], "p": ["9/10", "1/10"], "noise": [1, 1], "eta": ["1/2"]},
+    "no-(1-C)/C": {**APART, "minima": [0, 1], "eta": [1], "present": 1},
     "T-for-T+1": {**ONE, "eta": ["1/4"]},
     "minimum-over-rounds": {
         **{"curvatures": [1, 1], "minima": [0, 1], "p": ["999/1000", "1/1000"], "w0": [0]},
