@@ -16,12 +16,16 @@ from fedbounds.errors import reject
 from fedbounds.files import write_text
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
-MARKED = re.compile(r"(<!-- table: begin .*?-->\n).*?(<!-- table: end -->)", re.DOTALL)
 
 
-def filled(page: str, table: str) -> str:
+def marked(name: str) -> re.Pattern[str]:
+    """What stands between the two marks of a name, with the marks."""
+    return re.compile(rf"(<!-- {name}: begin .*?-->\n)(.*?)(<!-- {name}: end -->)", re.DOTALL)
+
+
+def filled(page: str, table: str, name: str = "table") -> str:
     """The page with what stands between its two marks replaced by the table."""
-    found, count = MARKED.subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[2]}", page)
+    found, count = marked(name).subn(lambda match: f"{match[1]}\n{table.strip()}\n\n{match[3]}", page)
     if count != 1:
         raise reject("the page needs one pair of table marks", f"{count} pairs", "restore its file")
     return found

@@ -63,7 +63,7 @@ def power(keys: tuple[str, ...], extra: tuple[ModuleType, ...], form: str, verbo
     elif keys or verbose:
         click.echo("\n".join(lines(rows)))
     else:
-        click.echo(console.plain_table(PAGE, [_line(key, rows) for key in dict.fromkeys(row.claim for row in rows)]))
+        click.echo(console.plain_table(PAGE, [line(key, rows) for key in dict.fromkeys(row.claim for row in rows)]))
         click.echo("Mutants: " + ", ".join(f"{n} {outcome}" for outcome, n in table.tally(rows).items()) + ".")
 
 
@@ -72,7 +72,7 @@ PAGE = ("claim", "refuted", "still true", "survive", "what no regime notices")
 NAMED = 3
 
 
-def _line(claim: str, rows: Sequence[Row]) -> tuple[object, ...]:
+def line(claim: str, rows: Sequence[Row]) -> tuple[object, ...]:
     """One claim in the table of all: counts of its mutants, and the parts whose change nothing notices."""
     mutants = [row for row in rows if row.claim == claim and row.change]
     counts = [sum(row.outcome == outcome for row in mutants) for outcome in ("refuted", "still true", "survives")]
