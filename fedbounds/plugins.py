@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 
 T = TypeVar("T")
 # What a plug-in file may define.
@@ -80,6 +80,8 @@ def load_plugin(file: PluginFile) -> ModuleType:
     sys.modules[module.__name__] = module  # a dataclass looks its module up there
     try:
         exec(compile(file.source, file.path, "exec"), module.__dict__)
+    except InputError:
+        raise
     except Exception as wrong:  # whatever a file of somebody's own may raise
         said = f"{type(wrong).__name__}: {wrong}"
         raise reject(f"the plug-in {file.path} must run", said, "mend the file") from wrong
@@ -140,6 +142,8 @@ def _check_expression(key: str, part: object) -> None:
 
     if isinstance(part, str) or not isinstance(part, sp.Expr | int | float | None):
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
+    if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
+        raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
         known = getattr(symbols, symbol.name, symbol)
         if symbol.name in symbols.NOTATION and known != symbol:

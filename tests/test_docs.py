@@ -8,6 +8,7 @@ import click
 import pytest
 
 from fedbounds.cli.app import main
+from fedbounds.cli.options import Plugin
 from fedbounds.errors import InputError
 from validate.ledger_page import PAGE, filled, marked
 
@@ -35,7 +36,8 @@ def test_links_lead_to_files(page):
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_commands_parse(page):
+def test_commands_parse(page, monkeypatch):
+    monkeypatch.setattr(Plugin, "convert", lambda self, value, *_: value)  # the reader's own file is not here
     for words in commands(page):
         try:
             context = click.Context(main)

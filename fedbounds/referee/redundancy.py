@@ -145,7 +145,10 @@ def never_negative(difference: sp.Expr, conditions: Mapping[sp.Symbol, sp.Expr])
         simultaneous = simultaneous.subs(symbol, value)
     numerator, denominator = sp.fraction(sp.together(simultaneous))
     numerator = sp.expand(numerator)
-    return bool(numerator == 0) or _signs(numerator) * _signs(denominator) > 0
+    try:
+        return bool(numerator == 0) or _signs(numerator) * _signs(denominator) > 0
+    except sp.PolynomialError:
+        return False  # a root, or a power with T in it: its sign is not read off coefficients
 
 
 def _signs(polynomial: sp.Expr) -> int:

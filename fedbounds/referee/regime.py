@@ -114,7 +114,8 @@ class Suite:
     runs: dict[tuple[str, str, str], Run] = field(default_factory=dict)
 
     def run(self, regime: Regime, reading: Reading, claim: Claim) -> Run | None:
-        """The regime seen in a reading, with the claim's own step size if it asks for one; None if it diverged."""
+        """The regime seen in a reading, with the claim's own step size if it asks for one; None if there is no
+        such run or it diverged."""
         eta = str(claim.steps or "")
         key = (regime.name, eta, reading.name)
         if key not in self.runs:
@@ -128,8 +129,12 @@ class Suite:
         key = (regime.name, eta)
         if key not in self.trajectories:
             planned = regime.build()
+            if eta:
+                planned = planned.with_(eta=own_steps(planned, claim))
             try:
-                self.trajectories[key] = simulate(planned.with_(eta=own_steps(planned, claim)) if eta else planned)
+                # A step size that is not positive here, as one that falls to 0 is not, states no run.
+                steps = [planned.eta(t) for t in range(planned.total_steps)] if eta else []
+                self.trajectories[key] = simulate(planned) if all(step > 0 for step in steps) else None
             except DivergedError:
                 self.trajectories[key] = None
         return self.trajectories[key]

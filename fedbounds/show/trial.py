@@ -52,7 +52,7 @@ def verdict(trial: Trial) -> list[str]:
     strength = next(iter(trial.said("strength")), "")
     return [
         f"{first}.{unfinished}",
-        f"Also {covered}." if trial.certified else f"{covered}.".capitalize(),
+        f"Also {covered}." if trial.certified else f"{covered[:1].upper()}{covered[1:]}.",
         " ".join(filter(None, (SURE[trial.outcome], f"Strength: {strength}." if strength else ""))),
     ]
 

@@ -13,12 +13,15 @@ from typing import NamedTuple
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Scope
+from fedbounds.theory.symbols import NOTATION, Scope
 
+# The key of the assumption that the step size is the claim's, which evaluators look after themselves.
+OWN_STEPS = "step-size"
 # Step sizes computed in different orders differ by a few units in the last place.
 SCHEDULE_TOLERANCE = 1e-9
 
@@ -62,6 +65,10 @@ class Repair:
     substitutions: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
 
+class OwnSteps(Assumption):
+    """That a run used the step size its claim is stated for: what evaluators may put in place themselves."""
+
+
 @dataclass(frozen=True)
 class Claim:
     """One lemma, theorem, corollary or remark.
@@ -89,6 +96,16 @@ class Claim:
     roles: tuple[Role, ...] = ()
     short: str = ""
     floor: sp.Expr | None = None
+
+    def __post_init__(self) -> None:
+        for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
+            if symbol.name in NOTATION and NOTATION[symbol.name].measured:
+                remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
+                raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
+        for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
+            if isinstance(one, Assumption) and one.key == OWN_STEPS and not isinstance(one, OwnSteps):
+                received = f"one of claim {self.key}"
+                raise reject(f"no assumption may have the key {OWN_STEPS}", received, "give it another key")
 
     @property
     def rhs(self) -> sp.Expr:
@@ -128,8 +145,8 @@ class Claim:
     def _own_steps(self) -> Assumption:
         """The assumption that the run used the step size the claim is stated for."""
         where = ", ".join(f"{name} = {value}" for name, value in self.definitions.items())
-        return Assumption(
-            "step-size",
+        return OwnSteps(
+            OWN_STEPS,
             f"eta_t = {self.eta}" + (f" with {where}" if where else ""),
             sp.Eq(symbols.eta, self.steps, evaluate=False),
             found="the run used eta_{t:g} = {eta:.4g}, the claim asks {right:.4g}",

@@ -153,14 +153,15 @@ def _ends(part: Part) -> Iterable[tuple[str, str, Number]]:
         # The rest of a sum of non-negative terms is at least 0, so that leaving it out allows more.
         left = sp.expand(part.left.subs(symbols.eta, product / symbols.L))
         slope = left.coeff(product, 1).subs(dict.fromkeys(left.free_symbols - {product, symbols.L}, 0))
-        if slope.is_positive and all(term.is_nonnegative for term in sp.Add.make_args(left)):
+        if slope.is_Rational and slope > 0 and all(term.is_nonnegative for term in sp.Add.make_args(left)):
             yield "eta_L", "high", _plain(part.right / slope)
 
 
 def _largest_step(eta: sp.Expr) -> sp.Rational | None:
     """The largest eta_t L of a step size that does not grow with t, where one of its limits is a number."""
-    products = [sp.simplify(limit.subs(symbols.t, 0) * symbols.L) for limit in sp.Min.make_args(eta)]
-    if sp.diff(eta, symbols.t).is_nonpositive is not True:
+    limits = sp.Min.make_args(eta)
+    products = [sp.simplify(limit.subs(symbols.t, 0) * symbols.L) for limit in limits]
+    if not all(sp.diff(limit, symbols.t).is_nonpositive for limit in limits):
         return None
     return min((product for product in products if product.is_Rational), default=None)
 

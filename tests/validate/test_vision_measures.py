@@ -43,7 +43,7 @@ def test_runs_that_ended_at_the_target_count_for_its_round_and_for_nothing_else(
     def run(reached, weighting, repetition, last):
         stop = {"rounds": 20, "stop_after": 0} if last < 20 else {"rounds": 20, "stop_after": None}
         made = reaching(reached, rounds=20, weighting=weighting, repetition=repetition).accuracy[: last + 1]
-        return from_json(record(made, weighting, repetition, settings=stop), "made")
+        return from_json(record([float(share) for share in made], weighting, repetition, settings=stop), "made")
 
     slow = [run(9, "fedavg", 0, 20), run(12, "fedavg", 1, 20), run(7, "fedavg", 2, 7)]
     fast = [run(5, "fedmax", 0, 20), run(8, "fedmax", 1, 20), run(7, "fedmax", 2, 7)]

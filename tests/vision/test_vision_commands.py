@@ -277,10 +277,10 @@ def flipped(content):
     [
         ("train-images-idx3-ubyte.gz", None, "must contain train-images-idx3-ubyte"),
         ("train-images-idx3-ubyte.gz", cut, "truncated"),
-        ("t10k-images-idx3-ubyte.gz", flipped, "corrupt"),
+        ("t10k-images-idx3-ubyte.gz", flipped, "truncated or damaged"),
         ("t10k-labels-idx1-ubyte", cut, "truncated"),
         ("train-labels-idx1-ubyte", lambda content: b"\x00\x00\x0d" + content[3:], "magic number"),
-        ("train-labels-idx1-ubyte", lambda content: content + b"x", "corrupt"),
+        ("train-labels-idx1-ubyte", lambda content: content + b"x", "truncated or damaged"),
     ],
     ids=["missing", "cut gzip", "damaged gzip", "cut", "magic", "surplus"],
 )

@@ -52,7 +52,7 @@ def distrust(
     ``difference`` (m,) is the mean of lhs - rhs at ``times`` (m,), nan where it is known for certain; ``refuted``
     (m,) says where the band lies above 0.
     """
-    slopes = _slopes(claim, run, len(times))
+    slopes = _slopes(claim, run, times)
     return (
         _missed_noise(run, error_rate)
         or _dominated(run, times, np.abs(difference), slopes)
@@ -60,17 +60,19 @@ def distrust(
     )
 
 
-def _slopes(claim: Claim, run: Run, count: int) -> dict[int, Array]:
-    """By how much lhs - rhs moves with each recorded field, (R or 1, count), by the field's place."""
+def _slopes(claim: Claim, run: Run, times: NDArray[Any]) -> dict[int, Array]:
+    """By how much lhs - rhs moves with each recorded field at ``times``, (R or 1, m), by the field's place."""
     left, right, _ = claim.sides(run.reading)
     seen, behind = run.observed(claim.symbols), fields("random")
     values = {**seen.constants, **seen.places(claim.scope)}
+    recorded = np.asarray(seen.times(claim.scope))
+    kept = np.isin(recorded, times)  # where a side is undefined nothing is tested
     found = {}
     for symbol in sorted((left - right).free_symbols, key=str):
         if behind.get(symbol.name) in PATH_FIELDS:
             slope = evaluate(sp.diff(left - right, symbol), values)
-            shape = np.broadcast_shapes(slope.shape, (1, count))
-            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(slope, shape)
+            shape = np.broadcast_shapes(slope.shape, (1, len(recorded)))
+            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(slope, shape)[:, kept]
     return found
 
 

@@ -15,7 +15,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, sizes_at
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.coverage import Coverage, only, weights_in_words
 from fedbounds.theory.symbols import UNITS
 from fedbounds.theory.verdict import Failure
@@ -72,7 +72,10 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     if formula is None:
         return True
     put = formula.xreplace({s: sp.Rational(numbers(setting)[s.name]) for s in formula.free_symbols if s.name != "t"})
-    starts = sp.solve(put - sp.Rational(setting.eta[0]), symbols.t) if put.free_symbols else [sp.Integer(0)]
+    try:
+        starts = sp.solve(put - sp.Rational(setting.eta[0]), symbols.t) if put.free_symbols else [sp.Integer(0)]
+    except NotImplementedError:  # as for Min(1/2, 2/(t + 1)), constant at first
+        starts = [sp.Integer(t) for t in range(setting.tau)]
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
     return any(stated_steps(claim, setting, start) == setting.eta for start in times)
 
@@ -91,7 +94,7 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
 
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
-    asked = (one for one in claim.assumptions_in(setting.how) if one.key != "step-size")
+    asked = (one for one in claim.assumptions_in(setting.how) if one.key != OWN_STEPS)
     return judged(asked, lambda assumption: at_setting(assumption, setting))
 
 

@@ -18,7 +18,7 @@ from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.evidence.sdp.solve import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.verdict import Failure
 
 # Directions in which the worst case extends less than this part of its largest are the solver's rounding.
@@ -103,7 +103,7 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
     # The experiment takes the setting's step sizes, which are the claim's own or those that were asked for.
     failed, unknown = judged_on(claim, run)
-    failed = tuple(failure for failure in failed if failure.key != "step-size")
+    failed = tuple(failure for failure in failed if failure.key != OWN_STEPS)
     return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
 
 

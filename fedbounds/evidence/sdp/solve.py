@@ -184,8 +184,11 @@ def _attempt(problem: Any, inaccurate: bool = False) -> tuple[str, str]:
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             try:
                 problem.solve(solver=used, **options)
-            except cp.error.SolverError:
-                continue
+            except BaseException as wrong:
+                # Clarabel's panics are no Exception, and have no name that could be imported.
+                if isinstance(wrong, cp.error.SolverError) or type(wrong).__name__ == "PanicException":
+                    continue
+                raise
         status = problem.status
         if status in ("optimal", "infeasible", "unbounded") or (inaccurate and status == "optimal_inaccurate"):
             return status, used

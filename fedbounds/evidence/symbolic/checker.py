@@ -30,10 +30,8 @@ from fedbounds.evidence.symbolic.sums import citations, shown
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim, OwnSteps
 from fedbounds.theory.reading import Reading
-
-STEP_SIZE = "step-size"
 
 
 def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim]) -> Checked:
@@ -88,7 +86,7 @@ def _universe(derivation: Derivation, claim: Claim | None, reading: Reading) -> 
     for assumption in (*stated, *derivation.assumes):
         key = assumption.key
         if (
-            type(assumption) is not Assumption
+            type(assumption) not in (Assumption, OwnSteps)
             or objects.DEFINITIONS.get(key, SHIPPED.get(key, assumption)) != assumption
         ):
             raise Unproved(f"{key} is the name of another assumption")
@@ -157,7 +155,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     if last.grounds.open:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
     claim = claims.get(derivation.claim)
-    keys = set(grounds.keys) | ({STEP_SIZE} if claim is not None and claim.eta is not None else set())
+    keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
     keys |= {shipped.unbiased.key} if scope.reading.virtual == "p" and _one_iterate(scope.universe) else set()
     cited, clash = _cited_universe(scope, keys)
     failed += clash

@@ -338,7 +338,7 @@ class TestCitation:
 
 
 class TestJudge:
-    CLAIM = Claim("toy", "toy", "here", "constant", sy.sigma_sq, {"twice": 2 * sy.sigma_sq})
+    CLAIM = Claim("toy", "toy", "here", "constant", sy.sigma_sq, {"twice": 2 * sy.sigma_sq}, readings=("repaired",))
     PROOF = Derivation(
         "toy", "toy", (step("end", sy.sigma_sq, "<=", 2 * sy.sigma_sq).by((sy.sigma_sq, ONE)),), claim="toy"
     )

@@ -1,0 +1,69 @@
+"""What a claim may not say, since evaluators would read it differently."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+
+from fedbounds import plugins
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp.covered import own_step
+from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.plugins import load_file
+from fedbounds.referee.implied import follows
+from fedbounds.referee.redundancy import never_negative
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.theory import symbols as s
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import OWN_STEPS
+from fedbounds.theory.coverage import spoken_of
+from fedbounds.theory.reading import READINGS
+
+KNOWN = plugins.claims()
+STEP = KNOWN["fedavg-step"]
+
+
+@pytest.mark.parametrize("name", [name for name, symbol in s.NOTATION.items() if symbol.measured])
+def test_what_a_run_measures_cannot_be_defined(name):
+    symbol = getattr(s, name)
+    with pytest.raises(InputError, match="constants only"):
+        replace(STEP, key="mine", definitions={symbol: 2 * symbol})
+
+
+def test_the_step_size_of_a_claim_is_the_only_assumption_of_its_name():
+    taken = Assumption(OWN_STEPS, "eta_t >= 2.1/L", sp.Ge(s.eta * s.L, sp.Rational(21, 10)))
+    with pytest.raises(InputError, match="another key"):
+        replace(STEP, assumptions=(*STEP.assumptions, taken))
+    stated = replace(STEP, eta=1 / s.L)
+    assert replace(stated, assumptions=stated.assumptions_in(READINGS["plain"])).assumptions[-1].key == OWN_STEPS
+
+
+def test_a_step_size_that_is_no_polynomial_or_falls_to_0_is_examined():
+    assert not never_negative(1 - sp.sqrt(s.t + 1), {})
+    falling = replace(STEP, key="mine", eta=(1 - s.t / 2) / s.L)
+    assert Suite(REGIMES[:1]).run(REGIMES[0], READINGS["plain"], falling) is None
+    assert not follows(replace(STEP, eta=-1 / s.L), READINGS["plain"], STEP, READINGS["repaired"])
+
+
+def test_steps_that_are_constant_at_first_are_the_claims_own():
+    early = replace(STEP, key="mine", eta=sp.Min(1 / (2 * s.L), 1 / (s.mu * (s.t + 1))))
+    assert own_step(early, round_setting(eta=Fraction(1, 2)))
+    assert not own_step(early, round_setting(eta=Fraction(1, 3)))
+
+
+@pytest.mark.parametrize("relation", [sp.Le(s.eta, sp.Rational(1, 10)), sp.Le(s.eta * s.L**2, 1)])
+def test_relations_that_fix_no_axis_are_left_out(relation):
+    assert "eta_L" not in spoken_of(Assumption("mine", "mine", relation).parts).axes
+
+
+def test_numbers_of_a_claim_are_exact(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from dataclasses import replace\nfrom fedbounds import plugins\n"
+        "base = plugins.claims()['fedavg-step']\n"
+        "CLAIMS = (replace(base, key='mine', terms={'x': 1.5 * base.rhs}),)\n"
+    )
+    with pytest.raises(InputError, match="Rational"):
+        load_file(path)
