@@ -128,7 +128,7 @@ def _drawn(result: Result, run: WeightingRun) -> RunSeries:
 def _has_sides(result: Result, verdict: Verdict) -> bool:
     """Whether a verdict is about two sides along t; other evidence has the same sides without a band."""
     claim = result.claims[verdict.claim]
-    along = claim.scope in ("step", "horizon") and bool(claim.rhs)
+    along = claim.scope in ("step", "horizon") and bool(claim.rhs) and verdict.detail != empirical.NOT_LINEAR
     return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
 
 
@@ -137,6 +137,7 @@ def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
     seen = run.companions.get(claim.key, run.trajectory)
     examined = examine_run(seen, READINGS[verdict.reading], build_policy(result.settings))
     sides = empirical.compare(claim, examined)
+    sides = sides.at(np.asarray(np.isfinite(sides.rhs).all(axis=0)))
     known = empirical.known_columns(claim, examined, sides.times)
     interval, rhs = sides.band(result.settings.error_rate, known), sides.rhs.mean(axis=0)
     lhs = sides.lhs.mean(axis=0)

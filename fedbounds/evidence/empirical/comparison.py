@@ -14,7 +14,14 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.conditions import cannot_express, judged_on
 from fedbounds.evidence.empirical import linear
-from fedbounds.evidence.empirical.bands import Band, band, band_from_moments, critical_value, smallest_level
+from fedbounds.evidence.empirical.bands import (
+    MIN_REPLICATES,
+    Band,
+    band,
+    band_from_moments,
+    critical_value,
+    smallest_level,
+)
 from fedbounds.evidence.empirical.floor import floor_fit
 from fedbounds.evidence.empirical.status import concluded, this_run
 from fedbounds.evidence.empirical.trust import (
@@ -33,6 +40,8 @@ from fedbounds.theory.quantity import Provenance
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+# Why the mean of a curved function of what was measured decides nothing.
+NOT_LINEAR = "it is not linear in expectations, so means of replicates do not stand for it"
 # What the band's error rate rests on, said beside it.
 BAND_NEEDS = (
     "a t-type band: nominal for tails up to chi-square, where it needs a finite variance; for 0.1% up to 0.085% was "
@@ -61,6 +70,11 @@ class Comparison:
         """The same at some of the times."""
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
         return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+
+    @property
+    def defined(self) -> np.ndarray:
+        """Where (m,) the right side is a number, or so far below every number that no lhs is at most it."""
+        return np.asarray((np.isfinite(self.rhs) | np.isneginf(self.rhs)).all(axis=0))
 
     @property
     def scale(self) -> Array:
@@ -152,16 +166,39 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
         return unmet
     if claim.kind is Kind.RATE:
         return examine_rate(claim, run, error_rate, not run.trajectory.experiment.stochastic)
+    left, right, _ = claim.sides(run.reading)
+    if claim.scope != "point" and run.trajectory.experiment.stochastic and not linear.is_affine(left - right):
+        return _verdict(claim, run, Status.UNDECIDED, detail=NOT_LINEAR)
     sides = compare(claim, run)
     if sides.lhs.size == 0:
         return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
     if claim.scope == "point":
         return _examine_points(claim, run, sides)
-    defined = np.asarray(np.isfinite(sides.rhs).all(axis=0))
+    defined = sides.defined
     if not defined.any():
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
     sides = sides.at(defined)
-    return decide(claim, run, sides, error_rate, known_columns(claim, run, sides.times))
+    below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
+    if below.any():
+        found = _below_everything(claim, run, sides.at(below))
+    else:
+        found = decide(claim, run, sides, error_rate, known_columns(claim, run, sides.times))
+    left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
+    return found if defined.all() else replace(found, detail=found.detail + left_out)
+
+
+def _below_everything(claim: Claim, run: Run, sides: Comparison) -> Verdict:
+    """The refutation by a right side that is -infinity at all ``sides.times``."""
+    return _verdict(
+        claim,
+        run,
+        Status.REFUTED,
+        margin=-np.inf,
+        worst_t=None if claim.scope == "constant" else int(sides.times[0]),
+        error_rate=0.0,
+        detail=f"lhs {sides.lhs[:, 0].mean():.4g} > rhs -inf; no sampling error",
+        coverage=this_run(run),
+    )
 
 
 def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
@@ -198,6 +235,10 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
         doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
     worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
+    agreeing = np.isposinf(upper) & ~known & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
+    if status is Status.UNDECIDED and not grounds and agreeing.any():
+        count = f"{agreeing.sum()} of {agreeing.size}"
+        grounds = f"; at {count} times all replicates agree to rounding, which gives no band"
     # Of tightness count positive measured values that rounding leaves apart from their bound.
     chosen = (lhs > 0) & (np.abs(lhs - rhs) > -sides.allowed)
     certain = bool(known.all())

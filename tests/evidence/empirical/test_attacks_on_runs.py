@@ -328,3 +328,76 @@ def test_times_at_which_a_bound_is_no_number_are_left_out(statistics):
     assert verdict(made("horizon", Delta_T, 1e-6 / T), trajectory).status is Status.REFUTED
     nowhere = verdict(made("horizon", Delta_T, (1 - rho_bar) / (1 - rho_bar) ** 2), trajectory)
     assert nowhere.status is Status.NOT_APPLICABLE and "undefined" in nowhere.detail
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+def test_a_bound_of_minus_infinity_is_below_everything(statistics):
+    """100 - 1/(T - 4)^2 is -infinity at T = 4, a recorded time, and well above Delta_T at all others."""
+    trajectory = noisy(statistics)
+    found = verdict(made("horizon", Delta_T, 100 - (T - 4) ** -2), trajectory)
+    assert found.status is Status.REFUTED and found.worst_t == 4 and found.to_json()["margin"] is None
+    assert "rhs -inf" in found.detail and "left out" not in found.detail
+    both = verdict(made("horizon", Delta_T, 100 / T - (T - 4) ** -2), trajectory)
+    assert both.status is Status.REFUTED and "1 of 21 times left out" in both.detail
+    above = verdict(made("horizon", Delta_T, 100 + (T - 4) ** -2), trajectory)
+    assert above.status is Status.HOLDS and "1 of 21 times left out" in above.detail
+
+
+# Expectations of what is not linear
+
+
+@pytest.mark.parametrize("statistics", STATISTICS)
+@pytest.mark.parametrize(
+    "lhs, rhs",
+    [
+        (sp.sqrt(Delta_T), Delta_0 + 100),
+        (Delta_T**2, sp.Rational(1, 10**6)),
+        (Delta_T * gap, sp.Integer(1000)),
+        (sp.Max(Delta_T, 1), sp.Integer(0)),
+        (sp.floor(Delta_T), sp.Integer(1000)),
+        (sp.Piecewise((1, Delta_T > 100), (0, True)), Delta_0),
+        (Delta_T, 1 / (1 + Delta_T)),
+    ],
+)
+def test_means_of_replicates_do_not_stand_for_what_is_not_linear(statistics, lhs, rhs):
+    """E sqrt(X) < sqrt(E X) and E X^2 > (E X)^2: of the false the first may hold, of the true the second fail."""
+    found = verdict(made("horizon", lhs, rhs), noisy(statistics))
+    assert found.status is Status.UNDECIDED and "not linear in expectations" in found.detail
+
+
+@pytest.mark.parametrize(
+    "lhs, rhs",
+    [
+        ((Delta_T + 1) ** 2 - Delta_T**2, sp.Integer(1000)),
+        (sp.Piecewise((Delta_T, T > 3), (2 * Delta_T, True)), sp.Integer(1000)),
+        ((1 - mu / (2 * L)) ** T * (Delta_T + gap) / (1 + T), sp.sqrt(1000 * L)),
+    ],
+)
+def test_what_is_linear_when_expanded_or_at_each_time_is_decided(lhs, rhs):
+    assert verdict(made("horizon", lhs, rhs), noisy()).status is Status.HOLDS
+
+
+def test_one_path_without_randomness_is_its_own_expectation():
+    trajectory = noisy(batch_size=None, replicates=1, w0=np.array([3.0]))
+    assert verdict(made("horizon", sp.sqrt(Delta_T), 2 * sp.sqrt(Delta_0)), trajectory).status is Status.HOLDS
+    assert verdict(made("horizon", Delta_T**2, Delta_0**2 / 4), trajectory).status is Status.REFUTED
+
+
+def test_exact_expectations_decide_what_is_not_linear():
+    """They are f(E X) itself: E Delta_T is put in on both sides of a square root."""
+    experiment = noisy(tau=1, w0=np.array([3.0])).experiment
+    run = expectation.exact_run(simulate(experiment, exact=True), READING)
+    mean = float(run.trajectory.paths["alpha"].distance_sq[0, -1])
+    for factor, status in ((1.01, Status.HOLDS), (0.99, Status.REFUTED)):
+        claim = made("horizon", sp.sqrt(Delta_T), sp.Float(factor) * sp.sqrt(sp.Float(mean)) + 100 * (10 - T))
+        assert expectation.examine(claim, run).status is status
+
+
+def test_replicates_that_all_agree_get_no_band_and_it_is_said():
+    """Full gradients of FedAvg with a share of equal clients: random by rule, the same by chance or by symmetry."""
+    problem = quadratic(np.ones((3, 1)), np.zeros((3, 1)))
+    trajectory = noisy(problem=problem, participation=0.5, batch_size=None, w0=np.array([3.0]))
+    found = verdict(made("horizon", Delta_T, Delta_T / 2), trajectory)
+    assert found.status is not Status.HOLDS
+    late = verdict(made("horizon", Delta_T, 2 * Delta_T), trajectory)
+    assert late.status is Status.UNDECIDED and "20 of 21 times all replicates agree to rounding" in late.detail
