@@ -118,7 +118,9 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
     for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), SHAPES):
         if any(noise) and len(p) * tau * rounds > NOISY_STEPS:
             continue
-        weightings = WEIGHTINGS if len(p) == 2 and not any(noise) else WEIGHTINGS[:1]
+        weightings = WEIGHTINGS if len(p) == 2 else WEIGHTINGS[:1]
+        if any(noise):
+            weightings = tuple(one for one in weightings if one["weighting"] == "fedavg")
         if rounds > NOISY_STEPS:
             weightings = tuple(one for one in weightings if "present" not in one)
         spectrum = [x for row in rows(c) for x in row]

@@ -6,25 +6,26 @@ The function is called `try_claim`, at the top level too: `fedbounds.referee` is
 from __future__ import annotations
 
 import enum
-import hashlib
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from fedbounds import files, plugins
 from fedbounds.errors import reject
+from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stages import GRIDS, STAGES, Case, Step
 from fedbounds.study.result import verdicts_from
-from fedbounds.theory.claim import Claim, statement
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 Progress = Callable[[int, Step, "Stage | None"], None]
+# Who may prove a claim, the strictest first.
+PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
 class Outcome(enum.StrEnum):
@@ -82,9 +83,8 @@ class Trial:
     @property
     def proof(self) -> Verdict | None:
         """The proof by the kernel, else by our own checker."""
-        kinds = (Evidence.KERNEL, Evidence.SYMBOLIC)
-        found = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in kinds]
-        return min(found, key=lambda verdict: kinds.index(verdict.evidence), default=None)
+        found = [v for v in self.verdicts if v.status is Status.HOLDS and v.evidence in PROVERS]
+        return min(found, key=lambda verdict: PROVERS.index(verdict.evidence), default=None)
 
     @property
     def certified(self) -> tuple[Verdict, ...]:
@@ -112,7 +112,7 @@ class Trial:
     def to_json(self) -> dict[str, Any]:
         """The trial as a JSON object."""
         return {
-            **_identity(self.claim, self.reading, self.budget, self.seed),
+            **identity(self.claim, self.reading, self.budget, self.seed),
             "outcome": str(self.outcome),
             "finished": self.finished,
             "stages": [stage.to_json() for stage in self.stages],
@@ -150,7 +150,7 @@ def try_claim(
             started = time.monotonic()
             found = step.examine(case)
             stage = Stage(step.name, round(time.monotonic() - started, 2), found.lines, found.verdicts)
-            trial = replace(trial, stages=(*trial.stages, stage))
+            trial = replace(trial, stages=_in_order(*trial.stages, stage))
             case = replace(case, verdicts=trial.verdicts)
             if state is not None:
                 files.write_json(state, trial.to_json())
@@ -176,30 +176,38 @@ def _settled(trial: Trial, step: Step) -> bool:
     return shown is not None and (shown.evidence is Evidence.EXACT or last)
 
 
-def _identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, Any]:
-    """What a state belongs to: the claim as stated, and how it is examined."""
-    assumed = [(one.key, one.statement, str(one.parts)) for one in claim.assumptions_in(READINGS[reading])]
-    stated = hashlib.sha256(f"{statement(claim)} {claim.kind} {claim.scope} {assumed} {claim.repair}".encode())
-    return {
-        "claim": claim.key,
-        "reading": reading,
-        "budget": budget,
-        "seed": seed,
-        "stated": stated.hexdigest(),
-        "version": metadata.version("fedbounds"),
-    }
+def _in_order(*stages: Stage) -> tuple[Stage, ...]:
+    """Stages as a trial asks them, whenever they ran."""
+    order = [step.name for step in STAGES]
+    return tuple(sorted(stages, key=lambda stage: order.index(stage.name)))
 
 
 def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None) -> tuple[Stage, ...]:
-    """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise."""
+    """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise.
+
+    A file may say anything: proofs are looked up again, and verdicts on another claim or reading are left out.
+    """
     if state is None or not state.exists():
         return ()
-    saved = files.read_json(state)
+    saved, wanted = files.read_json(state), identity(claim, reading, budget, seed)
     try:
-        if any(saved[name] != value for name, value in _identity(claim, reading, budget, seed).items()):
+        if saved["stated"] != wanted["stated"]:
+            tell_anew(state, claim.key)
+        if any(saved[name] != value for name, value in wanted.items()):
             return ()
-        return tuple(Stage.from_json(stage) for stage in saved["stages"])
+        found = [Stage.from_json(stage) for stage in saved["stages"]]
     except (KeyError, TypeError) as wrong:
         raise reject(
             "the state of a trial must be as fedbounds writes it", f"{state} ({wrong})", "delete it"
         ) from None
+    known = {step.name for step in STAGES} - {"known"}
+    return tuple(
+        replace(stage, verdicts=tuple(v for v in stage.verdicts if _own(v, claim, reading)))
+        for stage in found
+        if stage.name in known
+    )
+
+
+def _own(verdict: Verdict, claim: Claim, reading: str) -> bool:
+    """Whether a stage other than "known" may have said this of a claim in a reading."""
+    return (verdict.claim, verdict.reading) == (claim.key, reading) and verdict.evidence not in PROVERS

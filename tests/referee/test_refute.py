@@ -28,9 +28,11 @@ from fedbounds.referee.search.family import Batch, Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, margins
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, L, N, drift, eta, eta_0, gap, gap_t, sigma_sq
+from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
@@ -188,6 +190,58 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
 
 
+def test_a_state_of_an_older_statement_is_started_anew_and_that_is_said(tmp_path, capsys):
+    claim, state = claim_named("lemma-1"), tmp_path / "state.json"
+    refute(claim, READINGS["literal"], TINIEST, state=state)
+    assert capsys.readouterr().err == ""
+    halved = replace(claim, terms={name: term / 100 for name, term in claim.terms.items()})
+    assert refute(halved, READINGS["literal"], TINIEST, state=state).to_json() == (
+        refute(halved, READINGS["literal"], TINIEST).to_json()
+    )
+    assert capsys.readouterr().err == f"{state} belongs to another statement of 'lemma-1': it is started anew.\n"
+
+
+def test_a_right_side_without_terms_is_zero():
+    reading = READINGS["plain"]
+    for lhs, status in ((L * Delta_0, Status.REFUTED), (-L * Delta_0, Status.UNDECIDED)):
+        none, zero = (Claim("none", "", "", "step", lhs, terms) for terms in ({}, {"none": sp.Integer(0)}))
+        verdict = refute(none, reading, TINIEST)
+        assert verdict.status is status and verdict.margin == refute(zero, reading, TINIEST).margin
+
+
+def never(_, values):
+    return False, "it never holds"
+
+
+@pytest.mark.parametrize(
+    "claim",
+    [
+        Claim("never", "", "", "step", Delta_0, {}, assumptions=(Assumption("never", "never", exactly=never),)),
+        Claim(
+            "never",
+            "",
+            "",
+            "step",
+            Delta_0,
+            {},
+            eta=sp.sqrt(2) / L,
+            assumptions=(Assumption("n", "", exactly=never),),
+        ),
+        Claim("undefined", "", "", "step", Delta_0 / Gamma, {}, assumptions=(homogeneous,)),
+    ],
+    ids=["no instance meets it", "nor with irrational steps", "a side is undefined wherever it applies"],
+)
+def test_what_no_instance_met_was_not_tested(claim):
+    verdict = refute(claim, READINGS["plain"], TINIEST)
+    assert verdict.margin is None and "no instance met its assumptions" in verdict.detail
+    assert verdict.data["closest"] is None
+
+
+def test_irrational_steps_are_tested_all_the_same():
+    claim = Claim("steps", "", "", "step", -Delta_0, {}, eta=1 / (sp.sqrt(2) * L))
+    assert refute(claim, READINGS["plain"], TINIEST).margin is not None
+
+
 def test_progress_counts_families():
     seen = []
     refute(claim_named("lemma-1"), READINGS["literal"], TINY, progress=lambda *call: seen.append(call))
@@ -195,8 +249,6 @@ def test_progress_counts_families():
 
 
 def test_a_claim_with_an_unknown_assumption_is_not_searched():
-    from fedbounds.theory.assumption import Assumption
-
     lemma = claim_named("lemma-2")
     odd = replace(lemma, assumptions=(Assumption("odd", "odd", on_run=lambda run: (True, "")),))
     verdict = refute(odd, READINGS["literal"], TINY)
@@ -342,6 +394,19 @@ def test_campaign_saves_and_continues(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
     with pytest.raises(InputError, match="another search"):
         run_all(todo, "small", 1, out=out)
+
+
+def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys):
+    out, file = tmp_path / "found.json", tmp_path / "mine.py"
+    text = (
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, L\n"
+        "CLAIMS = (Claim('mine', '', '', 'step', L * Delta_0, {'x': %s * L * Delta_0}),)\n"
+    )
+    for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
+        file.write_text(text % factor)
+        (verdict,) = run_all([("mine", "plain")], "small", 0, out=out, plugins=[str(file)])
+        assert verdict["status"] == status
+    assert capsys.readouterr().err.count("another statement of 'mine'") == 1
 
 
 def test_processes_find_the_same():

@@ -1,5 +1,8 @@
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as xml
@@ -16,13 +19,17 @@ from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import sanity, stages, trial
+from fedbounds.referee.identity import stated
 from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.show import trial as show
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, G_sq, L, N, T, eta, mu, tau
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, N, T, drift, eta, m, mu, sigma_sq, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
@@ -153,7 +160,7 @@ def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(
     assert "no instance in fractions was found" in show.verdict(first)[1]
 
 
-def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypatch):
+def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypatch, capsys):
     ran = []
 
     def stage(name, stop=False):
@@ -161,7 +168,8 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
             ran.append(name)
             if stop and ran.count(name) == 1:
                 raise KeyboardInterrupt
-            return stages.Found((f"{name} after {len(case.verdicts)}",), (held(Evidence.EMPIRICAL),))
+            own = replace(held(Evidence.EMPIRICAL), claim=case.claim.key)
+            return stages.Found((f"{name} after {len(case.verdicts)}",), (own,))
 
         return stages.Step(name, examine, True, 0)
 
@@ -178,6 +186,88 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
     changed = with_less(TRUE.DRIFT)
     try_claim(changed, state=state)
     assert ran[4:] == ["one", "two", "three"]
+    assert "another statement of 'drift-tight': it is started anew" in capsys.readouterr().err
+
+
+def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp_path, monkeypatch):
+    def stage(name, *found):
+        return stages.Step(name, lambda case: stages.Found((name,), found), True, 0)
+
+    own = Verdict(TRUE.DRIFT.key, "plain", Evidence.EMPIRICAL, Status.HOLDS)
+    monkeypatch.setattr(trial, "STAGES", (stage("sanity"), stage("known"), stage("regimes", own)))
+    state = tmp_path / "state.json"
+    assert try_claim(TRUE.DRIFT, state=state).outcome is Outcome.NOT_REFUTED
+    saved = json.loads(state.read_text())
+    forged = replace(own, evidence=Evidence.SYMBOLIC)
+    foreign = [
+        replace(own, claim="other", evidence=Evidence.SDP),
+        replace(own, reading="sync", status=Status.REFUTED),
+    ]
+    for one in saved["stages"]:
+        one["verdicts"] += [verdict.to_json() for verdict in (forged, *foreign)]
+    state.write_text(json.dumps(saved))
+    again = try_claim(TRUE.DRIFT, state=state)
+    assert again.verdicts == (own,) and [one.name for one in again.stages] == ["sanity", "known", "regimes"]
+
+
+def checked(limit):
+    return lambda instance, values: (values["L"] <= limit, "L")
+
+
+def test_a_state_is_of_one_statement_with_the_code_of_its_checks():
+    def under(**facets):
+        return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", **facets),))
+
+    different = [
+        TRUE.DRIFT,
+        *(replace(TRUE.DRIFT, **{name: value}) for name, value in (("eta", 1 / L), ("readings", ("literal",)))),
+        replace(TRUE.DRIFT, definitions={N: tau}),
+        replace(TRUE.DRIFT, lhs=2 * TRUE.DRIFT.lhs),
+        *(
+            under(**{facet: checked(limit)})
+            for facet in ("on_run", "exactly", "in_class", "gives")
+            for limit in (1, 2)
+        ),
+        *(under(relation=relation) for relation in (sp.Le(eta * L, 1), sp.Le(eta * L, 2))),
+    ]
+    assert len({stated(claim) for claim in different}) == len(different)
+    assert stated(under(exactly=checked(1))) == stated(under(exactly=checked(1)))
+
+
+def test_a_helper_of_a_check_is_part_of_the_statement():
+    def claim(limit):
+        module = {"__name__": "own"}
+        exec(f"def helper(v): return v['L'] <= {limit}, ''\ndef check(i, v): return helper(v)", module)
+        return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=module["check"]),))
+
+    assert stated(claim(1)) == stated(claim(1)) != stated(claim(2))
+
+
+def test_statements_are_the_same_in_every_process():
+    program = (
+        "from fedbounds.plugins import claims\nfrom fedbounds.referee.identity import stated\n"
+        "print(*map(stated, claims().values()))"
+    )
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", program],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            capture_output=True,
+            check=True,
+        ).stdout
+        for seed in ("1", "2")
+    }
+    assert len(found) == 1 and len(set(found.pop().split())) == len(claims())
+
+
+def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
+    assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
+    terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
+    claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
+    _, instance = sanity.sweep(claim, READINGS["plain"], False)
+    assert instance.present == 1 and instance.noise == (1, 1)
+    data = examine(instance, claim, READINGS["plain"]).data
+    assert (data["lhs"], data["rhs"]) == ("1", "1/2")
 
 
 def with_less(claim):

@@ -9,6 +9,7 @@ from typing import Any
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.plugins import claim_named, load_file
+from fedbounds.referee.identity import stated, tell_anew
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import Progress, refute
 from fedbounds.theory.claim import Claim
@@ -40,14 +41,16 @@ def run_all(
     single search also keeps its families beside it, in ``out`` + ".state".
     """
     identity = {"budget": budget, "seed": seed}
-    done = _saved(out, identity)
+    extra = [load_file(path) for path in plugins]
+    own = {key: stated(claim_named(key, extra)) for key, _ in todo}
+    done, told = _saved(out, identity, own)
     left = [pair for pair in todo if "/".join(pair) not in done]
     state = out.with_name(out.name + ".state") if out is not None else None
 
     def keep(pair: tuple[str, str], verdict: dict[str, Any]) -> None:
         done["/".join(pair)] = verdict
         if out is not None:
-            files.write_json(out, {"search": identity, "verdicts": done})
+            files.write_json(out, {"search": identity, "stated": told | own, "verdicts": done})
         if jobs > 1 and progress is not None:
             progress("claims", sum("/".join(pair) in done for pair in todo), len(todo))
 
@@ -62,14 +65,22 @@ def run_all(
     return [done["/".join(pair)] for pair in todo]
 
 
-def _saved(out: Path | None, identity: dict[str, Any]) -> dict[str, Any]:
-    """Verdicts of an earlier call, "key/reading" -> verdict; InputError if it searched differently."""
+def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Verdicts of an earlier call, "key/reading" -> verdict, and the statements (key -> hash) that they are about.
+
+    Verdicts on other statements than our ``own`` are left out. InputError if that call searched differently.
+    """
     if out is None or not out.exists():
-        return {}
+        return {}, {}
     saved = files.read_json(out)
     if saved.get("search") != identity:
         raise reject(f"{out} belongs to another search", saved.get("search"), "use another file")
-    return dict(saved["verdicts"])
+    told = saved.get("stated", {})
+    known = {verdict["claim"] for verdict in saved["verdicts"].values()}
+    changed = {key for key in known & own.keys() if told.get(key) != own[key]}
+    for key in sorted(changed):
+        tell_anew(out, key)
+    return {pair: found for pair, found in saved["verdicts"].items() if found["claim"] not in changed}, told
 
 
 def _in_parallel(

@@ -19,6 +19,8 @@ from fedbounds.theory.symbols import Delta_next
 NEGLIGIBLE = 1e-9
 # Violated assumptions push the objective above every margin of an instance that satisfies them (at most 2).
 OUTSIDE = 3.0
+# The margin where a side is undefined, or where both are 0: nothing was tested there.
+UNTESTED = 2.0
 
 
 @dataclass(frozen=True)
@@ -57,10 +59,10 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
         largest = np.max(
             [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, base + 0 * lhs, *terms)], axis=0
         )
-        margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, 2.0)
+        margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
         if claim.scope == "horizon":
             # The start is near the bound of every convergence theorem, trivially: only a violation counts there.
-            margin[:, 0] = np.where(margin[:, 0] < 0, margin[:, 0], 2.0)
+            margin[:, 0] = np.where(margin[:, 0] < 0, margin[:, 0], UNTESTED)
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]
@@ -71,7 +73,7 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
 
 def _spread(terms: list[Array], base: Array | float, shape: tuple[int, ...]) -> Array:
     """The sum of the sizes of the terms, ``base`` taken off the largest."""
-    stacked = np.stack([np.broadcast_to(term, shape) for term in terms])
+    stacked = np.stack([np.broadcast_to(term, shape) for term in terms or [np.zeros(shape)]])
     first = stacked.argmax(axis=0)[None]
     np.put_along_axis(stacked, first, np.take_along_axis(stacked, first, 0) - base, 0)
     return np.abs(stacked).sum(axis=0)

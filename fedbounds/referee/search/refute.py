@@ -13,22 +13,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from fedbounds import files
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
+from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.search.budget import Budget
-from fedbounds.referee.search.families import families
+from fedbounds.referee.search.families import OF_STEPS, families
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
-from fedbounds.referee.search.margins import OUTSIDE, margins
-from fedbounds.referee.search.shrink import Judge, by_hand, judge, rationalise, shrink
+from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
+from fedbounds.referee.search.shrink import DENOMINATORS, Judge, by_hand, judge, rationalise, round_to, shrink
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
@@ -36,6 +36,10 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
 
 # A floating-point margin above this may be rounding: not worth making rational.
 WORTH_TRYING = -1e-7
+
+# What a call must share with that which wrote its state file; where only the statement differs, it starts anew.
+REQUIRED = ("claim", "reading", "budget", "seed")
+UNMET = "no instance met its assumptions"
 
 # Any instance shows which symbols an exact run has, and so which assumptions it can express.
 ONE = (Fraction(1),)
@@ -174,21 +178,25 @@ def _parts(todo: Sequence[Family]) -> list[Coverage]:
 def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
     """Not refuted: what was searched, the closest approach lhs/rhs and what was spent."""
     spent = sum(o.evaluations for o in outcomes)
-    best = min(outcomes, key=lambda o: o.margin)
-    applicable = best.margin < OUTSIDE
-    ratio = float(margins(claim, reading, _batch(claim, best)).ratio[0]) if applicable else math.nan
+    nearest = sorted(outcomes, key=lambda o: o.margin)
+    met = next((o for o in nearest if o.margin < UNTESTED and _meets(claim, reading, o)), None)
+    best = nearest[0] if met is None else met
+    ratio = math.nan if met is None else float(margins(claim, reading, _batch(claim, met)).ratio[0])
+    approach = _approach(best, ratio) if met else UNMET
+    if not met and UNTESTED <= best.margin < OUTSIDE:
+        approach += " with sides that are defined and not both 0"
     todo = [o.family for o in outcomes]
     first, *others = _parts(todo)
     also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
     where, beyond = ", nor for ".join([first.words(), *also]), searched(todo).words(claim.coverage(reading))
     beyond = beyond.partition("; ")[2]
-    detail = f"not refuted for {where}: {_approach(best, ratio)}; {spent} evaluations over {len(outcomes)} families"
+    detail = f"not refuted for {where}: {approach}; {spent} evaluations over {len(outcomes)} families"
     return Verdict(
         claim.key,
         reading.name,
         Evidence.EXACT,
         Status.UNDECIDED,
-        margin=best.margin if applicable else None,
+        margin=None if met is None else met.margin,
         tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
         detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
         data={
@@ -202,11 +210,28 @@ def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Out
     )
 
 
+def _meets(claim: Claim, reading: Reading, outcome: Outcome) -> bool:
+    """Whether a family's best point, made exact, meets the assumptions: some of them no margin in floats counts.
+
+    Step sizes that are no fractions are rounded, and then what is assumed of them is what the margin says.
+    """
+    batch = _batch(claim, outcome)
+    rounded = replace(batch, family=replace(batch.family, schedule="free"))
+    for denominator, (members, exact) in itertools.product(reversed(DENOMINATORS), ((batch, True), (rounded, False))):
+        try:
+            record = run(round_to(members, claim, denominator))
+        except InputError:
+            continue
+        failed = {failure.key for failure in judge_assumptions(claim, record, reading)[0]}
+        steps = {a.key for a in claim.assumptions_in(reading) if not exact and a.symbols() & OF_STEPS}
+        if failed <= steps:
+            return True
+    return False
+
+
 def _approach(best: Outcome, ratio: float) -> str:
     """How close the search came, in words that agree with the status: nothing was refuted."""
     at = f"({best.family.label})"
-    if best.margin >= OUTSIDE:
-        return "no instance met its assumptions"
     if best.margin <= WORTH_TRYING:
         return f"it fails by {-best.margin:.3g} in floating point, which no instance in fractions confirmed {at}"
     if best.margin <= -WORTH_TRYING:
@@ -241,18 +266,18 @@ def _fixed_points(claim: Claim, reading: Reading) -> Verdict:
     )
 
 
-def _identity(claim: Claim, reading: Reading, budget: Budget, seed: int) -> dict[str, Any]:
-    return {"claim": claim.key, "reading": reading.name, "budget": budget.name, "seed": seed}
-
-
 def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, seed: int) -> list[Outcome]:
-    """Families already searched according to the state file; InputError if it belongs to another search."""
+    """Families already searched according to the state file, none of an older claim; InputError on another search."""
     if state is None or not state.exists():
         return []
     data = files.read_json(state)
-    wanted = _identity(claim, reading, budget, seed)
-    if data.get("search") != wanted:
-        raise reject(f"the state file {state} belongs to another search", data.get("search"), "use another file")
+    wanted = identity(claim, reading.name, budget.name, seed)
+    found = data.get("search", {})
+    if {name: found.get(name) for name in REQUIRED} != {name: wanted[name] for name in REQUIRED}:
+        raise reject(f"the state file {state} belongs to another search", found, "use another file")
+    if found != wanted:
+        tell_anew(state, claim.key)
+        return []
     return [
         Outcome(Family(**o["family"]), o["evaluations"], o["margin"], tuple(o["point"])) for o in data["outcomes"]
     ]
@@ -264,5 +289,5 @@ def _save(
     """Write the state; a stop never leaves half a file."""
     if state is None:
         return
-    data = {"search": _identity(claim, reading, budget, seed), "outcomes": [asdict(o) for o in outcomes]}
+    data = {"search": identity(claim, reading.name, budget.name, seed), "outcomes": [asdict(o) for o in outcomes]}
     files.write_json(state, data)
