@@ -396,7 +396,8 @@ def test_campaign_saves_and_continues(tmp_path, monkeypatch):
         run_all(todo, "small", 1, out=out)
 
 
-def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys):
+def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, monkeypatch):
+    monkeypatch.setitem(BUDGETS, "small", TINIEST)
     out, file = tmp_path / "found.json", tmp_path / "mine.py"
     text = (
         "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, L\n"
