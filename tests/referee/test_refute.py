@@ -32,7 +32,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, sigma_sq
+from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
@@ -224,7 +224,7 @@ def never(_, values):
             "step",
             Delta_0,
             {},
-            eta=sp.sqrt(2) / L,
+            eta=1 / sp.sqrt(L * mu),
             assumptions=(Assumption("n", "", exactly=never),),
         ),
         Claim("undefined", "", "", "step", Delta_0 / Gamma, {}, assumptions=(homogeneous,)),
@@ -238,7 +238,7 @@ def test_what_no_instance_met_was_not_tested(claim):
 
 
 def test_irrational_steps_are_tested_all_the_same():
-    claim = Claim("steps", "", "", "step", -Delta_0, {}, eta=1 / (sp.sqrt(2) * L))
+    claim = Claim("steps", "", "", "step", -Delta_0, {}, eta=1 / sp.sqrt(L * mu))
     assert refute(claim, READINGS["plain"], TINIEST).margin is not None
 
 
