@@ -44,7 +44,8 @@ def verdict(trial: Trial) -> list[str]:
         covers = (
             "" if proof.coverage is None else f" for {proof.coverage.words(claim.coverage(READINGS[trial.reading]))}"
         )
-        said = f"{head} ({word(Status.HOLDS, proof.evidence)}): {proof.detail}.{unfinished}"
+        proved = f"{claim.key} [{trial.reading}]: {word(Status.HOLDS, proof.evidence)}"
+        said = f"{proved}: {proof.detail}.{unfinished}"
         return [said, f"Covers what it assumes{covers}.", SURE[trial.outcome]]
     tried = [*trial.said("regimes"), *trial.said("search")]
     first = f"{head} at {settings(trial)}" if trial.certified else head
