@@ -246,7 +246,8 @@ def strength(case: Case) -> Found:
     if not judged:
         return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
     more = f" and {len(missed) - NAMED} more" if len(missed) > NAMED else ""
-    lines = [f"the regimes notice {counts.get('refuted', 0)} of {judged} false-looking mutants"]
+    noticed = f"{counts.get('refuted', 0)} of {judged} false-looking mutants"
+    lines = [f"the regimes, quadratics all of them, notice {noticed}"]
     lines += [f"not noticed: {'; '.join(missed[:NAMED])}{more}"] if missed else []
     return Found((*lines, ", ".join(f"{count} {outcome}" for outcome, count in counts.items())))
 
