@@ -12,7 +12,7 @@ from fedbounds.evidence.symbolic import library
 from fedbounds.referee.redundancy import SLACK, never_negative
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, drift, eta, mu, tau
@@ -64,7 +64,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
 
 def _granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:
     """Whether the claim makes an assumption too, in the same words or relations, or its step size meets it."""
-    if assumption.key == "step-size" or any(assumption == one for one in stated):
+    if isinstance(assumption, OwnSteps) or any(assumption == one for one in stated):
         return True
     parts = assumption.parts
     if parts and any(set(parts) <= set(one.parts) for one in stated):

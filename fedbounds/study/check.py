@@ -37,7 +37,7 @@ from fedbounds.study.build import (
 )
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict, finite_or_none
 
@@ -225,7 +225,7 @@ def _own_schedule(claim: Claim, settings: Settings, trajectory: Trajectory, poli
     if claim.eta is None or settings.step != "theory":
         return trajectory
     run = examine_run(trajectory, READINGS[claim.readings[0]], policy)
-    if {failure.key for failure in judged_on(claim, run)[0]} != {"step-size"}:
+    if {failure.key for failure in judged_on(claim, run)[0]} != {OWN_STEPS}:
         return trajectory
     table = steps_asked(claim.steps, run.values(), trajectory.experiment.total_steps)
     return simulate(replace(trajectory.experiment, eta=lambda t: float(table[t])))

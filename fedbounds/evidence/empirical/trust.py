@@ -25,6 +25,7 @@ from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.observed import Observed
 from fedbounds.theory.symbols import fields
 
 # Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
@@ -52,27 +53,28 @@ def distrust(
     ``difference`` (m,) is the mean of lhs - rhs at ``times`` (m,), nan where it is known for certain; ``refuted``
     (m,) says where the band lies above 0.
     """
-    slopes = _slopes(claim, run, times)
+    seen = run.observed(claim.symbols)
+    # The recorded columns that are tested: where a side is undefined nothing is.
+    columns = np.flatnonzero(np.isin(seen.times(claim.scope), times))
+    slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, seen).items()}
     return (
         _missed_noise(run, error_rate)
-        or _dominated(run, times, np.abs(difference), slopes)
-        or _unseen_weights(run, difference, slopes, refuted, error_rate)
+        or _dominated(run, times, columns, np.abs(difference), slopes)
+        or _unseen_weights(run, columns, difference, slopes, refuted, error_rate)
     )
 
 
-def _slopes(claim: Claim, run: Run, times: NDArray[Any]) -> dict[int, Array]:
-    """By how much lhs - rhs moves with each recorded field at ``times``, (R or 1, m), by the field's place."""
+def _slopes(claim: Claim, run: Run, seen: Observed[Numbers]) -> dict[int, Array]:
+    """By how much lhs - rhs moves with each recorded field, (R or 1, recorded times), by the field's place."""
     left, right, _ = claim.sides(run.reading)
-    seen, behind = run.observed(claim.symbols), fields("random")
-    values = {**seen.constants, **seen.places(claim.scope)}
-    recorded = np.asarray(seen.times(claim.scope))
-    kept = np.isin(recorded, times)  # where a side is undefined nothing is tested
+    behind = fields("random")
+    values, count = {**seen.constants, **seen.places(claim.scope)}, len(seen.times(claim.scope))
     found = {}
     for symbol in sorted((left - right).free_symbols, key=str):
         if behind.get(symbol.name) in PATH_FIELDS:
             slope = evaluate(sp.diff(left - right, symbol), values)
-            shape = np.broadcast_shapes(slope.shape, (1, len(recorded)))
-            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(slope, shape)[:, kept]
+            shape = np.broadcast_shapes(slope.shape, (1, count))
+            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(slope, shape)
     return found
 
 
@@ -124,17 +126,20 @@ def _missed_noise(run: Run, error_rate: float) -> str | None:
     return None
 
 
-def _dominated(run: Run, times: NDArray[Any], room: Array, slopes: Mapping[int, Array]) -> str | None:
+def _dominated(
+    run: Run, times: NDArray[Any], columns: NDArray[Any], room: Array, slopes: Mapping[int, Array]
+) -> str | None:
     """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
 
     It does not matter where both sides would stay as they are if every replicate were like that one.
     """
-    moments = [moment[: len(times)] for moment in _moments(run)]
+    moments = [moment[columns] for moment in _moments(run)]
+    blur = position_rounding(run, len(run.trajectory.times)).max(axis=0)[columns]
     replicates = run.trajectory.experiment.replicates
     for index, slope in slopes.items():
         mean, variance, high = moments[0][:, index], moments[1][:, index, index], moments[2][:, index]
         away = high - mean
-        real = away > RELATIVE_ROUNDING * high + position_rounding(run, len(away)).max(axis=0)
+        real = away > RELATIVE_ROUNDING * high + blur
         matters = real & (np.abs(slope).max(axis=0) * away >= room)
         share = np.where(matters, largest_share(away, variance, replicates), 0.0)
         if share.max(initial=0.0) > share_limit(replicates):
@@ -153,7 +158,12 @@ def largest_share(away: Array, variance: Array, replicates: int) -> Array:
 
 
 def _unseen_weights(
-    run: Run, difference: Array, slopes: Mapping[int, Array], refuted: NDArray[np.bool_], error_rate: float
+    run: Run,
+    columns: NDArray[Any],
+    difference: Array,
+    slopes: Mapping[int, Array],
+    refuted: NDArray[np.bool_],
+    error_rate: float,
 ) -> str | None:
     """Whether weights that no replicate may have met could turn what was found; any are possible where few are.
 
@@ -174,7 +184,7 @@ def _unseen_weights(
     towards, could = -1 if refuted.any() else 1, np.zeros(len(difference))
     for index, slope in slopes.items():
         farthest = reach[PATH_FIELDS[index]]
-        farthest = np.maximum(farthest, np.roll(farthest, 1))[: len(difference)]
+        farthest = np.maximum(farthest, np.roll(farthest, 1))[columns]
         could += np.maximum(towards * slope, 0).max(axis=0) * farthest
     open_ = chance * could >= np.abs(difference)
     if not (open_[refuted].all() if refuted.any() else open_.any()):

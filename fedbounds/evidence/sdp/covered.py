@@ -15,7 +15,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, sizes_at
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
-from fedbounds.theory.claim import OWN_STEPS, Claim
+from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Coverage, only, weights_in_words
 from fedbounds.theory.symbols import UNITS
 from fedbounds.theory.verdict import Failure
@@ -94,7 +94,7 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
 
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
-    asked = (one for one in claim.assumptions_in(setting.how) if one.key != OWN_STEPS)
+    asked = (one for one in claim.assumptions_in(setting.how) if not isinstance(one, OwnSteps))
     return judged(asked, lambda assumption: at_setting(assumption, setting))
 
 

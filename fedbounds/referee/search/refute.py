@@ -29,7 +29,7 @@ from fedbounds.referee.search.families import OF_STEPS, families
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
 from fedbounds.referee.search.shrink import DENOMINATORS, Judge, by_hand, judge, rationalise, round_to, shrink
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
@@ -108,7 +108,7 @@ def refute(
     probe = run(PROBE)
     unknown = (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
     if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
-        unknown = (*unknown, "step-size")
+        unknown = (*unknown, OWN_STEPS)
     if unknown:
         detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)

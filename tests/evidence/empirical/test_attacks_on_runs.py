@@ -13,6 +13,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical import trust
 from fedbounds.evidence.empirical.bands import band, band_from_moments, critical_value, holm, smallest_level
 from fedbounds.evidence.empirical.trust import DOMINANT, share_limit
 from fedbounds.model.experiment import Experiment
@@ -315,6 +316,19 @@ def test_holm_and_the_rate_at_which_a_status_stands():
     found = verdict(claim, trajectory)
     rate = found.data["smallest_rate"]
     assert found.status is Status.REFUTED and rate < 1e-3
+
+
+def test_a_dominant_replicate_is_sought_at_the_times_that_are_tested(monkeypatch):
+    """100/T is infinite at T = 0: the columns of the record that count begin one later than the record."""
+    trajectory = noisy(tau=1, rounds=6)
+    mean, covariance, high = (np.zeros((7, 5)), np.zeros((7, 5, 5)), np.zeros((7, 5)))
+    covariance[:, 0, 0], high[4, 0] = 1.0, 1e3
+    monkeypatch.setattr(trust, "_moments", lambda run: (mean, covariance, high))
+    monkeypatch.setattr(trust, "_missed_noise", lambda run, rate: None)
+    claim, times = made("horizon", Delta_T, 100 / T), np.arange(1, 7)
+    refuted = np.zeros(6, dtype=bool)
+    doubt = trust.distrust(claim, examine_run(trajectory, READING), times, np.zeros(6), refuted, 1e-3)
+    assert "at t = 4 " in doubt
 
 
 # Bounds that are no numbers
