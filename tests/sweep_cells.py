@@ -39,8 +39,9 @@ def slow(cell):
 
 
 def deadly(cell):
-    """Kills its process at seed 3."""
+    """Kills its process at seed 3, late enough for other cells to wait beside it."""
     log(cell)
     if cell.settings["seed"] == 3:
+        time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
     return CellOutcome(cell.key, 0.0, rows(cell))

@@ -113,10 +113,14 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     assert exported(study, out) == exported(study, here)
 
 
-def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_path):
+# With one worker a cell waits beside the deadly one at every death, so that Dask gives it up too.
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_path, workers):
     log, out = tmp_path / "log", tmp_path / "out"
-    # A nanny starts its worker again.
-    with scheduler() as (address, _), worker(address), worker(address):
+    with scheduler() as (address, _), contextlib.ExitStack() as stack:
+        for _ in range(workers):
+            # A nanny starts its worker again.
+            stack.enter_context(worker(address))
         assert sweep.run(made(log), out, scheduler=address, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
     ((message, _),) = sweep.failures(out)
     assert "KilledWorker" in message

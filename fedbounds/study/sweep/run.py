@@ -156,10 +156,13 @@ def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[Cel
 
 
 def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Generator[CellOutcome, None, None]:
-    """Outcomes from the workers of a Dask scheduler; a task that the cluster gives up is its cell's outcome."""
+    """Outcomes from the workers of a Dask scheduler; a task that the cluster gives up is its cell's outcome.
+
+    Dask also gives up cells that only waited at workers that died, so each such cell is asked for once more, alone.
+    """
     if importlib.util.find_spec("distributed") is None:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
-    from distributed import Client, as_completed
+    from distributed import Client, KilledWorker, as_completed
 
     remedy = "start it with its workers and give the same command again; every finished cell is kept"
     log = logging.getLogger("distributed.client")
@@ -169,19 +172,36 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
     try:
         with Client(scheduler, timeout=WORKERS, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
-            asked = dict(zip(client.map(compute, cells, pure=False), cells, strict=True))
-            for future in as_completed(asked, loop=client.loop):
-                if future.cancelled():
-                    raise ConnectionError("a connection that was lost")
-                wrong = future.exception()
-                lost = CellOutcome(asked[future].key, 0.0, message=f"{GIVEN_UP} ({type(wrong).__name__})")
-                outcome = lost if wrong else future.result()
-                future.release()  # else the cluster computes it again where its worker dies
-                yield outcome
+
+            def asked(some: Sequence[Cell]) -> Generator[tuple[Cell, CellOutcome | BaseException], None, None]:
+                futures = dict(zip(client.map(compute, some, pure=False), some, strict=True))
+                for future in as_completed(futures, loop=client.loop):
+                    if future.cancelled():
+                        raise ConnectionError("a connection that was lost")
+                    found = future.exception() or future.result()
+                    future.release()  # else the cluster computes it again where its worker dies
+                    yield futures[future], found
+
+            suspects = []
+            for cell, found in asked(cells):
+                if isinstance(found, KilledWorker):
+                    suspects.append(cell)
+                else:
+                    yield _given_up(cell, found)
+            for suspect in suspects:
+                for cell, found in asked([suspect]):
+                    yield _given_up(cell, found)
     except (OSError, ValueError, asyncio.CancelledError) as wrong:
         raise reject(f"the Dask cluster at {scheduler} must be there", f"{wrong}", remedy) from wrong
     finally:
         log.setLevel(before)
+
+
+def _given_up(cell: Cell, found: CellOutcome | BaseException) -> CellOutcome:
+    """What a cluster found, where it may be an exception."""
+    if isinstance(found, CellOutcome):
+        return found
+    return CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(found).__name__})")
 
 
 def _followed(compute: Compute, parent: int | None, cell: Cell) -> CellOutcome:
