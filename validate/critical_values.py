@@ -1,4 +1,4 @@
-"""Critical values of the t-statistic of chi-square samples: the source of the table in fedbounds/bands.py.
+"""Critical values of the t-statistic of chi-square samples: the table in fedbounds/evidence/empirical/bands.py.
 
     python -m validate.critical_values        (three to four minutes on one core)
 
@@ -89,7 +89,7 @@ def table(draws: int = DRAWS, seed: int = SEED, replicates: tuple[int, ...] = RE
 
 
 def main() -> None:
-    """Print the table as it stands in fedbounds/bands.py."""
+    """Print the table as it stands in fedbounds/evidence/empirical/bands.py."""
     values, worst = table()
     for R, row in zip(REPLICATES, values, strict=True):
         print(f"    {R}: ({', '.join(f'{q:.5g}' for q in row)}),")

@@ -23,7 +23,6 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, claims
-from fedbounds.problems.pl import BentProblem
 from fedbounds.study.build import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
@@ -32,6 +31,7 @@ from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from validate.calibration import clopper_pearson
+from validate.polyak_lojasiewicz import BentProblem
 from validate.questions._common import BLACK, DARK, DASH, DOT, LIGHT, Data, command, figure
 from validate.questions._pl_examples import bend_path, bend_search, twins
 

@@ -12,7 +12,6 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claims
-from fedbounds.problems.pl import BentProblem, rise, unbent
 from fedbounds.study.build import build_problem, theory_step
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
@@ -20,8 +19,11 @@ from fedbounds.testing import settings as profiles
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
+from validate import polyak_lojasiewicz
+from validate.polyak_lojasiewicz import BentProblem, rise, unbent
 
 profiles.load_profile("fedbounds")
+PLUGIN = polyak_lojasiewicz.__file__
 # Products and tanh of doubles, some dozen operations deep.
 ROUNDING = 1e-12
 finite = st.floats(-30, 30)
@@ -132,7 +134,8 @@ CONVEX = {
 
 
 def test_claims_that_assume_convexity_do_not_apply_and_say_why():
-    result = check("pl", weightings=["fedavg"], claims=sorted(CONVEX), clients=3, dimension=2, replicates=8, rounds=4)
+    sizes = {"clients": 3, "dimension": 2, "replicates": 8, "rounds": 4}
+    result = check("pl", plugins=PLUGIN, weightings=["fedavg"], claims=sorted(CONVEX), **sizes)
     verdicts = result.runs[0].verdicts
     assert {v.claim for v in verdicts} == CONVEX
     for verdict in verdicts:
@@ -140,7 +143,7 @@ def test_claims_that_assume_convexity_do_not_apply_and_say_why():
 
 
 def test_every_claim_with_the_assumption_of_convexity_names_it():
-    problem = build_problem(Settings(problem="pl", clients=3, dimension=2))
+    problem = build_problem(Settings(problem="pl", clients=3, dimension=2), [polyak_lojasiewicz])
     trajectory = simulate(Experiment(problem, FedAvg(), theory_step(problem), 2, 5, 8, 1))
     for key, claim in claims().items():
         run = examine_run(trajectory, READINGS[claim.readings[-1]])
@@ -152,7 +155,8 @@ def test_every_claim_with_the_assumption_of_convexity_names_it():
 
 
 def test_lemma_1_needs_no_convexity():
-    result = check("pl", weightings=["fedmax"], claims=["lemma-1"], clients=4, dimension=3, replicates=8, rounds=10)
+    sizes = {"clients": 4, "dimension": 3, "replicates": 8, "rounds": 10}
+    result = check("pl", plugins=PLUGIN, weightings=["fedmax"], claims=["lemma-1"], **sizes)
     assert all(v.status is Status.HOLDS for v in result.runs[0].verdicts)
 
 
@@ -176,4 +180,4 @@ def test_bad_input_is_refused_in_words(changes, words):
 
 def test_it_is_generated_only():
     with pytest.raises(InputError, match="generated"):
-        build_problem(Settings(problem="pl", data="regression:1"))
+        build_problem(Settings(problem="pl", data="regression:1"), [polyak_lojasiewicz])
