@@ -1,4 +1,4 @@
-"""The paper's remarks that are no claims in terms; `fedbounds.evidence.exact.checks` says what each is checked on."""
+"""The paper's remarks that are no claims in terms; `derivations/checks.py` says what each is checked on."""
 
 from fedbounds.theory.remark import Remark
 

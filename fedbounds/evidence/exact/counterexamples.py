@@ -7,8 +7,11 @@ repair replaces, to show that this half alone does not suffice; ``also`` lists r
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
+import importlib.util
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -17,7 +20,6 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.exact.checks import CHECKS
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance import fraction, from_json
 from fedbounds.evidence.exact.outcomes import run
@@ -73,10 +75,10 @@ class Counterexample:
         return sides
 
     def _from_check(self) -> tuple[Kind, Sides]:
-        name = self.document["check"]
-        if name not in CHECKS:
-            raise reject(f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(CHECKS))}")
-        lhs, rhs, relation = CHECKS[name](self.document["data"])
+        name, known = self.document["check"], checks()
+        if name not in known:
+            raise reject(f"the check of {self.name} must be known", name, f"use one of {', '.join(sorted(known))}")
+        lhs, rhs, relation = known[name](self.document["data"])
         return Kind.IDENTITY if relation == "=" else Kind.INEQUALITY, Sides(lhs, rhs)
 
     def _in_reading(self, reading: Reading) -> tuple[Kind, Sides]:
@@ -131,6 +133,15 @@ def read(path: Path) -> Counterexample:
     if not isinstance(document, dict) or not {"claim", "check"} & set(document):
         raise reject("a counterexample names a claim or a check", str(path), "add one of these keys")
     return Counterexample(path.stem, document)
+
+
+def checks() -> dict[str, Callable[[Mapping[str, Any]], Any]]:
+    """Key -> the exact check of a remark, from the module ``checks`` of every installed package of derivations."""
+    found: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+    for entry in importlib.metadata.entry_points(group="fedbounds.derivations"):
+        if importlib.util.find_spec(f"{entry.value}.checks"):
+            found |= importlib.import_module(f"{entry.value}.checks").CHECKS
+    return found
 
 
 def all_files() -> Iterator[Path]:

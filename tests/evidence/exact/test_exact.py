@@ -11,11 +11,11 @@ import sympy as sp
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from derivations import intervals
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.exact import intervals
 from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
 from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json

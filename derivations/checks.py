@@ -22,6 +22,8 @@ from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 
+from .intervals import ball, direction, final_gap, softmax, union
+
 Compared = tuple[Fraction, Fraction, Literal["<=", "="]]
 Data = Mapping[str, Any]
 
@@ -181,11 +183,9 @@ def _moved(instance: Instance, i: int, x: Vector, eta: Fraction) -> Vector:
 
 def softmax_bound(data: Data) -> Compared:
     """The error that the bound in pi gives FedSoftMax, after a round from ``far``, is at most that from w_0."""
-    from fedbounds.evidence.exact.intervals import softmax
-
     instance, term = from_json(data["instance"]), claim_named(data["claim"]).terms[data["term"]]
     far, near = (
-        [a / _ball(q) for a, q in zip(softmax(instance, list(map(_ball, w)), heat), instance.p, strict=True)]
+        [a / ball(q) for a, q in zip(softmax(instance, list(map(ball, w)), heat), instance.p, strict=True)]
         for heat in [fraction(data["temperature"])]
         for w in (vector(data["far"]), instance.w0)
     )
@@ -244,17 +244,13 @@ def softmax_rate(data: Data) -> Compared:
 
 def alpha_limit(data: Data) -> Compared:
     """alpha_i -> p_i under FedSoftMax: at the fixed point in the bracket |alpha_1 - p_1| <= 0."""
-    from fedbounds.evidence.exact.intervals import softmax, union
-
     instance, low, high = _bracket(data)
     alpha = softmax(instance, (union(low, high),), fraction(data["temperature"]))
-    return _certified(abs(alpha[0] - _ball(instance.p[0])), data, "lhs_above"), Fraction(0), "<="
+    return _certified(abs(alpha[0] - ball(instance.p[0])), data, "lhs_above"), Fraction(0), "<="
 
 
 def temperature(data: Data) -> Compared:
     """A temperature said to be ``faster`` reaches a final gap (lhs) no larger than that of the ``slower`` (rhs)."""
-    from fedbounds.evidence.exact.intervals import final_gap
-
     instance = from_json(data["instance"])
     left = final_gap(instance, fraction(data["faster"]))
     right = final_gap(instance, fraction(data["slower"]))
@@ -263,8 +259,6 @@ def temperature(data: Data) -> Compared:
 
 def _bracket(data: Data) -> tuple[Instance, Fraction, Fraction]:
     """A one-dimensional instance and a bracket whose ends see FedSoftMax's direction with opposite signs."""
-    from fedbounds.evidence.exact.intervals import direction
-
     instance, heat = from_json(data["instance"]), fraction(data["temperature"])
     low, high = vector(data["bracket"])
     signs = [direction(instance, (w,), heat)[0] for w in (low, high)]
@@ -272,16 +266,10 @@ def _bracket(data: Data) -> tuple[Instance, Fraction, Fraction]:
     return instance, low, high
 
 
-def _ball(x: Fraction) -> Any:
-    from fedbounds.evidence.exact.intervals import ball
-
-    return ball(x)
-
-
 def _certified(value: Any, data: Data, key: str) -> Fraction:
     """The data's bound on an interval, once the interval is proved to lie beyond it."""
     bound = fraction(data[key])
-    beyond = value > _ball(bound) if key.endswith("above") else value < _ball(bound)
+    beyond = value > ball(bound) if key.endswith("above") else value < ball(bound)
     _require(bool(beyond), f"the interval {value} to satisfy {key} = {bound}")
     return bound
 
