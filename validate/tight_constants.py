@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.decide import certify, certify_form, round_model, worst_ratio
+from fedbounds.evidence.sdp.decide import certify, certify_form, worst_ratio
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.setting import Setting, round_setting
-from fedbounds.evidence.sdp.solve import Programme, worst_case
+from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.evidence.sdp.tight import tight, tight_value
 from fedbounds.evidence.sdp.written import save
 from fedbounds.files import write_text
@@ -185,16 +185,8 @@ def table() -> Iterator[Found]:
 
 
 def tight_curve(claim: Claim, settings: Iterable[Setting], term: str) -> list[float]:
-    """`tight_value` along a curve; settings of one shape share one compiled programme."""
-    families: dict[tuple[int, ...], Programme] = {}
-    values = []
-    for setting in settings:
-        model = round_model(claim, setting)
-        shape = (model.quad.shape[1], *model.lin.shape)
-        if shape not in families:
-            families[shape] = Programme.of(model)
-        values.append(tight_value(claim, setting, term, model, families[shape]))
-    return values
+    """`tight_value` along a curve."""
+    return [tight_value(claim, setting, term) for setting in settings]
 
 
 def curves() -> dict[str, dict[str, list[float]]]:

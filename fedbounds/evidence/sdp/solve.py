@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,78 +52,52 @@ class Solution:
     multipliers: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
     gram: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
-    solver: str = ""
+
+
+@lru_cache(maxsize=32)
+def compiled(n: int, m: int, q: int, count: int, nonneg: bool) -> tuple[Any, tuple[Any, ...], Any, Any]:
+    """(programme, its parameters, y, lambda) of a shape, compiled once: curves solve it again with new numbers."""
+    import cvxpy as cp
+
+    k = n * (n + 1) // 2
+    quad, lin = cp.Parameter((k, m)), cp.Parameter((q, m))
+    right, right_lin = cp.Parameter((k, count)), cp.Parameter((q, count))
+    left, left_lin, price = cp.Parameter(k), cp.Parameter(q), cp.Parameter(count, nonneg=True)
+    y, multipliers = cp.Variable(count, nonneg=nonneg), cp.Variable(m, nonneg=True)
+    S = cp.reshape(_unpacking(n) @ (right @ y - left - quad @ multipliers), (n, n), order="C")
+    balance = right_lin @ y - left_lin - lin @ multipliers == 0
+    problem = cp.Problem(cp.Minimize(price @ y), [S >> 0, balance])
+    return problem, (quad, lin, right, right_lin, left, left_lin, price), y, multipliers
 
 
 def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
-    """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free)."""
-    return Programme.of(model, len(against), sign).worst_case(model, objective, against)
+    """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
-
-@dataclass(frozen=True)
-class Programme:
-    """One compiled programme for every model of a shape (n, m, q): curves re-solve it with new numbers."""
-
-    shape: tuple[int, int, int]
-    problem: Any = field(repr=False)
-    data: tuple[Any, ...] = field(repr=False)
-    y: Any = field(repr=False)
-    multipliers: Any = field(repr=False)
-
-    @staticmethod
-    def of(model: Model, count: int = 1, sign: str = "free") -> Programme:
-        """Compile the programme for ``count`` forms on the right, once."""
-        import cvxpy as cp
-
-        shape = (model.quad.shape[1], *model.lin.shape)
-        n, m, q = shape
-        k = n * (n + 1) // 2
-        quad, lin = cp.Parameter((k, m)), cp.Parameter((q, m))
-        right, right_lin = cp.Parameter((k, count)), cp.Parameter((q, count))
-        left, left_lin, price = cp.Parameter(k), cp.Parameter(q), cp.Parameter(count, nonneg=True)
-        y = cp.Variable(count, nonneg=sign == "nonneg")
-        multipliers = cp.Variable(m, nonneg=True)
-        S = cp.reshape(_unpacking(n) @ (right @ y - left - quad @ multipliers), (n, n), order="C")
-        balance = right_lin @ y - left_lin - lin @ multipliers == 0
-        problem = cp.Problem(cp.Minimize(price @ y), [S >> 0, balance])
-        return Programme(shape, problem, (quad, lin, right, right_lin, left, left_lin, price), y, multipliers)
-
-    def fits(self, model: Model) -> bool:
-        """Whether a model has this programme's shape."""
-        return self.shape == (model.quad.shape[1], *model.lin.shape)
-
-    def worst_case(self, model: Model, objective: Form, against: Sequence[Form]) -> Solution:
-        """Solve for one model; a status other than optimal is tried again in other settings, never accepted."""
-        rows = _magnitude(model.quad, model.lin)
-        top = float(_magnitude(objective.quad[None], objective.lin[None])[0])
-        units = np.array([_magnitude(f.quad[None], f.lin[None])[0] for f in against])
-        numbers = (
-            (_packed(model.quad) / rows[:, None]).T,
-            (model.lin / rows[:, None]).T,
-            np.stack([_packed(f.quad) / u for f, u in zip(against, units, strict=True)], axis=1),
-            np.stack([f.lin / u for f, u in zip(against, units, strict=True)], axis=1),
-            _packed(objective.quad) / top,
-            objective.lin / top,
-            units.min() / units,
-        )
-        for parameter, value in zip(self.data, numbers, strict=True):
-            parameter.value = value
-        status, used = _attempt(self.problem)
-        if status == "optimal":
-            gram, values = (c.dual_value for c in self.problem.constraints)
-            gram, values = gram / units.min(), values / units.min()
-            y = np.array(self.y.value) * top / units
-            return Solution(
-                Solved.OPTIMAL,
-                float(y.sum()),
-                y,
-                np.array(self.multipliers.value) * top / rows,
-                (gram + gram.T) / 2,
-                _signed(values, gram, model),
-                used,
-            )
-        found = {"infeasible": Solved.UNBOUNDED, "unbounded": Solved.EMPTY}.get(status, Solved.UNDECIDED)
-        return Solution(found, solver=used)
+    A status other than optimal is tried again in other settings, never accepted.
+    """
+    shape = model.quad.shape[1], *model.lin.shape
+    problem, parameters, unknown, lagrange = compiled(*shape, len(against), sign == "nonneg")
+    rows = _magnitude(model.quad, model.lin)
+    top = float(_magnitude(objective.quad[None], objective.lin[None])[0])
+    units = np.array([_magnitude(f.quad[None], f.lin[None])[0] for f in against])
+    numbers = (
+        (_packed(model.quad) / rows[:, None]).T,
+        (model.lin / rows[:, None]).T,
+        np.stack([_packed(f.quad) / u for f, u in zip(against, units, strict=True)], axis=1),
+        np.stack([f.lin / u for f, u in zip(against, units, strict=True)], axis=1),
+        _packed(objective.quad) / top,
+        objective.lin / top,
+        units.min() / units,
+    )
+    for parameter, value in zip(parameters, numbers, strict=True):
+        parameter.value = value
+    status = _attempt(problem)
+    if status != "optimal":
+        return Solution({"infeasible": Solved.UNBOUNDED, "unbounded": Solved.EMPTY}.get(status, Solved.UNDECIDED))
+    gram, values = (c.dual_value / units.min() for c in problem.constraints)
+    y, multipliers = np.array(unknown.value) * top / units, np.array(lagrange.value) * top / rows
+    symmetric = (gram + gram.T) / 2
+    return Solution(Solved.OPTIMAL, float(y.sum()), y, multipliers, symmetric, _signed(values, gram, model))
 
 
 def interior(
@@ -155,7 +130,7 @@ def interior(
         rest = _complement(kernel)
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         constraints += [rest.T @ S @ rest - delta * np.eye(rest.shape[1]) >> 0, S @ kernel == 0]
-    status, _ = _attempt(cp.Problem(cp.Maximize(delta), constraints), inaccurate=True)
+    status = _attempt(cp.Problem(cp.Maximize(delta), constraints), inaccurate=True)
     if status not in ("optimal", "optimal_inaccurate"):
         return float("-inf"), np.empty(0)
     found = np.zeros(m)
@@ -169,21 +144,20 @@ def _complement(kernel: NDArray[Any]) -> NDArray[Any]:
     return Q[:, kernel.shape[1] :]
 
 
-def _attempt(problem: Any, inaccurate: bool = False) -> tuple[str, str]:
-    """(status, solver): the first conclusive attempt; ``inaccurate`` is for numbers that are checked exactly."""
+def _attempt(problem: Any, inaccurate: bool = False) -> str:
+    """The status of the first conclusive attempt; ``inaccurate`` is for numbers that are checked exactly."""
     import warnings
 
     import cvxpy as cp
 
-    status, used = "solver_error", ""
-    for attempt in ATTEMPTS:
-        options = dict(attempt)
-        used = str(options.pop("solver"))
+    status = "solver_error"
+    for options in ATTEMPTS:
         with warnings.catch_warnings():
             # The status says it, and an inaccurate one is never accepted.
             warnings.filterwarnings("ignore", message="Solution may be inaccurate")
             try:
-                problem.solve(solver=used, **options)
+                # A solver that is kept keeps the settings of the attempt before.
+                problem.solve(warm_start=False, **options)
             except BaseException as wrong:
                 # Clarabel's panics are no Exception, and have no name that could be imported.
                 if isinstance(wrong, cp.error.SolverError) or type(wrong).__name__ == "PanicException":
@@ -191,8 +165,8 @@ def _attempt(problem: Any, inaccurate: bool = False) -> tuple[str, str]:
                 raise
         status = problem.status
         if status in ("optimal", "infeasible", "unbounded") or (inaccurate and status == "optimal_inaccurate"):
-            return status, used
-    return status, used
+            break
+    return str(status)
 
 
 def _signed(values: NDArray[Any], gram: NDArray[Any], model: Model) -> NDArray[Any]:

@@ -10,9 +10,8 @@ import sympy as sp
 
 from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.evidence.sdp.decide import VIOLATION, certify, certify_form, round_model
-from fedbounds.evidence.sdp.model import Model
 from fedbounds.evidence.sdp.setting import FORMS, FREE_BIAS, Setting, coefficients, term_form
-from fedbounds.evidence.sdp.solve import Programme, Solved
+from fedbounds.evidence.sdp.solve import Solved, worst_case
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 
@@ -53,21 +52,18 @@ class TightConstant:
         return None if better <= 0 else better if self.term == "contraction" else 1 / better
 
 
-def tight_value(
-    claim: Claim, setting: Setting, term: str, model: Model | None = None, family: Programme | None = None
-) -> float:
+def tight_value(claim: Claim, setting: Setting, term: str) -> float:
     """The tight constant of a term in floating point: sup (lhs - the other terms) / what it multiplies.
 
-    inf where no constant is enough, nan where the solver was not accurate or the term is 0 on the whole
-    class. ``family`` re-solves a compiled programme (curves).
+    inf where no constant is enough, nan where the solver was not accurate or the term is 0 on the whole class.
     """
     parts = split(claim, setting, term)
     if not any(parts.direction.values()):
         return math.nan
-    model = model or round_model(claim, setting)
+    model = round_model(claim, setting)
     against = model.combine({k: float(v) for k, v in parts.direction.items()}, float)
     objective = model.forms[str(claim.lhs)] - model.combine({k: float(v) for k, v in parts.rest.items()}, float)
-    found = (family or Programme.of(model)).worst_case(model, objective, [against])
+    found = worst_case(model, objective, [against])
     value = {Solved.OPTIMAL: found.value, Solved.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
     return parts.sign * value
 

@@ -14,7 +14,7 @@ from fedbounds.evidence.sdp.forms import Form, exact
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.prove import size
 from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import Programme, Solved, worst_case
+from fedbounds.evidence.sdp.solve import Solved, worst_case
 from fedbounds.plugins import claim_named
 from validate.appendix import certify_appendix
 
@@ -101,7 +101,6 @@ class TestModel:
         model = build(round_setting(2, 1))
         nothing = Form(0 * model.quad[0], 0 * model.lin[0])
         assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Solved.OPTIMAL
-        assert Programme.of(model).fits(model) and not Programme.of(model).fits(build(round_setting(3, 1)))
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
 
 
