@@ -12,7 +12,6 @@ from fedbounds.evidence.symbolic import objects
 from fedbounds.evidence.symbolic.algebra import normal
 from fedbounds.evidence.symbolic.atoms import *
 from fedbounds.evidence.symbolic.derivation import *
-from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.evidence.symbolic.objects import *
 from fedbounds.plugins import claim_named as claim
 from fedbounds.theory.assumption import Assumption, Part

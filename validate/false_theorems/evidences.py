@@ -333,7 +333,7 @@ def written(specimen: Specimen) -> Iterator[Verdict]:
     right, before = _right(claim, reading), _right(specimen.base, reading)
     small, discharged = _discharged(specimen)
     for base in symbolic.installed().values():
-        if base.claim != specimen.base.key or base.refutes or reading.name not in base.readings:
+        if base.claim != specimen.base.key or reading.name not in base.readings:
             continue
         own, last = replace(base, key="of-an-author", claim=claim.key), base.steps[-1]
         added = step("author", claim.lhs, last.relation, right).by(Earlier(last.label), (right - before, ONE))

@@ -157,7 +157,7 @@ def excess(step: Step) -> sp.Expr:
 
 def line(step: Step) -> tuple[sp.Expr, Sign]:
     """What a step says, as an expression and its sign."""
-    if step.relation in ("->", "!="):
+    if step.relation == "->":
         raise Unproved(f"step {step.label} is not an inequality")
     if step.relation == "=":
         return excess(step), "="

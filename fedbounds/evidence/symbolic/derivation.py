@@ -12,11 +12,10 @@ from typing import Literal, final
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 
-Relation = Literal["<=", "=", ">=", "<", ">", "->", "!="]
+Relation = Literal["<=", "=", ">=", "<", ">", "->"]
 
 
 @final
@@ -202,13 +201,7 @@ class Limit:
     direction: str = "+"
 
 
-@final
-@dataclass(frozen=True)
-class Exhibited:
-    """Both sides take exact values on the derivation's exhibit."""
-
-
-Rule = Cases | Induction | Every | Limit | Exhibited
+Rule = Cases | Induction | Every | Limit
 
 
 @final
@@ -251,9 +244,9 @@ def step(label: str, left: sp.Expr | int, relation: Relation, right: sp.Expr | i
     return Step(label, sp.sympify(left), relation, sp.sympify(right))
 
 
-def conclude(claim: Claim, relation: Relation = "<=") -> Step:
-    """The last step: the claim's own line as repaired, or with another relation where it is refuted."""
-    return step("conclude", claim.lhs, relation, sp.Add(*claim.stated(repaired=True).values()))
+def conclude(claim: Claim) -> Step:
+    """The last step: the claim's own line as repaired."""
+    return step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(repaired=True).values()))
 
 
 def case(symbol: sp.Symbol, *uses: Written) -> Case:
@@ -266,9 +259,9 @@ def case(symbol: sp.Symbol, *uses: Written) -> Case:
 class Derivation:
     """A proof: its steps, what it is about, and the symbols of its own.
 
-    ``claim`` is the key of the claim whose line the last one must be (empty for a result of its own); with
-    ``refutes`` the last line contradicts it instead, on the ``exhibit``. ``assumes`` are assumptions beyond the
-    claim's, ``eta`` a step size beyond the one the claim asks for: both narrow what is proved, and are said.
+    ``claim`` is the key of the claim whose line the last one must be (empty for a result of its own). ``assumes`` are
+    assumptions beyond the claim's, ``eta`` a step size beyond the one the claim asks for: both narrow what is proved,
+    and are said.
     ``conditions`` give symbols to what is shown non-negative, ``abbreviations`` to minima and maxima, and
     ``sequences`` maps a result's own z_T to (z_0, z_t, z_{t+1}).
     """
@@ -278,8 +271,6 @@ class Derivation:
     steps: tuple[Step, ...]
     claim: str = ""
     readings: tuple[str, ...] = ("repaired",)
-    refutes: bool = False
-    exhibit: UnitQuadratics | None = None
     assumes: tuple[Assumption, ...] = ()
     eta: sp.Expr | None = None
     conditions: tuple[Condition, ...] = ()

@@ -18,10 +18,9 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import checker
-from fedbounds.evidence.symbolic.context import CANONICAL, SHIPPED, Checked, Context, Grounds, Shelf, StepCheck
-from fedbounds.evidence.symbolic.derivation import Derivation, Exhibited, Step
+from fedbounds.evidence.symbolic.context import SHIPPED, Checked, Context, Grounds, Shelf, StepCheck
+from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.plugins import claims, nearest
-from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -110,18 +109,7 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
         for derivation in installed().values()
         if derivation.claim == claim.key and reading.name in derivation.readings
     ]
-    return together(verdicts)
-
-
-def together(verdicts: list[Verdict]) -> Verdict | None:
-    """One verdict of several on the same claim: a decided one, unless another contradicts it."""
-    decided = [verdict for verdict in verdicts if verdict.status is not Status.UNDECIDED]
-    if len({verdict.status for verdict in decided}) > 1:
-        words = "; ".join(f"{verdict.data['derivation']}: {verdict.status}" for verdict in decided)
-        first = decided[0]
-        detail = f"derivations contradict each other: {words}"
-        return Verdict(first.claim, first.reading, Evidence.SYMBOLIC, Status.UNDECIDED, detail=detail)
-    return next(iter(decided or verdicts), None)
+    return next((verdict for verdict in verdicts if verdict.status is Status.HOLDS), next(iter(verdicts), None))
 
 
 def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
@@ -130,8 +118,6 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     fault = checked.fault or _mismatch(checked, claim, reading) or _beyond(checked, claim, reading)
     if fault:
         status, detail = Status.UNDECIDED, fault
-    elif derivation.refutes:
-        status, detail = Status.REFUTED, f"refuted by derivation: {derivation.steps[-1].note or derivation.title}"
     else:
         names = ", ".join(sorted(checked.assumptions)) or "none"
         status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
@@ -172,16 +158,9 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     derivation, last = checked.derivation, checked.derivation.steps[-1]
     if checked.reading != reading or reading.name not in claim.readings:
         return f"it is no proof of {claim.key} in reading {reading.name}"
-    if derivation.refutes and type(last.because) is not Exhibited:
-        return "a claim is refuted on an exhibit only"
     if claim.kind is Kind.RATE:
-        return _floor(checked, claim) if derivation.refutes else "a rate can only be refuted by a floor"
-    wanted = {
-        (Kind.INEQUALITY, False): "<=",
-        (Kind.INEQUALITY, True): ">",
-        (Kind.IDENTITY, False): "=",
-        (Kind.IDENTITY, True): "!=",
-    }[claim.kind, derivation.refutes]
+        return "a rate is no line that a proof could end with"
+    wanted = "=" if claim.kind is Kind.IDENTITY else "<="
     if last.relation != wanted:
         return f"the last line has the relation {last.relation}, not {wanted}"
     slacks = {one.symbol: (one.expression, Grounds()) for one in checked.conditions}
@@ -194,17 +173,6 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     return ""
 
 
-def _floor(checked: Checked, claim: Claim) -> str:
-    """Why a line ``gap >= floor`` does not refute a rate, or an empty string."""
-    last = checked.derivation.steps[-1]
-    if last.lhs != claim.lhs or last.relation not in (">", ">="):
-        return "the last line is not a lower bound of the claim's left side"
-    varying = sorted(s.name for s in last.rhs.free_symbols if s.name in CANONICAL)
-    if not last.rhs.is_positive or varying:
-        return "the lower bound is not a positive constant"
-    return ""
-
-
 def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Which assumptions the derivation needs beyond the claim's, or an empty string."""
     derivation, stated = checked.derivation, claim.assumptions_in(reading)
@@ -213,29 +181,6 @@ def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
         return f"it was checked for another statement of {claim.key}"
     if derivation.eta is not None and claim.eta is None:
         return f"proved only for eta = {derivation.eta}"
-    if derivation.refutes:
-        return _not_met(checked, claim, stated)
     # Equal names are not enough: the claim's assumption itself must be what was used.
     extra = sorted(key for key in checked.assumptions if checked.universe.get(key) not in stated)
     return f"proved only under further assumptions: {', '.join(extra)}" if extra else ""
-
-
-def _not_met(checked: Checked, claim: Claim, stated: tuple[Assumption, ...]) -> str:
-    """Which assumption of the claim the exhibit is not known to meet, or an empty string."""
-    built_in = (shipped.smooth, shipped.strongly_convex, shipped.bounded_variance, shipped.bounded_gradient)
-    exhibit = checked.derivation.exhibit
-    if exhibit is None:
-        return "there is no exhibit"
-    # The exhibit stays where it starts at every step size, so it may take the claim's.
-    values = {**({sy.eta: claim.eta.subs(dict(claim.definitions))} if claim.eta is not None else {})}
-    for assumption in stated:
-        if assumption in built_in:
-            continue
-        if not assumption.parts:
-            return f"cannot express {assumption.key}"
-        for part in assumption.parts:
-            rest = sp.cancel((part.right - part.left).subs(values).subs(exhibit.values()))
-            good = {"=": rest == 0, "<=": rest.is_nonnegative, "<": rest.is_positive}[part.sign]
-            if not good:
-                return f"the exhibit is not shown to meet {assumption.key}"
-    return ""

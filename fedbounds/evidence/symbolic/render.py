@@ -24,7 +24,7 @@ PREAMBLE = r"""\documentclass{article}
 \usepackage[margin=2cm]{geometry}
 \allowdisplaybreaks
 \begin{document}"""
-RELATIONS = {"<=": r"\le", ">=": r"\ge", "=": "=", "<": "<", ">": ">", "->": r"\longrightarrow", "!=": r"\ne"}
+RELATIONS = {"<=": r"\le", ">=": r"\ge", "=": "=", "<": "<", ">": ">", "->": r"\longrightarrow"}
 
 
 def verdict_line(checked: Checked, verdict: Verdict | None) -> str:
@@ -82,8 +82,6 @@ def reasons(step: d.Step, show: Callable[[sp.Expr], str] = str) -> list[str]:
         return [f"case {because.of} {sign}: {_use(use, show)}" for one, sign in cases for use in one.uses]
     if isinstance(because, d.Induction):
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
-    if isinstance(because, d.Exhibited):
-        return ["exact values of both sides on the exhibit"]
     if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
     if not isinstance(because, tuple):

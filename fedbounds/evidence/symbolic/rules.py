@@ -127,36 +127,10 @@ def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
     return Grounds()
 
 
-def _exhibited(step: d.Step, rule: d.Exhibited, scope: Context) -> Grounds:
-    exhibit = scope.derivation.exhibit
-    if exhibit is None or not scope.derivation.refutes:
-        raise Unproved("there is no exhibit")
-    if exhibit.faults():
-        raise Unproved(exhibit.faults())
-    parts = [sp.sympify(part) for part in (*exhibit.minima, *exhibit.p, *exhibit.alpha, exhibit.start)]
-    union(admit(part, scope) for part in parts)
-    if any(s.name in CANONICAL for part in parts for s in part.free_symbols):
-        raise Unproved("the exhibit's numbers depend on the run's")
-    gap = (step.lhs - step.rhs).subs(dict(exhibit.values()) | {sy.gap: exhibit.gap})
-    solved = {key: value for key, value in scope.schedule.items() if key == sy.L}
-    # The schedule has L = mu gamma/4, so gamma = 4 at L = mu = 1.
-    for value in solved.values():
-        gap = gap.subs(sy.gamma, sp.solve(value.subs(sy.mu, 1) - 1, sy.gamma)[0])
-    rest = sp.cancel(gap)
-    unknown = sorted(s.name for s in rest.free_symbols if s.name in CANONICAL)
-    if unknown:
-        raise Unproved(f"the exhibit says nothing of {', '.join(unknown)}")
-    good = {">": rest.is_positive, ">=": rest.is_nonnegative, "!=": rest.is_Rational and rest != 0}
-    if not good.get(step.relation):
-        raise Unproved(f"the two sides differ by {rest} there")
-    return Grounds()
-
-
 RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {
     tuple: _combination,
     d.Cases: _cases,
     d.Every: _every,
-    d.Exhibited: _exhibited,
     d.Induction: _induction,
     d.Limit: _limit,
 }

@@ -204,8 +204,6 @@ def sound(key: str, scope: Context) -> Checked:
     other = scope.shelf.checker(key, scope.shelf, scope.reading)
     if other.fault:
         raise Unproved(f"it rests on {key}: {other.fault}")
-    if other.derivation.refutes:
-        raise Unproved(f"{key} is a refutation")
     for symbol, value in other.schedule.items():
         scope.require_zero(symbol - value, f"{key} is for {symbol} = {value} only:")
     for symbol, value in other.abbreviations.items():

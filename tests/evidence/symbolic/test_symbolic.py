@@ -22,7 +22,6 @@ from fedbounds.evidence.symbolic.derivation import (
     Display,
     Earlier,
     Every,
-    Exhibited,
     Extreme,
     Hypothesis,
     Induction,
@@ -33,7 +32,6 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.exhibit import UnitQuadratics
 from fedbounds.evidence.symbolic.objects import (
     ALPHA,
     G_S,
@@ -54,7 +52,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Status
 
 A = ALPHA
 x, g = Vec(sp.Symbol("x"), I), Vec(sp.Symbol("v"), I)
@@ -342,10 +340,6 @@ class TestJudge:
     PROOF = Derivation(
         "toy", "toy", (step("end", sy.sigma_sq, "<=", 2 * sy.sigma_sq).by((sy.sigma_sq, ONE)),), claim="toy"
     )
-    HALVES = (sp.Rational(1, 2), sp.Rational(1, 2))
-    EXHIBIT = UnitQuadratics(
-        (sp.Integer(1), sp.Integer(-1)), (sp.Rational(3, 4), sp.Rational(1, 4)), HALVES, sp.Integer(0)
-    )
 
     def judge(self, derivation, claim=CLAIM, of=None):
         found = checked(derivation, of or claim)
@@ -395,38 +389,6 @@ class TestJudge:
         assert self.judge(self.PROOF, timed).status is Status.HOLDS
         verdict = self.judge(self.PROOF, replace(timed, eta=2 / (sy.mu * (sy.t + 1))), of=timed)
         assert verdict.status is Status.UNDECIDED and "another statement" in verdict.detail
-
-    def test_a_refutation_is_exhibited(self):
-        claim = replace(self.CLAIM, lhs=2 * sy.L, terms={"once": sy.L}, assumptions=(a.smooth, a.full_participation))
-        proof = Derivation(
-            "no",
-            "no",
-            (step("end", 2 * sy.L, ">", sy.L).by(Exhibited()),),
-            claim="toy",
-            refutes=True,
-            exhibit=self.EXHIBIT,
-        )
-        assert self.judge(proof, claim).status is Status.REFUTED
-        combined = replace(proof, steps=(step("end", 2 * sy.L, ">", sy.L).by((sy.L, ONE)),))
-        assert "exhibit" in self.judge(combined, claim).detail
-        assert "unbiased" in self.judge(proof, replace(claim, assumptions=(a.unbiased,))).detail
-        assert "cannot express" in self.judge(proof, replace(claim, assumptions=(a.identical,))).detail
-
-    def test_a_rate_is_refuted_by_a_positive_floor_only(self):
-        claim = replace(self.CLAIM, lhs=sy.gap, terms={"floor": sp.Integer(0)}, kind=Kind.RATE)
-        floor = step("end", sy.gap, ">=", sp.Rational(1, 8)).by(Exhibited())
-        proof = Derivation("f", "f", (floor,), claim="toy", refutes=True, exhibit=self.EXHIBIT)
-        assert self.judge(proof, claim).status is Status.REFUTED
-        for low in (sp.Rational(1, 8) / (sy.T + 1), sp.Integer(0), sp.Rational(1, 4)):
-            assert self.judge(replace(proof, steps=(replace(floor, rhs=low),)), claim).status is Status.UNDECIDED
-
-    def test_contradicting_derivations_hide_nothing(self):
-        def said(status, key):
-            return Verdict("toy", "repaired", Evidence.SYMBOLIC, status, data={"derivation": key})
-
-        both = symbolic.together([said(Status.HOLDS, "one"), said(Status.REFUTED, "two")])
-        assert both.status is Status.UNDECIDED and "contradict" in both.detail
-        assert symbolic.together([said(Status.UNDECIDED, "one"), said(Status.HOLDS, "two")]).status is Status.HOLDS
 
     def test_a_plugin_may_not_take_a_shipped_key(self):
         class Module:
