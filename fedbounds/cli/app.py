@@ -35,7 +35,6 @@ class LazyGroup(click.Group):
     """A group whose further commands are found in ``fedbounds.cli.commands``, imported only when asked for."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The commands of this module and of every module there."""
         return sorted({*super().list_commands(ctx), *_discovered()})
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:

@@ -1,7 +1,5 @@
 """When a run aggregates and what it stores: round boundaries, step sizes and recorded times."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +27,6 @@ class Clock:
 
     @property
     def total(self) -> int:
-        """T."""
         return len(self.eta)
 
     @property

@@ -18,9 +18,10 @@ from fedbounds.engine.loop import (
     run,
     weights_are_p,
 )
-from fedbounds.engine.threads import Progress, default_threads, in_threads
+from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances
 
 if TYPE_CHECKING:

@@ -18,10 +18,11 @@ from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.engine.record import Recorder, allocate
 from fedbounds.engine.tally import wants_streaming
-from fedbounds.engine.threads import Progress, default_threads, in_threads
+from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices, kernel_arrays
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
 

@@ -1,7 +1,5 @@
 """Clients with constant Hessians as the moment recursion sees them: eigenbases, and the noise of a batch in them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,7 +33,6 @@ class Clients:
 
     @property
     def d(self) -> int:
-        """Dimension of w."""
         return int(self.H.shape[1])
 
     def excess(self, means: Array, covariances: Array) -> Array:

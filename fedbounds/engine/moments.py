@@ -21,10 +21,10 @@ from fedbounds.engine.loop import check_distances, divergence_limit, round_weigh
 from fedbounds.engine.moment_clients import Clients, prepare
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.threads import Progress
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 
 ENGINE = "moments"

@@ -1,7 +1,5 @@
 """What an engine must be able to do; the loop is written once on top of it."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext

@@ -45,7 +45,6 @@ class Storage:
             self.tally.merge(recorder.tally)
 
     def finish(self, engine: str) -> Trajectory:
-        """The trajectory, once every block is done."""
         means, tally = self.moment_sums / self.experiment.replicates, self.tally
         paths = {name: VirtualPath(**fields) for name, fields in self.paths.items()}
         return Trajectory(
@@ -194,7 +193,6 @@ class Recorder:
         return times[np.searchsorted(times, begin) : np.searchsorted(times, begin + n)] - begin
 
     def _slots(self, times: Indices) -> Indices:
-        """Where recorded times lie in the record."""
         return np.searchsorted(self._storage.clock.times, times)
 
     def _raise(self, name: str, values: Array) -> None:

@@ -5,8 +5,6 @@ discarded: array shapes, and with them the order of additions inside BLAS, never
 replicates are asked for, so neither do the bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass

@@ -1,13 +1,11 @@
 """Run an experiment."""
 
-from __future__ import annotations
-
 from typing import Literal, overload
 
-from fedbounds.engine.threads import Progress
 from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances, Trajectory
 
 

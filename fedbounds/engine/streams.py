@@ -6,8 +6,6 @@ constants by Stafford). What a replicate draws depends on neither the number of 
 The compiled kernels repeat these functions on scalars (``kernel_draws``); tests hold them equal bit for bit.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -70,7 +70,6 @@ class Tally:
         return cls(L, count, path, scatter, path.copy(), np.zeros((K, N)), alpha, points, top, few_many)
 
     def weights(self, slot: int, alpha: Array) -> None:
-        """The weights (R, N) of one recorded round."""
         top, count = alpha.max(-1), (alpha > 0).sum(-1)
         self.alpha[slot] = alpha.mean(0)
         self.top[:, slot] = top.min(), top.max()
@@ -93,7 +92,6 @@ class Tally:
         self.scatter[v][np.ix_(slots, fields, fields)] = np.einsum("akr,bkr->kab", away, away)
 
     def merge(self, other: Tally) -> None:
-        """Add the replicates of another tally."""
         if not self.count:
             self.__dict__.update(other.__dict__)
             return
@@ -119,7 +117,6 @@ class Tally:
         return max(TALLY_LIMIT // (2 * (beside + sum(array.nbytes for array in arrays))), 1)
 
     def found(self, virtuals: tuple[str, ...]) -> Streamed:
-        """The statistics, once every block is merged."""
         divisor = max(self.count - 1, 1)
         moments = {
             name: PathMoments(self.mean[v], self.scatter[v] / divisor, self.high[v])

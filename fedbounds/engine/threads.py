@@ -1,7 +1,5 @@
 """Independent tasks on threads, with results in order and an error or interrupt that stops the rest."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections import deque
@@ -10,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TypeVar
 
-Progress = Callable[[int, int], None]
+from fedbounds.model.protocol import Progress
+
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 

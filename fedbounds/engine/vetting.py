@@ -1,7 +1,5 @@
 """What is somebody's own is tried before it is run: problem, weighting and compiled arrays, each once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -86,7 +86,6 @@ class Experiment:
 
     @property
     def total_steps(self) -> int:
-        """T, the number of local steps."""
         return self.rounds * self.tau
 
     @property
@@ -115,7 +114,6 @@ class Experiment:
         return as_weighting(self.weighting).bind(self.problem)
 
     def with_(self, **changes: object) -> Experiment:
-        """The same experiment with some parameters changed."""
         changed = replace(self, **changes)  # type: ignore[arg-type]
         if changed.problem is self.problem and changed.weighting is self.weighting and "rule" in vars(self):
             vars(changed)["rule"] = self.rule  # which may be costly to bind

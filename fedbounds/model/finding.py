@@ -1,7 +1,5 @@
 """What a battery of checks says about one fact that a plug-in states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

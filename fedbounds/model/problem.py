@@ -3,8 +3,6 @@
 F(w) = sum_i p_i F_i(w), each F_i L-smooth and mu-strongly convex on R^d (Assumptions 1 and 2).
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass

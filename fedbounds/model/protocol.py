@@ -1,7 +1,5 @@
 """The choices of a run that are words, and how long work tells of itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Literal
 

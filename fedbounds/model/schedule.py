@@ -1,7 +1,5 @@
 """Step-size schedules eta_t, t = 0, 1, 2, ... counted in local steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

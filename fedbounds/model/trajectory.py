@@ -1,7 +1,5 @@
 """The record of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Every test allows for rounding and nothing else, so a problem that keeps the con
 are. A false fact is found where it shows at the points of `probe.Probe`; each finding states what it resolves.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 
 import numpy as np

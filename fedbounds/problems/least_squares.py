@@ -1,7 +1,5 @@
 """Ridge regression over client datasets: F_i(w) = ||X_i w - y_i||^2 / (2 n_i) + (reg/2) ||w||^2."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

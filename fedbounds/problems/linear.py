@@ -3,8 +3,6 @@
 F_i(w) = (1/n_i) sum_j phi(W x_j, y_j) + (reg/2) ||w||^2, with w (d,) = W (K, columns) row by row.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Sequence
 from functools import cached_property

@@ -1,7 +1,5 @@
 """L2-regularised logistic regression over client datasets, binary and multinomial."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -3,8 +3,6 @@
 Logits have their classes on axis -2 and samples on axis -1; every function works in any float precision.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -3,8 +3,6 @@
 F(w) - F* <= ||grad F(w)||^2 / (2 mu) for mu-strongly convex F (Polyak-Lojasiewicz; Nesterov 2018, 2.1.10).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -47,15 +45,12 @@ class RowObjective:
 
     @cached_property
     def share(self) -> Array:
-        """The shares as doubles (n,)."""
         return self.wide_share.astype(float)
 
     def value(self, w: Array) -> float:
-        """The objective at w (D,)."""
         return float(cross_entropy(logits(self._scores(w)), self.y) @ self.share + self.mu / 2 * (w @ w))
 
     def gradient(self, w: Array) -> Array:
-        """Its gradient (D,)."""
         slope = slopes(logits(self._scores(w)), self.y)[-self.K :] * self.share
         return (slope @ self.X).ravel() + self.mu * w
 

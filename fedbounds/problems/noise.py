@@ -1,7 +1,5 @@
 """The stochastic gradient of a problem, tried: unbiased, its closed variance exact, its noise as smooth as told."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where a problem is tried by its battery: points near its minima, at the start and far out, and steep directions."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

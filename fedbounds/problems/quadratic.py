@@ -1,7 +1,5 @@
 """Quadratic clients F_i(w) = F_i* + (w - w_i*)^T H_i (w - w_i*) / 2 with additive Gaussian gradient noise."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -61,7 +61,6 @@ def measured_gap(settings: Settings, run: RunSeries) -> Curve:
 
 
 def bound(sides: Sides) -> Bound:
-    """The right side of a claim over horizons."""
     x, y = sides.t, sides.rhs
     intervals = runs_of(~(y > 0))
     edges = [k for a, b in intervals for k in (a - 1, a, b, b + 1) if 0 <= k < len(x)]

@@ -44,7 +44,6 @@ def pretty(expression: sp.Expr) -> str:
 
 
 def explain(claim: Claim) -> dict[str, Any]:
-    """Everything a claim states, as a JSON object."""
     repair = claim.repair
     return {
         "key": claim.key,

@@ -208,7 +208,6 @@ def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = Fa
 
 
 def to_markdown(blocks: Iterable[Block]) -> str:
-    """The blocks in Markdown."""
     made = []
     for block in blocks:
         if isinstance(block, Table):
@@ -253,7 +252,6 @@ def _note(verdicts: Sequence[Verdict]) -> str:
 
 
 def ledger_table(lines: Iterable[Line]) -> Table:
-    """Claims in their readings by kinds of evidence."""
     body = [[line.claim.key, line.reading, *(evidence_cell(line, kind) for kind in Evidence)] for line in lines]
     return Table.of(("claim", "reading", *(LABELS[kind] for kind in Evidence)), body)
 

@@ -48,7 +48,6 @@ class Entry:
 
     @property
     def statuses(self) -> list[Status]:
-        """The statuses that the cell stands for."""
         return [item.status for item in self.said if item.status is not None]
 
     @property
@@ -81,7 +80,6 @@ class Table:
         return [dict(zip(map(str, self.head), map(str, row), strict=True)) for row in self.rows]
 
     def to_markdown(self) -> str:
-        """The table in Markdown, refutations in bold."""
         body = [_pipes(["**REFUTED**".join(plain(str(cell)).split("REFUTED")) for cell in row]) for row in self.rows]
         return (
             "\n".join([_pipes(plain(str(name)) for name in self.head), "|" + "---|" * len(self.head), *body]) + "\n"

@@ -1,7 +1,5 @@
 """A trial for people: the verdict in three lines, the details, a page for a browser and an appendix in LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -125,7 +123,6 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
 
 
 def to_html(trials: Sequence[Trial]) -> str:
-    """Trials as one self-contained page."""
     parts = [
         {
             "trial": trial,

@@ -33,7 +33,6 @@ def default_weightings(N: int) -> tuple[str, ...]:
 
 
 def numbers(text: str, count: int, what: str) -> list[float]:
-    """The ``count`` comma-separated numbers of ``text``."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
@@ -152,7 +151,6 @@ def parse_step(text: str) -> tuple[str, list[float]]:
 
 
 def build_step(settings: Settings, problem: Problem) -> StepSize:
-    """The step size that the settings name."""
     kind, values = parse_step(settings.step)
     if kind == "theory":
         return theory_step(problem)
@@ -166,14 +164,12 @@ def build_step(settings: Settings, problem: Problem) -> StepSize:
 
 
 def build_policy(settings: Settings) -> Policy:
-    """How the constants of a study are taken."""
     return Policy(
         settings.constants, settings.moments, settings.across, settings.radius, settings.sigma_sq, settings.G_sq
     )
 
 
 def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
-    """The experiment of a study for one weighting."""
     w0 = None
     if settings.w0_scale:
         direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)

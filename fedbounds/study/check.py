@@ -43,7 +43,6 @@ from fedbounds.theory.verdict import Status, Verdict, finite_or_none
 
 
 def versions() -> dict[str, str]:
-    """Versions of what computed a result."""
     names = ("fedbounds", "numpy", "scipy", "numba", "sympy", "scikit-learn")
     found = {name: metadata.version(name) for name in names}
     return {"python": platform.python_version(), **found}

@@ -139,7 +139,6 @@ class Result:
 
     @property
     def refuted(self) -> list[tuple[str, Verdict]]:
-        """The refutations among the verdicts."""
         return [item for item in self.verdicts if item[1].status is Status.REFUTED]
 
     def to_json(self) -> dict[str, Any]:

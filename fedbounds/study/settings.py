@@ -146,7 +146,6 @@ class Setting:
 
     @property
     def several(self) -> bool:
-        """Whether it is a list of texts."""
         return self.kind == Texts
 
     def read(self, text: str) -> Any:
@@ -162,13 +161,11 @@ class Setting:
 
 @functools.cache
 def settings() -> Mapping[str, Setting]:
-    """Every setting by name, in the order of `Settings`."""
     hints = typing.get_type_hints(Settings, include_extras=True)
     return {name: Setting(_without_about(hints[name]), hints[name].__metadata__[-1]) for name in NAMES}
 
 
 def section_of(name: str) -> str:
-    """The section of the help in which a setting stands."""
     return settings()[name].about.section
 
 

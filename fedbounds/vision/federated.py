@@ -144,7 +144,6 @@ class _Going:
             self.record = found
 
     def go(self, report: Progress | None) -> dict[str, Any]:
-        """Finish the run and write its record."""
         if not self.record["accuracy"]:
             self._measure()
         _tell(report, self.record, self._total())

@@ -119,7 +119,6 @@ def slug(text: str) -> str:
 
 
 def file_name(weighting: str, repetition: int) -> str:
-    """``run-fedsoftmax-0.2-003.json``."""
     return f"run-{slug(weighting)}-{repetition:03d}.json"
 
 

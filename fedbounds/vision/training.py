@@ -47,7 +47,6 @@ class Machine:
     threads: int = 1
 
     def map(self, work: Callable[[T], S], items: Sequence[T]) -> Iterator[S]:
-        """``work`` on every item, in order."""
         return in_threads(lambda item, _: work(item), items, len(items), threads=self.threads) if items else iter(())
 
     @property

@@ -112,7 +112,6 @@ class BoundOptimal(Weighting):
         return f"bound-optimal:{number(self.price)}"
 
     def bind(self, problem: Problem) -> BoundOptimal:
-        """The same rule with the weights of this problem."""
         return replace(self, weights=tuple(consistent_weights(problem, self.price).tolist()))
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:

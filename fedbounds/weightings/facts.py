@@ -1,7 +1,5 @@
 """What a weighting states about itself, tried: the simplex, its randomness, its dependence on w, absent clients."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """FedAvg: alpha_t^i = p_i (McMahan et al., 2017)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,7 +22,6 @@ class FedAvg(Weighting):
 
 
 def build(argument: str | None) -> FedAvg:
-    """FedAvg takes no argument."""
     if argument is not None:
         raise reject("fedavg takes no argument", argument, "write fedavg")
     return FedAvg()

@@ -1,7 +1,5 @@
 """FedMax and FedMax(k): all weight on the clients with the largest gaps F_i(w_t) - F_i*."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

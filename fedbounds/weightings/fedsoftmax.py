@@ -1,7 +1,5 @@
 """FedSoftMax: alpha_t^i proportional to p_i exp((F_i(w_t) - F_i*) / T)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -27,7 +27,6 @@ class Fixed(Weighting):
         return "fixed:" + ",".join(map(number, self.weights))
 
     def bind(self, problem: Problem) -> Fixed:
-        """The same weights, one a client of the problem."""
         check_distribution(np.array(self.weights), problem.N, "fixed weights")
         return self
 

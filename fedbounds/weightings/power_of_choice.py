@@ -31,7 +31,6 @@ class PowerOfChoice(Weighting):
         return f"power-of-choice:{self.candidates},{self.m}"
 
     def bind(self, problem: Problem) -> PowerOfChoice:
-        """The same rule, ranking by F_i(w_t) = e_i(w_t) + F_i*."""
         return replace(self, F_i_star=tuple(problem.F_i_star.tolist()))
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:

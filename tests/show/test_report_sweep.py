@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.show.report.grid import axes_of, study_file, sweep_page
+from fedbounds.show.report.grid import axes_of, sweep_page
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.table import TABLE
@@ -160,16 +160,20 @@ def test_heading_picture_and_failures(html):
 def test_the_study_file_repeats_the_cells(html, folder):
     command, study = (unescape(text) for text in re.findall(r"<pre><code>(.*?)</code></pre>", html, re.DOTALL))
     assert command.startswith(f"fedbounds sweep study.toml --out {folder}\nfedbounds report {folder} --out ")
-    again, first = sweep.parse(study), sweep.parse(STUDY)
-    assert {cell.key for cell in again.cells} == {cell.key for cell in first.cells}
-    single = sweep.parse("[base]\nseed = 3\np = [0.25, 0.75]\nclients = 2")
-    assert sweep.parse(study_file([cell.settings for cell in single.cells])).cells == single.cells
-    assert sweep.parse(study_file([sweep.parse("").cells[0].settings])).cells == sweep.parse("").cells
+    assert study == STUDY
 
 
-def test_what_is_no_grid_has_no_study_file():
+def test_every_study_that_filled_a_table_is_kept_once(tmp_path):
+    first, second = "[grid]\nseed = [0, 1]", "# more\n[grid]\nseed = [1, 2]"
+    for text in (first, second, first):
+        sweep.run(sweep.parse(text), tmp_path, jobs=1, compute=computed)
+    _, *studies = re.findall(r"<pre><code>(.*?)</code></pre>", sweep_page(tmp_path), re.DOTALL)
+    assert studies == [first, second]
+
+
+def test_the_axes_are_the_settings_that_vary():
     cells = [Settings(seed=j, tau=j + 1).to_json() for j in range(12)]
-    assert study_file(cells) == "" and axes_of(cells) == {"tau": list(range(1, 13)), "seed": list(range(12))}
+    assert axes_of(cells) == {"tau": list(range(1, 13)), "seed": list(range(12))}
 
 
 def test_without_a_numeric_axis_there_is_no_picture(tmp_path):

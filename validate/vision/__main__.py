@@ -5,8 +5,6 @@ blocks of docs/vision.md. With ``--records DIR`` it prints and draws (into ``--o
 elsewhere, and leaves the page alone.
 """
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Few repetitions, honest limits: means and medians with intervals, paired differences with exact p-values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

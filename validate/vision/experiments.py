@@ -11,8 +11,6 @@ else. ``--map`` is FedAvg and FedSoftMax(T) over a grid of steps and temperature
 says what is stored, of a map in rounds to each level. ``--small`` trains tiny runs on scikit-learn's digits.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 from collections.abc import Callable, Mapping, Sequence

@@ -7,8 +7,6 @@ the smallest loss seen. Taking 0 for an F_i* <= d changes exp((F_i - F_i*)/T) by
 each ratio alpha_i/alpha_j too. Writes validate/results/vision/local_minima.json.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from dataclasses import replace

@@ -3,8 +3,6 @@
 Every statistic over repetitions carries its interval and says how it was made (`validate.vision.estimates`).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

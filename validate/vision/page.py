@@ -1,7 +1,5 @@
 """The marked blocks of docs/vision.md, from the stored records (and local_minima.json, sensitivity.json)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path

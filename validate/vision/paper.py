@@ -7,8 +7,6 @@ digits for n = 100 (TNIID), 38 (NIID) and 18 (IID), that is, n mean and n (s^2 +
 are the smallest such counts, inferred here and not printed there; for IID some multiples of 18 would do as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

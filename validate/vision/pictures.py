@@ -1,7 +1,5 @@
 """Pictures of the stored records: learning curves, R_90 and stability beside the paper's, temperatures, weights."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path

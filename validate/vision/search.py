@@ -10,8 +10,6 @@ of the choice. The runs of the search have a seed of their own and are used for 
     fedbounds vision run --seed 1000 --weighting fedavg ... --out validate/results/vision/search/NAME
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ what the order of a sum, another processor or another version of PyTorch does in
 validate/results/vision/sensitivity.json after every weighting.
 """
 
-from __future__ import annotations
-
 import argparse
 from dataclasses import replace
 from pathlib import Path

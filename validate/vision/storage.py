@@ -5,8 +5,6 @@ except weights that equal p (FedAvg): these are kept as they are, so that "alpha
 Seconds a round are summed.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

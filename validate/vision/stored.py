@@ -1,7 +1,5 @@
 """The stored records by data set, framework and weighting."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

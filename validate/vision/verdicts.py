@@ -4,8 +4,6 @@ Every verdict is of one reading: its step and temperature stand beside it, and t
 gave its numbers (1e-4 does not) nor T. So nothing here contradicts the paper; the opposite outcome is just called so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

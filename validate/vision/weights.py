@@ -1,7 +1,5 @@
 """Where the weights go: alpha_i - p_i along rounds, and how few clients share the weight or the largest losses."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

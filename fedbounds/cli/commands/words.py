@@ -1,7 +1,5 @@
 """``fedbounds symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim of one's own is made of."""
 
-from __future__ import annotations
-
 import typing
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@ In all kernels no loop both adds up a sum and stores to an array: such a loop's 
 where the arrays happen to lie in memory (see APART).
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
@@ -33,7 +31,6 @@ def multiply(A, a, lda, B, b, ldb, C, c, ldc, K, Q, M):
 
 @jit
 def dot(x, y):
-    """x.y"""
     total = 0.0
     for k in range(len(x)):
         total += x[k] * y[k]

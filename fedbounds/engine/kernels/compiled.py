@@ -7,8 +7,6 @@ run whole blocks of replicates side by side (see ``loop``), which compiles four 
 kernels, and on a machine that is busy with other work never waits at a barrier in every step.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The random stream of ``streams`` on scalars, for the compiled kernels: equal bit for bit."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ u^T A_i u + 2 b_i.u + c_i. Models go through in groups, which read each matrix o
 as one flat table, every row padded to whole vectors.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.common import GROUP, multiply, offsets_from, scratch

@@ -4,8 +4,6 @@ No calls, no tables, no branches: polynomials and bit arithmetic, with relative 
 the last place. Arguments are clamped to [-700, 700], far from overflow.
 """
 
-from __future__ import annotations
-
 from fedbounds.engine.kernels.compiled import bits_of, float_of, strict
 
 LIMIT = 700.0
@@ -51,7 +49,6 @@ def exponentials(c):
 
 @strict
 def exp(x):
-    """exp(x) for x in [-LIMIT, LIMIT]."""
     return exponentials(x)[0]
 
 

@@ -4,8 +4,6 @@ Every entry is added up along the inner axis from its first term to its last, wh
 the arrays lie, so that its bits depend on nothing but its row and its column.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import binding, ir  # type: ignore[import-untyped]
@@ -32,11 +30,9 @@ class _Matrix:
         self.builder, self.base, self.stride = builder, builder.gep(base, [start]), stride
 
     def at(self, row: Any, column: Any) -> Any:
-        """The address of one element."""
         return self.builder.gep(self.base, [self.builder.add(self.builder.mul(row, self.stride), column)])
 
     def vector(self, row: Any, column: Any) -> Any:
-        """Where a vector of elements starts."""
         return self.builder.bitcast(self.at(row, column), VECTOR.as_pointer())
 
 

@@ -10,8 +10,6 @@ with S = X^T X / n and m = X^T r / n. The first sum is linear in C + z z^T: a ta
 that is too large, a pass over the samples.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel

@@ -9,8 +9,6 @@ as a (v, m_i) matrix from v starts[i] on. Samples that pad have zero features an
 probability of the label +1 and of the label -1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.common import GROUP, distance_sq, dot, multiply, offsets_from, scratch

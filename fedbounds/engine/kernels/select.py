@@ -1,7 +1,5 @@
 """Which compiled engine runs an experiment, and the one for logistic regression."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any

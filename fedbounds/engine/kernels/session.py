@@ -4,8 +4,6 @@ Bits depend on neither the number of threads nor of replicates: each replicate's
 an order fixed at compile time.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -172,12 +170,10 @@ class Sampled(Compiled):
 
     @property
     def width(self) -> int:
-        """The length of a padded sample."""
         return padded(self.data.X.shape[1])
 
     @cached_property
     def step_arrays(self) -> tuple[Any, ...]:
-        """The leading arguments of the compiled steps."""
         kind = isinstance(self.data, LogisticArrays), self.experiment.replacement, float(self.data.reg)
         return self.rows, self.targets, self.starts, self.sizes, kind
 

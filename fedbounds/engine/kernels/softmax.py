@@ -5,8 +5,6 @@ log1p(sum_k s_k (exp(c_k) - 1 - c_k)), c = delta - s.delta. The same exponential
 s_k exp(c_k) / sum_l s_l exp(c_l). ``s`` and ``log_s`` are tables, this client's samples from ``base`` on.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit

@@ -6,8 +6,6 @@ different replicates, so that they overlap in the processor. Batches are filled 
 the client's first sample at weight 0.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel

@@ -6,8 +6,6 @@ counted as in use or not in an inner loop. Rows have a length that is a multiple
 The order of additions is fixed, whatever the machine.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]
@@ -47,7 +45,6 @@ def _store(builder: Any, value: Any, address: Any) -> None:
 
 
 def _eight(builder: Any, address: Any, kind: Any) -> list[Any]:
-    """Eight successive scalars."""
     return [_load(builder, builder.add(address, INT64(WORD * j)), kind) for j in range(LANES)]
 
 

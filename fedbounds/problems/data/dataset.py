@@ -1,7 +1,5 @@
 """A table of samples, its split over clients, and the transformations that keep it a table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

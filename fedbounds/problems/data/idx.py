@@ -1,7 +1,5 @@
 """The IDX files in which MNIST and Fashion-MNIST are published: a small parser and their checksums."""
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import math

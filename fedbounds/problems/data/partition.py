@@ -4,8 +4,6 @@ Every partition is a tuple of ``clients`` sorted int64 index arrays, disjoint an
 every sample once; ``by_hand`` may leave samples out, and ``identical`` gives every client everything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path

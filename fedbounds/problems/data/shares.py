@@ -1,7 +1,5 @@
 """Whole numbers from shares: how many samples each client gets, of each label."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Real data by name or path: what scikit-learn ships, LIBSVM files and IDX folders."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Synthetic federations with a heterogeneity dial, from identical clients (Gamma = 0) to extreme."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

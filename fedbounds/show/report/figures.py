@@ -51,7 +51,6 @@ def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Pict
 
 
 def styles(claim: Claim, readings: Collection[str]) -> Lines:
-    """A label and a style for each reading of a claim."""
     order = [reading for reading in claim.readings if reading in readings]
     return {(claim.key, name): (name, READING_STYLES.get(name, READING_STYLES["sync"])) for name in order}
 

@@ -1,8 +1,6 @@
 """A sweep as one page: its grid, a ledger of counts, a picture, what failed and how to repeat it."""
 
-import itertools
 import json
-import math
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -20,7 +18,6 @@ from fedbounds.show.report.page import render, setting
 from fedbounds.show.summary import ranked
 from fedbounds.show.table import ORDER, Entry, Said, Table
 from fedbounds.study.bound import main_tightness
-from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import SETTINGS, reading, verdicts
 from fedbounds.theory.verdict import Evidence, Status
@@ -50,13 +47,13 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
         found = connection.execute("SELECT key, settings, message FROM cells ORDER BY key").fetchall()
         smallest = connection.execute(TIGHTEST).fetchall()
         version = connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+        studies = connection.execute("SELECT value FROM meta WHERE name LIKE 'study %' ORDER BY rowid").fetchall()
     if not found:
         raise reject("a report needs a finished cell", f"the sweep {folder} without any", "run the sweep first")
     settings = {key: json.loads(text) for key, text, _ in found}
     axes = axes_of(list(settings.values()))
     ordered = sorted(found, key=lambda row: [place(settings[row[0]][name]) for name in axes])
     failed = [(described(settings[key], axes), message) for key, _, message in ordered if message is not None]
-    study = study_file(list(settings.values()))
     words = [["sweep", "study.toml", "--out", str(folder)], ["report", str(folder), "--out", str(out)]]
     return render(
         "sweep.html.jinja",
@@ -67,14 +64,13 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
         picture=sweep_picture(folder, axes),
         failed=Table.of(("Cell", "Error"), failed[:LISTED], failed_words(len(failed), len(found))),
         failures=len(failed),
-        study=study,
+        studies=[text for (text,) in studies],
         command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
         version=version[0] if version else "",
     )
 
 
 def failed_words(failed: int, total: int) -> str:
-    """How many cells failed, and whether each is listed."""
     more = f"; the first {LISTED} are listed, and the table holds every one" if failed > LISTED else ""
     return f"{failed} of {total} cells failed{more}"
 
@@ -108,7 +104,6 @@ def counted(
 
 
 def described(cell: Mapping[str, Any], axes: Mapping[str, Any]) -> str:
-    """A cell by the settings that vary."""
     return "; ".join(f"{name.replace('_', ' ')} {setting_word(name, cell[name])}" for name in axes)
 
 
@@ -119,7 +114,6 @@ def placed(weighting: str, cell: Mapping[str, Any], axes: Mapping[str, Any]) -> 
 
 
 def setting_word(name: str, value: Any) -> str:
-    """A value of a setting in words."""
     if isinstance(value, float):
         return f"{value:.12g}"
     return "full" if name == "batch" and value is None else setting(value)
@@ -167,10 +161,6 @@ def _numeric(values: Sequence[Any]) -> bool:
     return not axis(known)[1]
 
 
-# More blocks than this describe no grid but a union of several, which a reader has study files for.
-MAX_EXCLUDED = 100
-
-
 def axes_of(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Setting -> its values in order, of those that take several among the settings of ``cells``."""
     found = {name: {_written(cell[name]): cell[name] for cell in cells} for name in SETTINGS}
@@ -183,39 +173,5 @@ def place(value: Any) -> tuple[bool, float, str]:
     return not number, float(value) if number else 0.0, _written(value)
 
 
-def study_file(cells: Sequence[Mapping[str, Any]]) -> str:
-    """TOML of a study with just these cells, or nothing where no grid short of MAX_EXCLUDED exclusions has them."""
-    axes = axes_of(cells)
-    count = math.prod(map(len, axes.values()))
-    if count - len(cells) > MAX_EXCLUDED:
-        return ""
-    usual = json.loads(json.dumps(Settings().to_json()))
-    fixed = {name: value for name, value in cells[0].items() if name not in axes and value != usual[name]}
-    present = {_combination(cell[name] for name in axes) for cell in cells}
-    missing = [chosen for chosen in itertools.product(*axes.values()) if _combination(chosen) not in present]
-    blocks = [["[base]", *(f"{name} = {_toml(name, value)}" for name, value in fixed.items())]] if fixed else []
-    if axes:
-        blocks.append(["[grid]", *(f"{name} = {_list(name, values)}" for name, values in axes.items())])
-    for chosen in missing:
-        blocks.append(
-            ["[[exclude]]", *(f"{name} = {_list(name, [v])}" for name, v in zip(axes, chosen, strict=True))]
-        )
-    return "\n\n".join("\n".join(block) for block in blocks)
-
-
-def _combination(values: Any) -> tuple[str, ...]:
-    return tuple(map(_written, values))
-
-
-def _list(name: str, values: Sequence[Any]) -> str:
-    return f"[{', '.join(_toml(name, value) for value in values)}]"
-
-
-def _toml(name: str, value: Any) -> str:
-    """A value of a setting in TOML; only the batch has a word for None."""
-    return '"full"' if name == "batch" and value is None else _written(value)
-
-
 def _written(value: Any) -> str:
-    # JSON writes these values as TOML does, but for one character that TOML wants escaped.
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=False)

@@ -53,7 +53,6 @@ class Example:
         return str(self.file.document.get("claim", ""))
 
     def text(self, key: str) -> str:
-        """A field of the file in words."""
         return str(self.file.document.get(key) or "")
 
     @property
@@ -66,7 +65,6 @@ class Example:
 
     @property
     def relation(self) -> str:
-        """How the sides stand to each other."""
         return ">" if self.sides.lhs > self.sides.rhs else "≠"
 
     @property
@@ -83,7 +81,6 @@ def examples() -> list[Example]:
 
 
 def decimal(value: Fraction) -> str:
-    """A rational number to four digits."""
     return readable(number(float(value)))
 
 
@@ -113,7 +110,6 @@ def _value(value: Any) -> Markup:
 
 
 def factor(ratio: float | None) -> str:
-    """By which factor a constant is loose, in words."""
     return UNNEEDED if ratio is None else f"{readable(number(ratio, 3))}×"
 
 
@@ -130,7 +126,6 @@ def tight_constants() -> dict[str, list[TightConstant]]:
 
 
 def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
-    """The tight constants of a claim."""
     from fedbounds.evidence.sdp.setting import Setting
 
     body = []

@@ -9,6 +9,7 @@ from html import unescape
 import sympy as sp
 from latex2mathml.converter import convert
 from markupsafe import Markup, escape
+from sympy.printing.pretty.pretty_symbology import greek_unicode
 
 from fedbounds.theory.symbols import NOTATION
 
@@ -24,25 +25,7 @@ DASH, OVERLINE = "&#x02015;", "&#x000AF;"
 FENCE = re.compile(r'<mo stretchy="true" fence="true" form="(?:prefix|postfix)">(?=(?:&#x0002[89];|[()\[\]{}])<)')
 # Characters written as numbers, which only make a page longer.
 CODE = re.compile(r"&#x[0-9A-F]{5};(?<!&#x0003C;)(?<!&#x0003E;)(?<!&#x00026;)")
-GREEK = {
-    "alpha": "α",
-    "beta": "β",
-    "gamma": "γ",
-    "delta": "δ",
-    "eta": "η",
-    "kappa": "κ",
-    "lambda": "λ",
-    "mu": "μ",
-    "xi": "ξ",
-    "pi": "π",
-    "rho": "ρ",
-    "sigma": "σ",
-    "tau": "τ",
-    "psi": "ψ",
-    "Gamma": "Γ",
-    "Delta": "Δ",
-    "Pi": "Π",
-}
+GREEK = "alpha|beta|gamma|delta|eta|kappa|lambda|mu|xi|pi|rho|sigma|tau|psi|Gamma|Delta|Pi"
 # Names of code inside words, as the paper writes them; each pattern meets escaped text.
 WORDS = (
     (r"rho_bar", "ρ\N{COMBINING MACRON}"),
@@ -58,7 +41,7 @@ WORDS = (
     (r"\bE(?=[‖\[])", "𝔼"),
     (r"\bgrad (?=[A-Z])", "∇"),
     (r"\bsum_(?=\w)", "∑_"),
-    (rf"(?<![-\w])(?!(?:pi|rho)-)({'|'.join(GREEK)})(?![a-zA-Z])", lambda found: GREEK[found[1]]),
+    (rf"(?<![-\w])(?!(?:pi|rho)-)({GREEK})(?![a-zA-Z])", lambda found: greek_unicode[found[1]]),
     (r"\*\*", "^"),
     (r"\b([wF](?:_\w+)?)\*", r"\1<sup>⋆</sup>"),
     (r"(?<=[\w)‖\]])\^(\w+)", r"<sup>\1</sup>"),

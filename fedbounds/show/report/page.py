@@ -80,7 +80,6 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
 def sections(
     known: Iterable[Claim], lines: Sequence[Line], result: Result, drawn: Drawn, checked: Any, examples: Any
 ) -> list[Section]:
-    """One section a claim, in the order of the ledger."""
     tight = instances.tight_constants()
     return [
         section(claim, lines, result, checked, examples, tight.get(claim.key, ()), picture)
@@ -101,7 +100,6 @@ def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
 
 
 def tally(lines: Sequence[Line]) -> Table:
-    """In how many lines each kind of evidence gives each status."""
     body = []
     for kind in Evidence:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
@@ -135,12 +133,10 @@ def _named(symbol: str, meaning: str) -> Markup:
 
 
 def value(found: float | None) -> str:
-    """A number to four digits, or a dash."""
     return readable(number(found))
 
 
 def setting(found: Any) -> str:
-    """The value of a setting in words."""
     if found is None:
         return MISSING
     if isinstance(found, bool):

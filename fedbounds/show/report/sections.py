@@ -35,17 +35,14 @@ class Proof:
 
     @property
     def derivation(self) -> Derivation:
-        """What was checked."""
         return self.checked.derivation
 
     @property
     def verdict(self) -> str:
-        """What the derivation establishes, in one line."""
         return verdict_line(self.checked, verdict_of(self.checked))
 
     @property
     def good(self) -> int:
-        """How many steps check."""
         return sum(outcome.ok for outcome in self.checked.outcomes.values())
 
     @cached_property
@@ -57,7 +54,6 @@ class Proof:
         return Markup("{} {} {}").format(math(left, self._known), formula(RELATIONS[relation]), self.terms(right))
 
     def terms(self, expression: sp.Expr) -> Markup:
-        """The terms of a sum."""
         return Markup(" ").join(pieces(expression, self._known))
 
     def conditions(self) -> list[tuple[Markup, str]]:
@@ -69,7 +65,6 @@ class Proof:
         ]
 
     def because(self, step: Step) -> list[Markup]:
-        """Why a step holds, a line a fact."""
         told = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
         return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in told]
 
@@ -106,12 +101,10 @@ class Section:
 
     @property
     def scope(self) -> str:
-        """What the claim ranges over, in words."""
         return SCOPES[self.claim.scope]
 
     @property
     def left(self) -> Markup:
-        """The left side with the relation."""
         relation = SIGNS.get(self.claim.kind, "=")
         return Markup("{} {}").format(math(self.claim.lhs), formula(relation))
 
@@ -126,20 +119,17 @@ class Section:
 
     @property
     def where(self) -> Markup:
-        """The step size and the definitions that the statement makes."""
         step = [] if self.claim.eta is None else [(symbols.eta, self.claim.eta)]
         pairs = [*step, *self.claim.definitions.items()]
         return Markup(", ").join(formula(f"{latex(name)} = {latex(value)}") for name, value in pairs)
 
     @property
     def becomes(self) -> Markup:
-        """What the repair puts in place of what."""
         put = self.claim.repair.substitutions if self.claim.repair else {}
         return Markup(", ").join(formula(rf"{latex(a)} \mapsto {latex(b)}") for a, b in put.items())
 
     @property
     def symbols(self) -> list[tuple[Markup, str]]:
-        """The symbols of the statement with their meaning."""
         claim = self.claim
         parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or 0)
         used = {symbol.name for part in parts for symbol in sp.sympify(part).free_symbols}
@@ -147,7 +137,6 @@ class Section:
 
     @property
     def readings(self) -> list[tuple[str, str]]:
-        """The readings in which the claim says different things."""
         return [(name, READINGS[name].summary) for name in self.claim.readings]
 
 
@@ -160,7 +149,6 @@ def section(
     tight: Sequence[Any],
     picture: Picture | None,
 ) -> Section:
-    """The section of a claim, with the evidence that is about it."""
     own = [line for line in lines if line.claim.key == claim.key]
     return Section(
         claim,

@@ -36,7 +36,6 @@ def _environment() -> Environment:
 
 
 def template(name: str) -> Template:
-    """A template of this package."""
     return _environment().get_template(name)
 
 

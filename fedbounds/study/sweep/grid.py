@@ -51,10 +51,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """The cells of a sweep, in the order of the grid, and the settings that vary."""
+    """The cells of a sweep, in the order of the grid, the settings that vary, and the TOML that says so."""
 
     cells: tuple[Cell, ...]
     axes: tuple[str, ...]
+    text: str
 
 
 def read(path: str | Path) -> Grid:
@@ -89,7 +90,7 @@ def parse(text: str, name: str = "study.toml") -> Grid:
     axes = _axes(table.get("base", {}), table.get("grid", {}), said)
     _check_names(axes, table.get("grid", {}), said)
     cells = _cells(axes, _excludes(table.get("exclude", []), axes, said), name)
-    return Grid(cells, tuple(table.get("grid", {})))
+    return Grid(cells, tuple(table.get("grid", {})), text)
 
 
 class _Said:

@@ -67,7 +67,6 @@ def series(
 
 
 def varying(folder: str | Path) -> list[str]:
-    """The settings that take several values in the table."""
     counts = ", ".join(f'count(DISTINCT "{name}")' for name in SETTINGS)
     with reading(folder) as connection:
         found = connection.execute(f"SELECT {counts} FROM results").fetchone()

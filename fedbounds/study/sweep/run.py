@@ -74,6 +74,7 @@ def run(
     """
     with SweepTable(out) as table:
         table.claim_version(metadata.version("fedbounds"))
+        table.keep_study(study.text)
         known = table.known()
         left = [cell for cell in study.cells if not (known.get(cell.key) or (cell.key in known and not retry_failed))]
         total, done = len(study.cells), len(study.cells) - len(left)

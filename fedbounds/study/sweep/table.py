@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import hashlib
 import io
 import json
 import sqlite3
@@ -96,6 +97,12 @@ class SweepTable:
             raise reject(
                 f"{self.path} was computed by fedbounds {found}", f"version {version}", "use another folder for --out"
             )
+
+    def keep_study(self, text: str) -> None:
+        """Keep the TOML of a study whose cells this table gets, for whoever wants to repeat it."""
+        with explained(self.path):
+            name = f"study {hashlib.sha256(text.encode()).hexdigest()}"
+            self._open.execute("INSERT OR IGNORE INTO meta VALUES (?, ?)", (name, text))
 
     def known(self) -> dict[str, bool]:
         """Key -> whether the cell succeeded, for every cell in the table."""
