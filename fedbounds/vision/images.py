@@ -9,7 +9,6 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -33,35 +32,29 @@ WHITE = 255
 DIGITS_TEST = 300
 DIGITS_SIDE = 8
 # Tried in this order: MNIST at PyTorch's and the CVDF's mirrors, Fashion-MNIST at its authors' bucket and repository.
-MIRRORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "mnist": (
-            "https://ossci-datasets.s3.amazonaws.com/mnist/",
-            "https://storage.googleapis.com/cvdf-datasets/mnist/",
-        ),
-        "fashion-mnist": (
-            "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
-            "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
-        ),
-    }
-)
+MIRRORS: Mapping[str, tuple[str, ...]] = {
+    "mnist": (
+        "https://ossci-datasets.s3.amazonaws.com/mnist/",
+        "https://storage.googleapis.com/cvdf-datasets/mnist/",
+    ),
+    "fashion-mnist": (
+        "https://fashion-mnist.s3.eu-central-1.amazonaws.com/",
+        "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
+    ),
+}
 # Large enough that the progress bar costs nothing, small enough that it moves.
 CHUNK_BYTES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
 class Images:
-    """Training and test images (n, 28, 28) uint8 with labels (n,) int64 in 0..9.
-
-    ``checked`` says that the content has the published SHA-256 of the data set it is named after.
-    """
+    """Training and test images (n, 28, 28) uint8 with labels (n,) int64 in 0..9."""
 
     name: str
     train: Pixels
     train_labels: Indices
     test: Pixels
     test_labels: Indices
-    checked: bool = False
 
     def __post_init__(self) -> None:
         for part, labels in ((self.train, self.train_labels), (self.test, self.test_labels)):
@@ -106,7 +99,6 @@ def load(
     data_dir: str | Path | None = None,
     *,
     checksum: bool = True,
-    download: bool = True,
     progress: Progress | None = None,
     source: Source = PUBLISHED,
 ) -> Images:
@@ -121,25 +113,19 @@ def load(
         raise nearest("data", name, NAMES)
     if name == "digits":
         if data_dir is not None:
-            raise reject(
-                "digits come with scikit-learn and need no folder",
-                str(data_dir),
-                "leave --data-dir out, or name mnist",
-            )
+            raise reject("digits come with scikit-learn and need no folder", str(data_dir), "leave --data-dir out")
         return digits()
     if data_dir is not None:
         folder = Path(data_dir).expanduser()
         folder = folder / name if (folder / name).is_dir() else folder
     elif not checksum:
         raise reject("files without a known checksum are never downloaded", "no folder", "give --data-dir")
-    elif not download:
-        raise reject(f"{name} needs a folder where downloads are off", "none", "give --data-dir")
     else:
         folder = fetch(name, source, progress)
     demanded = name if checksum and data_dir is not None else None  # what was fetched has just been checked
     parts = [idx.read_folder(folder, part, checksum=demanded, known=source.known) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
-    return Images(name, train, train_labels, test, test_labels, checked=checksum)
+    return Images(name, train, train_labels, test, test_labels)
 
 
 def digits() -> Images:
@@ -177,31 +163,20 @@ def fetch(name: str, source: Source = PUBLISHED, progress: Progress | None = Non
     except ImportError:
         raise _undelivered(name, "no download library", "pip install 'fedbounds[vision]', or ") from None
     folder = (source.cache or Path(pooch.os_cache("fedbounds"))) / name
-    paths = {file: folder / f"{_stem(file)}.gz" for file in source.known if file.startswith(f"{name}/")}
-    missing = [file for file, path in paths.items() if not _holds(path, file, source.known)]
-    try:
-        if missing:
+    for file in (file for file in source.known if file.startswith(f"{name}/")):
+        path = folder / f"{file.partition('/')[2]}.gz"
+        try:
+            if idx.verify(path, source.known) == file:
+                continue
+        except InputError:
+            pass  # missing or damaged: fetched anew
+        try:
             files.require_writable(folder)
-    except InputError:
-        raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
-    for file in missing:
-        _save(paths[file], _received(file, source, progress))
+        except InputError:
+            raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
+        content = _received(file, source, progress)
+        files.write(path, lambda stream, content=content: stream.write(content))  # type: ignore[misc]
     return folder
-
-
-def _stem(file: str) -> str:
-    return file.partition("/")[2]
-
-
-def _save(path: Path, content: bytes) -> None:
-    files.write(path, lambda stream: stream.write(content))
-
-
-def _holds(path: Path, file: str, known: Mapping[str, str]) -> bool:
-    try:
-        return idx.verify(path, known) == file
-    except InputError:  # missing or damaged: fetched anew
-        return False
 
 
 def _received(file: str, source: Source, progress: Progress | None) -> bytes:
@@ -210,7 +185,7 @@ def _received(file: str, source: Source, progress: Progress | None) -> bytes:
 
     wrong = []
     for base in source.mirrors[file.partition("/")[0]]:
-        address = f"{base}{_stem(file)}.gz"
+        address = f"{base}{file.partition('/')[2]}.gz"
         buffer = io.BytesIO()
         bar = _Bar(file, progress) if progress else False
         try:

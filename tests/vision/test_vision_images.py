@@ -54,7 +54,7 @@ def write(folder: Path, arrays: dict[str, np.ndarray], compress: bool = True) ->
 
 def assert_toy(found: images.Images, name: str) -> None:
     toy = TOYS[name]
-    assert found.name == name and found.checked
+    assert found.name == name
     assert np.array_equal(found.train, toy["train-images-idx3-ubyte"]) and found.train.dtype == np.uint8
     assert np.array_equal(found.test, toy["t10k-images-idx3-ubyte"])
     assert np.array_equal(found.train_labels, toy["train-labels-idx1-ubyte"]) and found.train_labels.dtype == np.int64
@@ -79,7 +79,7 @@ def test_another_data_set_under_the_name_is_refused(tmp_path):
     ):
         images.load("mnist", folder, source=LOCAL)
     unchecked = images.load("mnist", folder, checksum=False)
-    assert not unchecked.checked and len(unchecked.train) == 12
+    assert len(unchecked.train) == 12
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,6 @@ def test_a_users_own_files_must_fit_the_network(tmp_path, arrays, message):
         ({"name": "mnist", "data_dir": "nowhere"}, "must be a folder, but received nowhere"),
         ({"name": "digits", "data_dir": "."}, "need no folder"),
         ({"name": "mnist", "checksum": False}, "never downloaded.*give --data-dir"),
-        ({"name": "mnist", "download": False}, "downloads are off.*give --data-dir"),
     ],
 )
 def test_requests_that_make_no_sense(arguments, message):

@@ -36,9 +36,9 @@ CHANGES = {
     "times 100": "x100",
     "times 1000": "x1000",
 }
-PART = 34
-NAME = 30
 SHORTEST_REGIMES = 2
+# Columns of the table of one claim.
+WIDTH = 150
 
 
 @click.command()
@@ -103,33 +103,34 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _block(rows: Sequence[Row]) -> Iterator[str]:
+    from fedbounds.show.terminal import plain_table
+
     for row in rows:
         if not row.change:
             by = f" (by {_names(row.regimes)})" if row.regimes else ""
             yield f"{row.claim} [{row.reading}]: {row.outcome}{by}"
     parts = [row for row in rows if row.change in CHANGES or row.change == "any"]
     if parts:
-        heads = [f"{symbol:>5}" for symbol in CHANGES.values()]
-        yield f"  {'part':{PART}} {' '.join(heads)}  {'below':>9} {'above':>9}  {'proved':>7}  sharpest regime"
-    for part in dict.fromkeys(row.part for row in parts):
-        yield from _part_lines(part, [row for row in parts if row.part == part])
+        body = [
+            _part(part, [row for row in parts if row.part == part])
+            for part in dict.fromkeys(row.part for row in parts)
+        ]
+        head = ("part", *CHANGES.values(), "below", "above", "proved", "sharpest regime")
+        yield from (f"  {line}" for line in plain_table(head, body, WIDTH).splitlines())
     for row in rows:
         if row.change and row not in parts:
             by = f" (by {_names(row.regimes)})" if row.regimes else ""
             yield f"  {LETTERS[str(row.outcome)]} {row.part}: {row.change}{by}"
 
 
-def _part_lines(part: str, rows: Sequence[Row]) -> Iterator[str]:
+def _part(part: str, rows: Sequence[Row]) -> tuple[str, ...]:
     found = {row.change: row for row in rows}
     letters = [LETTERS[str(found[change].outcome)] if change in found else "." for change in CHANGES]
     down = next((row for row in rows if row.caught is not None and row.caught < 1), None)
     up = next((row for row in rows if row.caught is not None and row.caught > 1), None)
     proved = next((f"{row.proved:.3g}{'^' if row.proved > 1 else ''}" for row in rows if row.proved is not None), "")
     regime = " / ".join(dict.fromkeys(row.sharpest for row in (down, up) if row is not None))
-    first, *rest = textwrap.wrap(part, PART, subsequent_indent="  ") or [""]
-    cells = " ".join(f"{letter:>5}" for letter in letters)
-    yield f"  {first:{PART}} {cells}  {_factor(down):>9} {_factor(up):>9}  {proved:>7}  {regime}".rstrip()
-    yield from (f"  {line}" for line in rest)
+    return part, *letters, _factor(down), _factor(up), proved, regime
 
 
 def _factor(row: Row | None) -> str:
