@@ -34,22 +34,27 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
 TRUE, FALSE = load_file(FOLDER / "true.py"), load_file(FOLDER / "false.py")
+FRESH_TRUE, FRESH_FALSE = load_file(FOLDER / "fresh_true.py"), load_file(FOLDER / "fresh_false.py")
+ALL_TRUE, ALL_FALSE = (*TRUE.CLAIMS, *FRESH_TRUE.CLAIMS), (*FALSE.CLAIMS, *FRESH_FALSE.CLAIMS)
+INSTANCES = FALSE.INSTANCES | FRESH_FALSE.INSTANCES
+# It fails by a few percent where the start and the noise balance, which no instance of the battery does.
+ONLY_SEARCHED = {"limit-for-bound"}
 # One regime is enough where a test is not about regimes.
 FEW = Suite(REGIMES[:4])
 
 
-@pytest.mark.parametrize("claim", FALSE.CLAIMS, ids=lambda c: c.key)
+@pytest.mark.parametrize("claim", ALL_FALSE, ids=lambda c: c.key)
 def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
     reading = READINGS[claim.readings[0]]
-    assert examine(from_json(FALSE.INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
+    assert examine(from_json(INSTANCES[claim.key]), claim, reading).status is Status.REFUTED
     found = try_claim(claim, suite=FEW)
     assert found.outcome is Outcome.REFUTED and found.refutation.evidence is Evidence.EXACT
     again = examine(from_json(found.refutation.data["instance"]), claim, reading)
     assert (again.status, again.data["lhs"]) == (Status.REFUTED, found.refutation.data["lhs"])
-    assert [stage.name for stage in found.stages] == ["read back", "sanity"]
+    assert found.stages[-1].name == ("search" if claim.key in ONLY_SEARCHED else "sanity")
 
 
-@pytest.mark.parametrize("claim", TRUE.CLAIMS, ids=lambda c: c.key)
+@pytest.mark.parametrize("claim", ALL_TRUE, ids=lambda c: c.key)
 def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim):
     case = stages.Case(claim, READINGS["plain"], "small", 0, FEW)
     found = stages.glance(case)
@@ -92,7 +97,7 @@ def test_a_claim_restated_follows_from_the_one_it_restates_and_not_with_more_or_
 
 
 def test_no_false_theorem_follows_from_a_shipped_one():
-    for claim in FALSE.CLAIMS:
+    for claim in ALL_FALSE:
         reading = READINGS[claim.readings[0]]
         for other in claims().values():
             assert not any(follows(claim, reading, other, READINGS[name]) for name in other.readings)
@@ -339,18 +344,18 @@ def test_it_is_there_at_the_top():
 ROW = re.compile(r"^\| `([^`]+)` \| (.*) \|$", re.MULTILINE)
 
 
-def test_the_table_of_twenty_theorems_keeps_its_word():
+def test_the_table_of_thirty_theorems_keeps_its_word():
     page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
     rows = {key: cells.split(" | ") for key, cells in ROW.findall(page)}
-    assert set(rows) == {claim.key for claim in (*TRUE.CLAIMS, *FALSE.CLAIMS)}
-    for claim in FALSE.CLAIMS:
-        data = examine(from_json(FALSE.INSTANCES[claim.key]), claim, READINGS[claim.readings[0]]).data
+    assert set(rows) == {claim.key for claim in (*ALL_TRUE, *ALL_FALSE)}
+    for claim in ALL_FALSE:
+        data = examine(from_json(INSTANCES[claim.key]), claim, READINGS[claim.readings[0]]).data
         assert rows[claim.key][1:3] == [f"{data['lhs']} > {data['rhs']}", "REFUTED"]
-    for claim in TRUE.CLAIMS:
+    for claim in ALL_TRUE:
         word, _, known = rows[claim.key][0].partition(", from ")
         implied = [
             other.key
             for other in claims().values()
             if any(follows(claim, READINGS["plain"], other, READINGS[name]) for name in other.readings)
         ]
-        assert known.strip("`") in implied if word == "PROVED" else word in ("CERTIFIED", "NOT REFUTED")
+        assert known.strip("`") in implied if word == "PROVED" else word in ("CERTIFIED", "NOT REFUTED", "NOT TESTED")
