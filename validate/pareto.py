@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.files import write_text
-from fedbounds.study.pareto import SCHEMES, Picture, picture
+from fedbounds.study.pareto import SCHEMES, TradeOff, picture
 from fedbounds.study.settings import Settings
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,7 +25,7 @@ PROBLEMS = {
 }
 
 
-def numbers(found: Picture) -> dict[str, Any]:
+def numbers(found: TradeOff) -> dict[str, Any]:
     """What the documentation quotes of a picture."""
     rows = {
         mark.name: {
@@ -39,7 +39,7 @@ def numbers(found: Picture) -> dict[str, Any]:
     return {"prices": dict(found.prices), "schemes": rows, "front": ends}
 
 
-def draw(pictures: dict[str, Picture], path: Path) -> None:
+def draw(pictures: dict[str, TradeOff], path: Path) -> None:
     """One panel a problem: speed 1/rho_bar against error rho_tilde/rho_bar - 1, both better when small."""
     from matplotlib.figure import Figure
 

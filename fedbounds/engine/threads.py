@@ -10,8 +10,8 @@ from typing import TypeVar
 
 from fedbounds.model.protocol import Progress
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
+T = TypeVar("T")
+S = TypeVar("S")
 
 
 class _Stopped(Exception):
@@ -26,12 +26,12 @@ def default_threads() -> int:
 
 
 def in_threads(
-    task: Callable[[Item, Callable[[int], None]], Result],
-    items: Sequence[Item],
+    task: Callable[[T, Callable[[int], None]], S],
+    items: Sequence[T],
     total: int,
     progress: Progress | None = None,
     threads: int | None = None,
-) -> Iterator[Result]:
+) -> Iterator[S]:
     """task(item, tick) for every item, results in the order of the items.
 
     A task calls tick(units) as it advances; ``progress(done, total)`` then hears the sum over all tasks.

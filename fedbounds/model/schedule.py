@@ -13,7 +13,7 @@ StepSize = Callable[[int], float]
 
 @dataclass(frozen=True)
 class InverseTime:
-    """eta_t = numerator / (mu (t + gamma)); the paper's corollary has numerator 1 and gamma = 4 L / mu."""
+    """eta_t = numerator / (mu (t + gamma)), the form of the paper's corollary."""
 
     mu: float
     gamma: float
@@ -21,7 +21,9 @@ class InverseTime:
 
     def __post_init__(self) -> None:
         if not (self.gamma > 0 and self.mu > 0):
-            raise reject("eta_t = c/(mu (t + gamma)) needs gamma > 0 and mu > 0", (self.mu, self.gamma), "use 4 L/mu")
+            raise reject(
+                "eta_t = c/(mu (t + gamma)) needs gamma > 0 and mu > 0", (self.mu, self.gamma), "give both above 0"
+            )
 
     def __call__(self, t: int) -> float:
         return self.numerator / (self.mu * (t + self.gamma))

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
-VIRTUALS = ("alpha", "p")
 # The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
 PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")
 

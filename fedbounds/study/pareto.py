@@ -55,7 +55,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Picture:
+class TradeOff:
     """The front of constant weights over the points FedAvg visits, the schemes on their own runs, and prices.
 
     ``clients`` holds r_i at the start and c_i (N, 2): the whole trade-off at one point is their convex hull.
@@ -96,7 +96,7 @@ def price_at(trajectory: Trajectory, horizon: int) -> float:
     return float(evaluate(a / b, examine_run(trajectory, REPAIRED).values() | {"T": horizon}))
 
 
-def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequence[int] = ()) -> Picture:
+def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequence[int] = ()) -> TradeOff:
     """Run every scheme on a problem and place it beside the front; full gradients, so that nothing is random.
 
     ``bound-optimal`` is added at the prices of ``horizons`` (T = rounds * tau, a tenth and ten times that,
@@ -126,4 +126,4 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
     names = [*schemes, *(f"bound-optimal:{price:.4g}" for price in prices.values())]
     r, c = skews(problem, base.excess[0])
     marks = tuple(place(name, run(name)) for name in names)
-    return Picture(np.stack([r[0], c], axis=1), front(r, c, sorted({*PRICES, *prices.values()})), marks, prices)
+    return TradeOff(np.stack([r[0], c], axis=1), front(r, c, sorted({*PRICES, *prices.values()})), marks, prices)

@@ -80,7 +80,7 @@ class Images:
 
 
 @dataclass(frozen=True)
-class Source:
+class Origin:
     """Where data sets come from: base addresses, digests of the uncompressed files, folder of what was fetched.
 
     ``cache`` None is the user's cache folder of this operating system.
@@ -91,7 +91,7 @@ class Source:
     cache: Path | None = None
 
 
-PUBLISHED = Source()
+PUBLISHED = Origin()
 
 
 def load(
@@ -100,7 +100,7 @@ def load(
     *,
     checksum: bool = True,
     progress: Progress | None = None,
-    source: Source = PUBLISHED,
+    source: Origin = PUBLISHED,
 ) -> Images:
     """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
 
@@ -152,7 +152,7 @@ def _interpolation(old: int, new: int) -> Array:
     return np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(old)))
 
 
-def fetch(name: str, source: Source = PUBLISHED, progress: Progress | None = None) -> Path:
+def fetch(name: str, source: Origin = PUBLISHED, progress: Progress | None = None) -> Path:
     """The folder with the four files of ``name``; those that are missing or damaged are downloaded first.
 
     A file is received in memory and only written once its content has the known digest, so an interrupted or
@@ -179,7 +179,7 @@ def fetch(name: str, source: Source = PUBLISHED, progress: Progress | None = Non
     return folder
 
 
-def _received(file: str, source: Source, progress: Progress | None) -> bytes:
+def _received(file: str, source: Origin, progress: Progress | None) -> bytes:
     """The gzip file ``file`` from the first mirror that has its content."""
     from pooch import HTTPDownloader
 

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-IMAGE, CLASSES = 28, 10
+CLASSES = 10
 CHANNELS = (32, 64)
 KERNEL, POOL = 3, 2
 FLAT = HIDDEN = 1600  # 64 channels of 5 x 5 after the second pooling

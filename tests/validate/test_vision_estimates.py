@@ -81,11 +81,6 @@ def test_trend_against_every_permutation():
     assert estimates.trend([[1.0, 1.0, 1.0]]).p_value == 1
 
 
-def test_holm_by_hand():
-    assert estimates.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert estimates.holm([0.6, 0.9]) == [1.0, 1.0] and estimates.holm([]) == []
-
-
 @pytest.mark.parametrize(("tests", "pairs"), [(1, 6), (2, 7), (14, 10)])
 def test_pairs_needed_is_the_fewest_that_can_pass(tests, pairs):
     assert estimates.pairs_needed(tests, 0.05) == pairs

@@ -40,7 +40,7 @@ KNOWN = {
     for name, toy in TOYS.items()
     for file, array in toy.items()
 }
-LOCAL = images.Source(mirrors={}, known=KNOWN)
+LOCAL = images.Origin(mirrors={}, known=KNOWN)
 
 
 def write(folder: Path, arrays: dict[str, np.ndarray], compress: bool = True) -> Path:
@@ -184,7 +184,7 @@ def server(tmp_path, monkeypatch) -> Iterator[SimpleNamespace]:
         thread = threading.Thread(target=running.serve_forever, args=(POLL,))
         thread.start()
         base = f"http://127.0.0.1:{running.server_port}/"
-        source = images.Source({name: (f"{base}{name}/",) for name in images.DOWNLOADS}, KNOWN, tmp_path / "cache")
+        source = images.Origin({name: (f"{base}{name}/",) for name in images.DOWNLOADS}, KNOWN, tmp_path / "cache")
         yield SimpleNamespace(replies=replies, asked=asked, base=base, source=source, cache=tmp_path / "cache")
         running.shutdown()
         thread.join()
@@ -259,10 +259,10 @@ def test_a_failed_download_is_one_sentence_and_leaves_nothing_half_written(serve
 
 def test_the_next_mirror_is_asked(server):
     mirrors = {"mnist": (f"{server.base}gone/", f"{server.base}mnist/")}
-    source = images.Source(mirrors, KNOWN, server.cache)
+    source = images.Origin(mirrors, KNOWN, server.cache)
     assert_toy(images.load("mnist", source=source), "mnist")
     assert len(server.asked) == 8
-    both = images.Source({"mnist": (f"{server.base}gone/", f"{server.base}lost/")}, KNOWN, server.cache / "other")
+    both = images.Origin({"mnist": (f"{server.base}gone/", f"{server.base}lost/")}, KNOWN, server.cache / "other")
     with pytest.raises(InputError, match=r"HTTP status 404 from .* and HTTP status 404 from"):
         images.load("mnist", source=both)
 
@@ -271,7 +271,7 @@ def test_a_host_that_refuses(tmp_path, monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as closed:
         port = closed.server_port
-    source = images.Source({"mnist": (f"http://127.0.0.1:{port}/",)}, KNOWN, tmp_path)
+    source = images.Origin({"mnist": (f"http://127.0.0.1:{port}/",)}, KNOWN, tmp_path)
     with pytest.raises(InputError, match=r"no answer \(ConnectionError\) from 127.0.0.1.*network, or .*--data-dir"):
         images.load("mnist", source=source)
 
@@ -295,7 +295,7 @@ def test_an_interruption_leaves_nothing(server):
 def test_no_download_library(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"no download library: pip install 'fedbounds\[vision\]', or .*--data-dir"):
-        images.load("mnist", source=images.Source(cache=tmp_path))
+        images.load("mnist", source=images.Origin(cache=tmp_path))
 
 
 def test_published_addresses_are_encrypted_and_checked():

@@ -1,7 +1,6 @@
 """Few repetitions, honest limits: means and medians with intervals, paired differences with exact p-values."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -157,19 +156,6 @@ def paired(lowest: ArrayLike, highest: ArrayLike, confidence: float = CONFIDENCE
     if np.array_equal(low, high, equal_nan=True):
         return mean(low, confidence), sign_flips(low[np.isfinite(low)])
     return median(low, high, confidence), signs(low, high)
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p-values: those at most a level keep the chance of any false rejection at that level.
-
-    The k-th smallest of m is multiplied by m - k + 1, then made at least as large as the ones before it, at most 1.
-    Source: Holm (1979), "A simple sequentially rejective multiple test procedure".
-    """
-    order = np.argsort(p_values, kind="stable")
-    scaled = np.asarray(p_values, dtype=float)[order] * np.arange(len(order), 0, -1)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(np.maximum.accumulate(scaled), 1.0)
-    return [float(p) for p in adjusted]
 
 
 def pairs_needed(tests: int, level: float) -> int:

@@ -1,13 +1,12 @@
 """The marked blocks of docs/vision.md, from the stored records (and local_minima.json, sensitivity.json)."""
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from fedbounds.errors import reject
 from fedbounds.files import read_json, write_text
 from fedbounds.vision import records
 from fedbounds.vision.settings import LOCAL
+from validate.ledger_page import filled
 from validate.vision import estimates, measures, paper, search, verdicts, weights
 from validate.vision.experiments import BASELINE, MAIN, MNIST, RESULTS, ROOT, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
 from validate.vision.stored import Stored
@@ -15,7 +14,6 @@ from validate.vision.verdicts import Outcome
 
 PAGE = ROOT / "docs" / "vision.md"
 PICTURES = ROOT / "docs" / "img" / "vision"
-MARKED = re.compile(r"(<!-- (?P<name>[a-z0-9]+): begin .*?-->\n).*?(<!-- (?P=name): end -->)", re.DOTALL)
 NOTHING = "Nothing is stored yet."
 # Settings that make a line of their own in the table of what was run, or none.
 APART = ("data", "partition", "samples", "rounds", "seed", "client_losses", "stop_after", "losses")
@@ -258,16 +256,9 @@ def blocks(stored: Stored, outcomes: Sequence[Outcome], results: Path, pictures:
     }
 
 
-def filled(page: str, made: Mapping[str, str]) -> str:
-    """The page with what stands between the marks of each block replaced. Errors: InputError for other marks."""
-    names = [match["name"] for match in MARKED.finditer(page)]
-    if sorted(names) != sorted(made):
-        raise reject(
-            "the page needs one pair of marks a block", f"marks of {', '.join(names)}", "restore docs/vision.md"
-        )
-    return MARKED.sub(lambda match: f"{match[1]}\n{made[match['name']].strip()}\n\n{match[3]}", page)
-
-
 def write(stored: Stored, outcomes: Sequence[Outcome], results: Path = RESULTS, page: Path = PAGE) -> None:
     """Fill docs/vision.md."""
-    write_text(page, filled(page.read_text(encoding="utf-8"), blocks(stored, outcomes, results, PICTURES)))
+    text = page.read_text(encoding="utf-8")
+    for name, block in blocks(stored, outcomes, results, PICTURES).items():
+        text = filled(text, block, name)
+    write_text(page, text)
