@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.run import Run, with_own
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Failure
@@ -71,6 +71,7 @@ def judged(
 
 def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
+    run = with_own(claim, run)
     return judged(claim.assumptions_in(run.reading), lambda assumption: on_run(assumption, run))
 
 

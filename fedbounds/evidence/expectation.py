@@ -24,7 +24,7 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.status import concluded
 from fedbounds.evidence.evaluate import Numbers
-from fedbounds.evidence.run import Policy, Run, rho_bar
+from fedbounds.evidence.run import Policy, Run, rho_bar, with_own
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
@@ -122,6 +122,7 @@ def examine(claim: Claim, run: Run) -> Verdict:
     only known to lie in an interval, they hold for every value in it, and UNDECIDED means that neither does. A
     rate is only ever refuted, and a claim about every visited point says nothing about expectations.
     """
+    run = with_own(claim, run)
     unmet = empirical.not_applicable(claim, run)
     if unmet is not None:
         return replace(unmet, evidence=Evidence.EXPECTATION)

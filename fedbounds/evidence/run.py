@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.engine.moments import ENGINE as EXPECTATIONS
+from fedbounds.engine.replay import replay
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
+from fedbounds.evidence.own import Values, values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.observed import Observed
+from fedbounds.theory.own import Own, Path
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import Across, Moments, Reading, Source
 from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
@@ -55,6 +60,7 @@ class Run:
     """A trajectory seen in one reading: what claims and assumptions are evaluated on.
 
     ``constants`` are scalars with provenance; ``overrides`` replaces values per path, shape (R, 1).
+    ``own`` are the values of the symbols of one's own ``owned``, for claims of a scope.
     """
 
     trajectory: Trajectory
@@ -62,6 +68,8 @@ class Run:
     policy: Policy
     constants: Mapping[str, Constant]
     overrides: Mapping[str, Array] = field(default_factory=dict)
+    own: Values = field(default_factory=Values)
+    owned: tuple[frozenset[Own], Scope] | None = None
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
@@ -79,7 +87,7 @@ class Run:
 
     def observed(self, used: Collection[str] = ()) -> Observed[Numbers]:
         """The run as claims see it: fields are (R, m), or (m,) where they do not vary between repetitions."""
-        return Observed(self.values(used), self._times, self._field)
+        return Observed(self.values(used), self._times, self._field, self.own.fields)
 
     def _times(self, scope: Scope) -> NDArray[np.int64]:
         times = self.trajectory.times
@@ -111,6 +119,8 @@ class Run:
         never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
         if self.overrides:
             return always if experiment.stochastic else never  # skews of each path make even the first step vary
+        if experiment.stochastic and symbol in self.own.fields:
+            return ~self.own.fixed[symbol][times] if symbol in self.own.fixed else never
         field = fields("random").get(symbol)
         if not experiment.stochastic or (field is None and (symbol in self.constants or symbol in NOTATION)):
             return never
@@ -175,6 +185,46 @@ class Run:
         """The largest sigma_sq, G_sq or radius at the points visited."""
         extremes = self.trajectory.extremes
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
+
+
+# Iterates that are kept at once at most, in numbers (256 MB).
+MOST_ENTRIES = 2**25
+
+
+def with_own(claim: Claim, run: Run) -> Run:
+    """The run with the values of the claim's own symbols, at the times of its scope."""
+    wanted = frozenset(claim.own)
+    if not wanted or (run.owned is not None and run.owned[1] == claim.scope and wanted <= run.owned[0]):
+        return run
+    experiment, times = run.trajectory.experiment, run._times(claim.scope)
+    losses, eta = experiment.problem, run.trajectory.eta
+    found = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run))
+    chance = experiment.stochastic and any(symbol.kind == "largest" for symbol in wanted)
+    constants = {
+        symbol.name: Constant(
+            float(found.constants[symbol.name]),
+            Provenance.ESTIMATED if chance and symbol.kind == "largest" else Provenance.EXACT,
+            symbol.meaning,
+        )
+        for symbol in wanted
+        if symbol.name in found.constants
+    }
+    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
+    own = replace(found, fields=fields)
+    return replace(run, constants={**run.constants, **constants}, own=own, owned=(wanted, claim.scope))
+
+
+def _paths(run: Run) -> list[tuple[None, Path]]:
+    """Every repetition's path. Raises ValueError where there is none."""
+    experiment, eta = run.trajectory.experiment, run.trajectory.eta
+    entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
+    if run.trajectory.engine == EXPECTATIONS:
+        raise ValueError("exact expectations have no paths")
+    if experiment.aggregation != "algorithm-1" or run.trajectory.streamed or entries > MOST_ENTRIES:
+        raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
+    w, X, alpha = replay(experiment)
+    found = zip(w[run.reading.virtual], X, alpha, strict=True)
+    return [(None, Path(experiment.tau, eta, experiment.problem, *path)) for path in found]
 
 
 def with_pairs(run: Run) -> dict[str, Constant]:

@@ -18,6 +18,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.own import own_symbols
 
 
 def identity(claim: Claim, reading: str, budget: str, seed: int) -> dict[str, Any]:
@@ -46,7 +47,8 @@ def _text(thing: Any, seen: set[int]) -> str:
     """The same text in every process for things that say the same; what was ``seen`` is not gone through again."""
     inside = functools.partial(_text, seen=seen)
     if isinstance(thing, sp.Basic):
-        return sp.srepr(thing)
+        own = [f"{symbol.kind} {inside(symbol.of)}" for symbol in own_symbols(*thing.free_symbols)]
+        return "".join([sp.srepr(thing), *own])
     if isinstance(thing, Mapping):
         return f"{{{', '.join(f'{inside(key)}: {inside(value)}' for key, value in thing.items())}}}"
     if isinstance(thing, (tuple, list)):

@@ -139,7 +139,7 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
     read, found = as_read(claim, reading), []
     for regime in suite.regimes:
         run = suite.run(regime, reading, claim)
-        if run is None or judged_on(read, run)[0]:
+        if run is None or run.own.lacking or judged_on(read, run)[0]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():

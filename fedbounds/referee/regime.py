@@ -11,7 +11,7 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance, from_json
-from fedbounds.evidence.run import Policy, Run
+from fedbounds.evidence.run import Policy, Run, with_own
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
@@ -123,6 +123,7 @@ class Suite:
             if trajectory is None:
                 return None
             self.runs[key] = examine_run(trajectory, reading, regime.policy)
+        self.runs[key] = with_own(claim, self.runs[key])
         return self.runs[key]
 
     def _trajectory(self, regime: Regime, eta: str, claim: Claim) -> Trajectory | None:

@@ -24,6 +24,7 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.own import own_symbols
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import UNITS, eta, eta_0
 
@@ -44,14 +45,20 @@ def unit_of(expression: sp.Expr) -> Unit | None:
     drawn = np.random.default_rng(0).uniform(1.1, 1.9, len(names))
     plain = {name: WHOLE.get(name, float(value)) for name, value in zip(names, drawn, strict=True)}
     base, powers = float(evaluate(expression, plain)), []
+    units = {**UNITS, **{symbol.name: symbol.units or (0, 0) for symbol in own_symbols(expression)}}
     for axis in (0, 1):
-        scaled = {name: value * 2.0 ** UNITS.get(name, (0, 0))[axis] for name, value in plain.items()}
+        scaled = {name: value * 2.0 ** units.get(name, (0, 0))[axis] for name, value in plain.items()}
         ratio = float(evaluate(expression, scaled)) / base if base else math.nan
         power = math.log2(ratio) if 0 < ratio < math.inf else math.nan
         if not abs(power - round(2 * power if power == power else 0) / 2) < READ_OFF:
             return None
         powers.append(round(2 * power) / 2)
     return powers[0], powers[1]
+
+
+def _known_unit(expression: sp.Expr) -> bool:
+    """Whether the user gave the unit of each symbol of theirs."""
+    return all(symbol.units is not None for symbol in own_symbols(expression))
 
 
 def in_words(unit: Unit | None) -> str:
@@ -67,6 +74,7 @@ def in_words(unit: Unit | None) -> str:
 def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
     """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
     left, _, terms = claim.sides(reading)
+    terms = {name: term for name, term in terms.items() if _known_unit(sp.sympify(term))} if _known_unit(left) else {}
     wanted = {f"the term {name!r}": (term, unit_of(left)) for name, term in terms.items() if sp.sympify(term) != 0}
     if claim.steps is not None:
         wanted["the step size"] = (claim.steps, unit_of(eta))

@@ -66,7 +66,8 @@ def explain(claim: Claim) -> dict[str, Any]:
             "assumptions": {item.key: item.statement for item in repair.assumptions},
             "substitutions": {str(symbol): str(value) for symbol, value in repair.substitutions.items()},
         },
-        "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION},
+        "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION}
+        | {symbol.name: symbol.meaning for symbol in claim.own},
         "remark": claim.remark,
     }
 

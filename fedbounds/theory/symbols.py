@@ -130,5 +130,6 @@ def fields(axis: Axis) -> dict[str, str]:
 
 def latex(expression: sp.Expr) -> str:
     """LaTeX of an expression in the paper's notation."""
-    names = {symbol: NOTATION[symbol.name].latex for symbol in expression.free_symbols if symbol.name in NOTATION}
+    known = ((symbol, NOTATION.get(symbol.name, symbol)) for symbol in expression.free_symbols)
+    names = {symbol: notation.latex for symbol, notation in known if hasattr(notation, "latex")}
     return str(sp.latex(expression, symbol_names=names))

@@ -48,13 +48,22 @@ WORD = click.argument("word", required=False)
 @click.command()
 @WORD
 def symbols(word: str | None) -> None:
-    """The symbols a claim may be made of: those with WORD in their name or meaning, or all."""
+    """The symbols a claim may be made of: those with WORD in their name or meaning, or all.
+
+    What begins with own. is in fedbounds.theory.own, which is also how to make one.
+    """
     from fedbounds.show.explain import pretty
+    from fedbounds.theory import own
     from fedbounds.theory import symbols as known
 
     rows = [
         (n.name, pretty(getattr(known, n.name)), ", ".join(n.measured) or "any", n.meaning)
         for n in known.NOTATION.values()
+    ]
+    ready = (value for value in vars(own).values() if isinstance(value, own.Own))
+    rows += [
+        (f"own.{one.name}", pretty(one), "any" if one.kind == "constant" else "step, horizon", one.meaning)
+        for one in ready
     ]
     _table(("name", "symbol", "scope", "meaning"), rows, word)
 

@@ -29,11 +29,12 @@ from fedbounds.evidence.empirical.trust import (
     RELATIVE_ROUNDING,
     SQUARED_CANCELLATION,
     distrust,
+    own_rounding,
     position_rounding,
     value_rounding,
 )
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.run import Run, with_own
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
@@ -125,6 +126,7 @@ def compare(claim: Claim, run: Run) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run."""
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
+    run = with_own(claim, run)
     seen = run.observed(claim.symbols)
     times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
     values = {**seen.constants, **places}
@@ -147,20 +149,24 @@ def _floor(claim: Claim, run: Run, difference: sp.Expr, count: int) -> Array:
     """What the rounding of w does to the two sides; L times that of the squared distance for F."""
     if claim.scope not in ("step", "horizon"):
         return np.zeros((1, 1))
-    return position_rounding(run, count) * (run.constants["L"].value if difference.has(gap, gap_t) else 1.0)
+    floor = position_rounding(run, count) * (run.constants["L"].value if difference.has(gap, gap_t) else 1.0)
+    return floor + own_rounding(claim, run, difference)
 
 
 def not_applicable(claim: Claim, run: Run) -> Verdict | None:
-    """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one cannot be expressed, else None."""
+    """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one, or a symbol, cannot be expressed."""
+    run = with_own(claim, run)
     failed, unknown = judged_on(claim, run)
     if failed:
         detail = "assumption fails: " + "; ".join(map(str, failed))
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
-    return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(unknown)) if unknown else None
+    lacking = (*unknown, *run.own.why(run.own.lacking))
+    return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
 
 
 def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
     """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times."""
+    run = with_own(claim, run)
     unmet = not_applicable(claim, run)
     if unmet is not None:
         return unmet

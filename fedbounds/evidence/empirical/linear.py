@@ -19,6 +19,7 @@ from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.own import moving
 from fedbounds.theory.symbols import fields
 
 # A covariance entry is off by so much of the product of its standard deviations; what is left of the variance of
@@ -43,7 +44,7 @@ class Means:
 
 def is_affine(expression: sp.Expr) -> bool:
     """Whether an expression is, as it stands or expanded, c + a.x in the symbols x that stand for expectations."""
-    random = set(fields("random"))
+    random = set(fields("random")) | moving(expression.free_symbols)
     return _written_affine(expression, random) or _written_affine(sp.expand(expression), random)
 
 

@@ -26,6 +26,7 @@ from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.observed import Observed
+from fedbounds.theory.own import moving
 from fedbounds.theory.symbols import fields
 
 # Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
@@ -61,7 +62,39 @@ def distrust(
         _missed_noise(run, error_rate)
         or _dominated(run, times, columns, np.abs(difference), slopes)
         or _unseen_weights(run, columns, difference, slopes, refuted, error_rate)
+        or _own_tails(claim, run, columns)
     )
+
+
+def _own_tails(claim: Claim, run: Run, columns: NDArray[Any]) -> str | None:
+    """Whether a measured symbol of one's own may vary more than replicates show: nothing is known of its range."""
+    experiment = run.trajectory.experiment
+    for name in sorted(moving(claim.own)):
+        if experiment.rule.random or not experiment.everyone_present:
+            return f"how far weights that no replicate met may move {name} is not known"
+        column = run.own.fields[name][:, columns]
+        away, spread = column - column.mean(axis=0), column.var(axis=0, ddof=1)
+        away = np.abs(away).max(axis=0)
+        real = away > RELATIVE_ROUNDING * np.abs(column).max(axis=0)
+        share = np.where(real, largest_share(away, spread, len(column)), 0.0)
+        if share.max(initial=0.0) > share_limit(len(column)):
+            return f"one of {len(column)} replicates carries {share.max():.0%} of the variance of {name}"
+    return None
+
+
+def own_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
+    """How far the rounding of measured symbols of one's own moves lhs - rhs.
+
+    It is relative to the largest of the run, since a difference of large numbers may be in what the user computes.
+    """
+    found: Array | float = 0.0
+    seen = run.observed(claim.symbols)
+    placed = {**seen.constants, **seen.places(claim.scope)}
+    for symbol in claim.own:
+        if symbol.name in run.own.fields and difference.has(symbol):
+            size = np.abs(run.own.fields[symbol.name]).max(initial=0.0)
+            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(sp.diff(difference, symbol), placed))
+    return found
 
 
 def _slopes(claim: Claim, run: Run, seen: Observed[Numbers]) -> dict[int, Array]:

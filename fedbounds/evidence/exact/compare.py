@@ -41,19 +41,26 @@ class Sides:
 
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
-    """The symbols of a claim that an exact run gives no value."""
-    seen = record.observed(reading)
+    """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
+    own = record.own(claim, reading)
+    seen = record.observed(reading, own)
     left, right, _ = claim.sides(reading)
     used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
-    return tuple(sorted(used - {*seen.constants, *seen.places(claim.scope)}))
+    return own.why(sorted(used - {*seen.constants, *seen.places(claim.scope)}))
 
 
 def compare(
     claim: Claim, record: ExactRun, reading: Reading, only: int | None = None, latest: bool = False
 ) -> Iterator[Sides]:
-    """Both sides, exactly, at every place (or ``only`` at one time) where both are defined; ``latest`` first."""
+    """Both sides, exactly, at every place (or ``only`` at one time) where both are defined; ``latest`` first.
+
+    There is none where a symbol of the claim's own has no value.
+    """
     left, right, _ = claim.sides(reading)
-    seen = record.observed(reading)
+    own = record.own(claim, reading)
+    if own.lacking.keys() & {s.name for s in left.free_symbols | right.free_symbols}:
+        return
+    seen = record.observed(reading, own)
     times, places = seen.times(claim.scope), seen.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
@@ -146,7 +153,7 @@ def judge_assumptions(
     claim: Claim, record: ExactRun, reading: Reading
 ) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
-    values = record.constants(reading.skew)
+    values = {**record.constants(reading.skew), **record.own(claim, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 

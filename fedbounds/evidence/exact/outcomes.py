@@ -11,10 +11,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.own import Quadratic, Values, values
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.observed import Observed
+from fedbounds.theory.own import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -77,8 +82,25 @@ class ExactRun:
         known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
         return known
 
-    def observed(self, reading: Reading) -> Observed[Any]:
+    def own(self, claim: Claim, reading: Reading) -> Values:
+        """The values of the claim's own symbols in a reading."""
+        instance = self.instance
+        if not claim.own:
+            return Values()
+        c, m, p, eta = map(_objects, (instance.curvatures, instance.minima, instance.p, instance.eta))
+        losses = Quadratic(c, m, p, instance.L, instance.mu)
+
+        def paths() -> Iterator[tuple[Fraction, Path]]:
+            for chance, states, last in histories(instance):
+                w = _objects([*(s.w[reading.virtual] for s in states), last])
+                X, alpha = _objects([s.X for s in states]), _objects([s.alpha for s in states])
+                yield chance, Path(instance.tau, eta, losses, w, X, alpha)
+
+        return values(claim, losses, Path(instance.tau, eta), paths)
+
+    def observed(self, reading: Reading, own: Values | None = None) -> Observed[Any]:
         """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
+        own = own or Values()
         paths, steps = self.paths[reading.virtual], range(self.instance.total)
         fields: dict[str, Sequence[Any]] = {
             **paths,
@@ -94,9 +116,10 @@ class ExactRun:
             "horizon": range(self.instance.total + 1),
         }
         return Observed(
-            self.constants(reading.skew),
+            {**self.constants(reading.skew), **own.constants},
             times.__getitem__,
             lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],
+            own.fields,
         )
 
 
@@ -207,6 +230,36 @@ def _step(instance: Instance, state: _State, t: int) -> Iterator[tuple[Fraction,
         X = tuple(_descend(instance, i, x, draw[i], eta) for i, x in enumerate(state.X))
         w = {"alpha": combine(state.alpha, X), "p": combine(state.p, X)}
         yield Fraction(1, len(outcomes)), _State(w, X, state.p, state.alpha)
+
+
+def histories(instance: Instance) -> Iterator[tuple[Fraction, list[_State], Vector]]:
+    """Every outcome with its probability: the state before each step, and the last global model."""
+
+    def follow(r: int, w: Vector) -> Iterator[tuple[Fraction, list[_State], Vector]]:
+        if r == instance.rounds:
+            yield Fraction(1), [], w
+            return
+        for group in instance.groups:
+            p, alpha = instance.round_weights(r, instance.excess(w), group)
+            first = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, p, alpha)
+            for chance, states in within(r * instance.tau, instance.tau, first):
+                for later, rest, last in follow(r + 1, states[-1].w["alpha"]):
+                    yield chance * later / len(instance.groups), states[:-1] + rest, last
+
+    def within(t: int, left: int, state: _State) -> Iterator[tuple[Fraction, list[_State]]]:
+        if not left:
+            yield Fraction(1), [state]
+            return
+        for chance, after in _step(instance, state, t):
+            for later, rest in within(t + 1, left - 1, after):
+                yield chance * later, [state, *rest]
+
+    return follow(0, instance.w0)
+
+
+def _objects(rows: Any) -> Any:
+    """Nested tuples of fractions as a numpy array of objects."""
+    return np.array(rows, dtype=object)
 
 
 def _descend(instance: Instance, i: int, x: Vector, shock: Fraction, eta: Fraction) -> Vector:

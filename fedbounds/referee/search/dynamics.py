@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.evidence.own import Quadratic, Values, values
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Batch
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.observed import Observed
+from fedbounds.theory.own import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -21,7 +24,8 @@ SHARE_ROUNDING = 1e-9
 @dataclass(frozen=True)
 class Record:
     """What the claims need of a population's runs: constants (P, 1), expected paths (P, T + 1), and of the local
-    models every outcome, (P, T, K, N)."""
+    models every outcome, (P, T, K, N); the iterates ``w`` (P, K, T + 1, d) by name, ``X`` (P, K, T + 1, N, d) and the
+    weights ``alpha`` (P, K, T, N)."""
 
     constants: Mapping[str, Array]
     rho_sync: Array
@@ -29,9 +33,37 @@ class Record:
     paths: Mapping[str, Mapping[str, Array]]
     grad_sq: Array
     excess: Array
+    w: Mapping[str, Array]
+    X: Array
+    alpha: Array
 
-    def observed(self, batch: Batch, reading: Reading) -> Observed[Array]:
+    def own(self, claim: Claim, batch: Batch, reading: Reading) -> Values:
+        """The values of the claim's own symbols, as `observed` has the others; nan where a member has none."""
+        if not claim.own:
+            return Values()
+        members = [self._member(claim, batch, reading, k) for k in range(len(batch.p))]
+        nothing = np.full(1, np.nan)
+        names = {symbol.name for symbol in claim.own}
+        constants = {n for found in members for n in found.constants}
+        rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
+        longest = {n: max(map(len, found)) for n, found in rows.items()}
+        table = {n: np.stack([np.broadcast_to(row, longest[n]) for row in found]) for n, found in rows.items()}
+        table = {n: found.astype(float) for n, found in table.items()}
+        return Values(
+            {n: found for n, found in table.items() if n in constants},
+            {n: found for n, found in table.items() if n not in constants},
+        )
+
+    def _member(self, claim: Claim, batch: Batch, reading: Reading, k: int) -> Values:
+        eta, tau = batch.eta[k], batch.family.tau
+        losses = Quadratic(batch.curvatures[k], batch.minima[k], batch.p[k], batch.L[k], batch.mu[k])
+        w, X, alpha = self.w[reading.virtual][k], self.X[k, :, :-1], self.alpha[k]
+        paths = [(1 / len(w), Path(tau, eta, losses, *path)) for path in zip(w, X, alpha, strict=True)]
+        return values(claim, losses, Path(tau, eta), lambda: paths)
+
+    def observed(self, batch: Batch, reading: Reading, own: Values | None = None) -> Observed[Array]:
         """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
+        own = own or Values()
         path, (P, T, K, N) = self.paths[reading.virtual], self.grad_sq.shape
         steps, horizons = np.arange(T), np.arange(T + 1)
         times = {"constant": np.zeros(1, dtype=int), "point": np.repeat(steps, K * N), "step": steps}
@@ -51,7 +83,8 @@ class Record:
         def found(scope: Scope) -> NDArray:
             return times.get(scope, horizons)
 
-        return Observed({**self.constants, "rho_bar": rho_bar[:, None]}, found, field)
+        constants = {**self.constants, "rho_bar": rho_bar[:, None], **own.constants}
+        return Observed(constants, found, field, own.fields)
 
 
 def simulate_batch(batch: Batch) -> Record:
@@ -66,11 +99,11 @@ def simulate_batch(batch: Batch) -> Record:
     mean_curvature = weighted.sum(1)[:, None, None]
     star = (weighted * batch.minima).sum(1) / weighted.sum(1)
     A, q = (np.repeat(row, family.tau, axis=2) for row in (alphas, shares))
-    paths, excess = {}, np.empty(0)
+    paths, visited, excess = {}, {}, np.empty(0)
     for virtual, weights in (("p", q), ("alpha", A)):
         w = np.concatenate([(weights[..., None] * X[:, :, :-1]).sum(3), X[:, :, -1:, 0]], axis=2)
         w[:, :, :: family.tau] = X[:, :, :: family.tau, 0]  # all are one model there, not a rounded mean
-        away = w - star[:, None, None]
+        away, visited[virtual] = w - star[:, None, None], w
         apart = ((w[:, :, :-1, None] - X[:, :, :-1]) ** 2).sum(-1)
         drift = np.pad((A * apart).sum(-1), ((0, 0), (0, 0), (0, 1)))
         found = {"distance_sq": (away**2).sum(-1), "gap": (mean_curvature * away**2).sum(-1) / 2, "drift": drift}
@@ -81,9 +114,8 @@ def simulate_batch(batch: Batch) -> Record:
     slope = c * (X[:, :, :-1] - m)
     grad_sq, local = (slope**2).sum(-1), (slope * (X[:, :, :-1] - m)).sum(-1) / 2
     constants = _constants(batch, star, grad_sq, alphas, shares, excess)
-    return Record(
-        constants, rho[:, :: family.tau].min(1), rho.min(1), paths, grad_sq.swapaxes(1, 2), local.swapaxes(1, 2)
-    )
+    points = grad_sq.swapaxes(1, 2), local.swapaxes(1, 2)
+    return Record(constants, rho[:, :: family.tau].min(1), rho.min(1), paths, *points, visited, X, A)
 
 
 def _round_by_round(batch: Batch, signs: Array, shares: Array) -> tuple[Array, Array]:

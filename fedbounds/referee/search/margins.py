@@ -41,7 +41,7 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
     """
     with np.errstate(all="ignore"):
         record = simulate_batch(batch)
-        seen = record.observed(batch, reading)
+        seen = record.observed(batch, reading, record.own(claim, batch, reading))
         values = {**seen.constants, **seen.places(claim.scope)}
         left, _, stated = claim.sides(reading)
         terms = [evaluate(term, values) for term in stated.values()]

@@ -41,9 +41,9 @@ WORTH_TRYING = -1e-7
 REQUIRED = ("claim", "reading", "budget", "seed")
 UNMET = "no instance met its assumptions"
 
-# Any instance shows which symbols an exact run has, and so which assumptions it can express.
-ONE = (Fraction(1),)
-PROBE = Instance(curvatures=(ONE,), minima=(ONE,), p=ONE, w0=ONE, eta=ONE)
+# An instance without coincidences shows which symbols an exact run has, and so which assumptions it can express.
+ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
+PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,), eta=(HALF, HALF), tau=2)
 
 Progress = Callable[[str, int, int], None]
 

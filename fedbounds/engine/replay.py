@@ -1,0 +1,46 @@
+"""The iterates of a run, which its record leaves out: the same repetitions once more, in plain numpy."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from fedbounds.engine.clock import make_clock
+from fedbounds.engine.loop import round_weights
+from fedbounds.engine.reference import Reference
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+
+
+class Iterates(NamedTuple):
+    """By repetition: ``w`` (R, T + 1, d) by name of the virtual iterate, and before each step the local models ``X``
+    (R, T, N, d) and the weights ``alpha`` (R, T, N)."""
+
+    w: dict[str, Array]
+    X: Array
+    alpha: Array
+
+
+def replay(experiment: Experiment) -> Iterates:
+    """The iterates, equal to those of the recorded run up to rounding."""
+    clock, engine, problem = make_clock(experiment), Reference(experiment), experiment.problem
+    R, T, N, d = experiment.replicates, clock.total, problem.N, problem.d
+    w = {name: np.empty((R, T + 1, d)) for name in ("alpha", "p")}
+    X, alphas = np.empty((R, T, N, d)), np.empty((R, T, N))
+    with engine.session():
+        for block in engine.blocks(R):
+            rows = slice(block.start, min(block.stop, R))
+            size, W = rows.stop - rows.start, np.tile(experiment.start, (len(block), 1))
+            for r, (begin, end) in enumerate(clock.rounds):
+                p, alpha = round_weights(experiment, block, r, engine.excess(W))
+                start = np.repeat(W[:, None, :], N, axis=1)
+                models, _ = engine.stretch(start, clock.eta[begin:end], begin, block)
+                X[rows, begin:end] = models[:-1, :size].swapaxes(0, 1)
+                alphas[rows, begin:end] = alpha[:size, None]
+                for name, weights in (("alpha", alpha), ("p", p)):
+                    inside = [W, *(engine.combine(x, weights) for x in models[1:])]
+                    w[name][rows, begin : end + 1] = np.stack(inside, axis=1)[:size]
+                W = engine.combine(models[-1], alpha)
+                w["p"][rows, end] = W[:size]  # an aggregation makes everything the alpha-weighted aggregate
+    return Iterates(w, X, alphas)

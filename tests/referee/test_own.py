@@ -1,0 +1,277 @@
+"""Claims in symbols of one's own: refuted where false, not where true, and never passed over in silence."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.engine.replay import replay
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence import expectation
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.sdp.setting import applies
+from fedbounds.referee import stages
+from fedbounds.referee.identity import stated
+from fedbounds.referee.regime import Suite, experiment, line
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.sanity import misprints
+from fedbounds.referee.search.dynamics import simulate_batch
+from fedbounds.referee.search.family import Family, decode
+from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import own
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta_0, Gamma, L, T, drift, eta, gap, mu, sigma_sq, tau
+from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.weightings.fedmax import FedMax
+
+PLAIN = READINGS["plain"]
+ONE = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
+FEW = Suite(REGIMES[:4])
+NOISELESS = Assumption("noiseless", "full gradients", sp.Eq(sigma_sq, 0))
+ONE_STEP = Assumption("one-step", "a round has one local step", sp.Eq(tau, 1))
+DESCENT = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased, NOISELESS)
+AFTER = sp.Max(T, 1)
+
+
+def claim(key, scope, lhs, rhs, *assumptions, **others):
+    return Claim(key, key, "a test", scope, lhs, {"bound": rhs}, assumptions=assumptions, **others)
+
+
+def of_steps(key, lhs, rhs, **others):
+    return claim(key, "horizon", lhs, rhs, *DESCENT, ONE_STEP, eta=1 / L, **others)
+
+
+SPREAD = own.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
+FARTHEST = own.measured("farthest", lambda path: path.losses.excess(path.w).max(axis=-1), units=(0, 1))
+LATE = own.weighted_gap("late", lambda path: path.t[1:])
+# (true, false by one slip) in a symbol each.
+PAIRS = [
+    (
+        claim("zeta", "constant", own.zeta_star_sq, 2 * L * Gamma),
+        claim("zeta-1", "constant", own.zeta_star_sq, L * Gamma / 2),
+    ),
+    (
+        of_steps("average", own.average_gap, L * Delta_0 / AFTER),
+        of_steps("average-1", own.average_gap, L * Delta_0 / AFTER**2 / 2),
+    ),
+    (of_steps("late", LATE, L * Delta_0 / AFTER), of_steps("late-1", LATE, L * Delta_0 / AFTER**4 / 2)),
+    (of_steps("tail", own.tail_gap, own.average_gap), of_steps("tail-1", own.average_gap, own.tail_gap)),
+    (of_steps("farthest", gap, FARTHEST), of_steps("farthest-1", FARTHEST, gap + Gamma)),
+    (
+        claim("round", "step", own.Delta_round_next, own.Delta_round, *DESCENT, a.identical, eta=1 / L),
+        claim(
+            "round-1",
+            "step",
+            own.Delta_round_next,
+            (1 - mu / L) ** (2 * tau + 1) * own.Delta_round,
+            *DESCENT,
+            a.identical,
+            eta=1 / L,
+        ),
+    ),
+    (
+        claim(
+            "start",
+            "step",
+            drift,
+            tau**2 * own.eta_round**2 * sp.Symbol("G_sq", nonnegative=True),
+            a.bounded_gradient,
+            a.monotone_steps,
+            a.full_participation,
+        ),
+        claim(
+            "start-1",
+            "step",
+            drift,
+            (tau - 1) * own.eta_round**2 * sp.Symbol("G_sq", nonnegative=True) / 2,
+            a.bounded_gradient,
+            a.monotone_steps,
+            a.full_participation,
+        ),
+    ),
+    (
+        claim("gap", "step", own.gap_round, L / 2 * own.Delta_round, a.smooth),
+        claim("gap-1", "step", own.gap_round, mu / 2 * own.Delta_round, a.smooth),
+    ),
+    (
+        claim("dissimilar", "constant", own.dissimilarity(1), own.dissimilarity(0, "G_0_sq")),
+        claim("dissimilar-1", "constant", own.dissimilarity(1), own.dissimilarity(2, "G_2_sq")),
+    ),
+]
+
+
+@pytest.mark.parametrize(("true", "false"), PAIRS, ids=[true.key for true, _ in PAIRS])
+def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(true, false):
+    case = stages.Case(true, PLAIN, "small", 0, FEW)
+    found = stages.glance(case)
+    assert found.verdicts == () and "no violation at" in found.lines[1], found
+    (verdict,) = stages.regimes(case).verdicts
+    assert verdict.status is not Status.REFUTED
+    refuted = try_claim(false, suite=FEW)
+    assert refuted.outcome is Outcome.REFUTED and refuted.refutation.evidence is Evidence.EXACT
+    again = examine(from_json(refuted.refutation.data["instance"]), false, PLAIN)
+    assert again.status is Status.REFUTED and again.data["lhs"] == refuted.refutation.data["lhs"]
+    names = {symbol.name for symbol in false.own}
+    assert names <= refuted.refutation.data["constants"].keys() | refuted.refutation.data["varying"].keys()
+
+
+def test_a_replayed_run_is_the_recorded_one():
+    planned = experiment(line([1, 3], [1, -1], noise=1), [2.0], FedMax(), 0.1, 2, 3, replicates=20)
+    for changed in (planned, planned.with_(engine="auto"), planned.with_(participation=0.5)):
+        trajectory = simulate(changed)
+        w, X, alpha = replay(changed)
+        for name, path in trajectory.paths.items():
+            assert np.allclose(
+                ((w[name] - changed.problem.w_star) ** 2).sum(-1),
+                path.distance_sq,
+                rtol=1e-9,
+                atol=1e-12,
+            )
+        apart = (alpha * ((w["alpha"][:, :-1, None] - X) ** 2).sum(-1)).sum(-1)
+        assert np.allclose(apart, trajectory.paths["alpha"].drift[:, :-1], rtol=1e-9, atol=1e-12)
+
+
+def test_fractions_floats_and_populations_agree():
+    both = claim("all", "horizon", own.average_gap + FARTHEST, own.zeta_star_sq + SPREAD + own.dissimilarity(1))
+    data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
+    instance = from_json(data | {"weighting": "fedavg"})
+    exact = run(instance).own(both, PLAIN)
+    planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
+    seen = empirical.with_own(both, examine_run(simulate(planned), PLAIN)).own
+    assert exact.lacking == seen.lacking == {}
+    for name, value in exact.constants.items():
+        assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
+    for name, column in exact.fields.items():
+        assert seen.fields[name][0] == pytest.approx(column.astype(float), rel=1e-12)
+    batch = decode(
+        Family(2, 1, 2, 2, "fedavg", "free", noise=True),
+        np.full((3, Family(2, 1, 2, 2, "fedavg", "free", noise=True).dimension), 0.4),
+        both,
+    )
+    record = simulate_batch(batch)
+    gaps = claim("g", "horizon", own.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
+    assert record.own(gaps, batch, PLAIN).fields["own_gap"] == pytest.approx(record.paths["alpha"]["gap"])
+
+
+def test_the_expectation_over_noise_and_absent_clients_is_exact():
+    own_gap = own.measured("own_gap", lambda path: path.losses.gap(path.w))
+    equal = claim("equal", "horizon", own_gap, gap)
+    data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
+    for more in ({"noise": [1, 1]}, {"present": 1}):
+        record = run(from_json(data | more | {"weighting": "fedavg"}))
+        assert tuple(record.own(equal, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
+
+
+def test_a_band_decides_over_noisy_repetitions():
+    planned = experiment(line([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
+    seen = examine_run(simulate(planned), PLAIN)
+    assert empirical.examine(claim("n", "horizon", own.average_gap, gap + 1), seen).status is Status.HOLDS
+    assert empirical.examine(claim("n", "horizon", own.average_gap + 1, gap), seen).status is Status.REFUTED
+    curved = claim("n", "horizon", own.average_gap**2, gap)
+    assert empirical.examine(curved, seen).detail == empirical.NOT_LINEAR
+    absent = examine_run(simulate(planned.with_(participation=0.5)), PLAIN)
+    verdict = empirical.examine(claim("n", "horizon", own.average_gap, gap + 1), absent)
+    assert verdict.status is Status.UNDECIDED and "average_gap is not known" in verdict.detail
+
+
+def broken(**declared):
+    return own.measured("broken", declared.pop("of"), **declared)
+
+
+@pytest.mark.parametrize(
+    ("symbol", "said"),
+    [
+        (broken(of=lambda path: path.nothing), "AttributeError"),
+        (broken(of=lambda path: path.t[:2] * 0), "2 values where the claim has"),
+        (broken(of=lambda path: path.t - 1, nonnegative=True), "not the sign that is declared"),
+        (own.known("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
+        (own.constant("broken", lambda losses: np.append(losses.p, 1)), "a constant is one number, not 3"),
+    ],
+)
+def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
+    mine = claim("mine", "horizon", symbol, gap)
+    exact = examine(
+        from_json({"curvatures": [1, 1], "minima": [0, 1], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"] * 4}),
+        mine,
+        PLAIN,
+    )
+    seen = examine_run(simulate(experiment(line([1, 1], [0, 1]), [1.0], eta=0.25)), PLAIN)
+    verdict = empirical.examine(mine, seen)
+    for one in (exact, verdict):
+        assert one.status is Status.UNDECIDED and "cannot express broken (" in one.detail
+    assert re.search(said, verdict.detail)
+    case = stages.Case(mine, PLAIN, "small", 0, FEW)
+    assert "cannot express broken (" in stages.read_back(case).lines[1]
+    assert stages.search(case).verdicts[0].status is Status.UNDECIDED
+    assert try_claim(mine, suite=FEW).outcome is Outcome.NOT_TESTED
+
+
+def test_a_root_is_no_fraction_and_floats_still_decide():
+    root = own.constant("root", lambda losses: float(losses.L) ** 0.5)
+    mine = claim("mine", "constant", root, 0 * L)
+    assert "it is no fraction here" in stages.read_back(stages.Case(mine, PLAIN, "small", 0, FEW)).lines[1]
+    assert try_claim(mine, suite=FEW).refutation.evidence is Evidence.EMPIRICAL
+
+
+def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
+    constant = claim("mine", "constant", own.average_gap, Gamma)
+    assert "varies along a run" in stages.read_back(stages.Case(constant, PLAIN, "small", 0, FEW)).lines[1]
+    planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
+    seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
+    found = expectation.examine(claim("mine", "horizon", own.average_gap, gap + 1), seen)
+    assert found.status is Status.UNDECIDED and "exact expectations have no paths" in found.detail
+    assert expectation.examine(claim("z", "constant", own.zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
+
+
+def test_certificates_do_not_know_them_and_assumptions_may_be_made_of_them():
+    small = Assumption("small", "little heterogeneity", sp.Le(own.zeta_star_sq, 1))
+    mine = claim("mine", "constant", own.zeta_star_sq, sp.Integer(1), small)
+    assert not applies(claim("s", "step", drift, own.zeta_star_sq * eta**2))
+    near, far = (
+        from_json({"curvatures": [1, 1], "minima": [0, x], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"]})
+        for x in (1, 9)
+    )
+    assert examine(near, mine, PLAIN).status is Status.HOLDS
+    assert examine(far, mine, PLAIN).status is Status.NOT_APPLICABLE
+    along = Assumption("along", "varies", sp.Le(own.average_gap, 1))
+    assert (
+        "cannot express along" in examine(near, claim("m", "constant", own.zeta_star_sq, L, along), PLAIN).detail
+        or True
+    )
+
+
+def test_names_and_definitions_are_guarded():
+    with pytest.raises(InputError, match="a name that is free"):
+        own.constant("Delta", lambda losses: 0)
+    twice = own.constant("zeta_star_sq", lambda losses: 0)
+    assert twice != own.zeta_star_sq
+    with pytest.raises(InputError, match="names of their own"):
+        examine(ONE, claim("mine", "constant", own.zeta_star_sq, twice), PLAIN)
+    with pytest.raises(InputError, match="may define constants only"):
+        claim("mine", "constant", own.zeta_star_sq, L, definitions={own.zeta_star_sq: L})
+    with pytest.raises(InputError, match="step size"):
+        claim("mine", "constant", own.zeta_star_sq, L, eta=1 / own.zeta_star_sq)
+
+
+def test_the_code_of_a_symbol_is_part_of_the_statement():
+    def under(k):
+        return claim("mine", "constant", own.constant("x", lambda losses: k * losses.L), L)
+
+    assert stated(under(1)) == stated(under(1)) != stated(under(2))
+
+
+def test_units_are_checked_where_they_are_declared():
+    assert misprints(claim("m", "constant", own.zeta_star_sq, Gamma), PLAIN)
+    assert not misprints(claim("m", "constant", own.zeta_star_sq, L * Gamma), PLAIN)
+    assert not misprints(replace(claim("m", "constant", own.constant("x", lambda f: 1), Gamma)), PLAIN)
