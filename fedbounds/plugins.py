@@ -49,6 +49,10 @@ def modules(package: str) -> Iterator[ModuleType]:
         yield entry.load()
 
 
+# How the modules of plug-in files are called.
+PLUGIN = "fedbounds_plugin_"
+
+
 @dataclass(frozen=True)
 class PluginFile:
     """A user's own Python file: where it was, its ``source``, and the SHA-256 of that source in UTF-8."""
@@ -75,7 +79,7 @@ def read_plugin(path: str | Path) -> PluginFile:
 
 def load_plugin(file: PluginFile) -> ModuleType:
     """Run a plug-in file and return its module, which defines CLAIMS, WEIGHTING or PROBLEM."""
-    module = ModuleType(f"fedbounds_plugin_{Path(file.path).stem}")
+    module = ModuleType(f"{PLUGIN}{Path(file.path).stem}")
     module.__file__ = file.path
     sys.modules[module.__name__] = module  # a dataclass looks its module up there
     try:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from fedbounds import plugins
@@ -21,11 +22,13 @@ from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
 from fedbounds.evidence.sdp.tight import tight
 from fedbounds.referee import power, sanity
 from fedbounds.referee.implied import PROVERS, inherited
+from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import PROBE, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.study import ledger
+from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
@@ -67,6 +70,7 @@ class Case:
     seed: int
     suite: Suite
     verdicts: tuple[Verdict, ...] = ()
+    pieces: Pieces = field(default_factory=Pieces)
 
     def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
         """A verdict on this claim in this reading."""
@@ -164,16 +168,13 @@ def certificates(case: Case) -> Found:
         return Found(("it is no one-round statement in the quantities of the certificates",))
     found: list[Verdict] = []
     labels: list[set[str]] = []
-    for setting in settings(case):
-        verdict, certificate = examination(case.claim, setting)
+    places = [setting.to_json() for setting in settings(case)]
+    for piece in case.pieces.each("certificates", partial(_certificate, case.claim), places):
+        (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
-            return Found((f"false at {verdict.coverage.words() if verdict.coverage else setting}",), (verdict,))
-        if verdict.tightness == math.inf:
-            nothing = "its left side is 0 all over the class, so nothing was tested"
-            verdict, certificate = replace(verdict, status=Status.VACUOUS, detail=nothing), None
+            return Found((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
         found.append(verdict)
-        if certificate is not None:
-            labels.append({label.split()[0] for label in certificate.multipliers})
+        labels.append(set(piece["facts"]))
     found = [v for v in found if v.status is not Status.NOT_APPLICABLE]
     held = [v for v in found if v.status is Status.HOLDS]
     open_ = [v.detail for v in found if v.status is Status.UNDECIDED]
@@ -181,6 +182,16 @@ def certificates(case: Case) -> Found:
     lines += [f"a proof would combine: {', '.join(sorted(set.union(*labels)))}"] if any(labels) else []
     lines += [f"undecided at {len(open_)}: {open_[0]}"] if open_ else []
     return Found(tuple(lines), tuple(found))
+
+
+def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
+    """The verdict on the class at one setting, and the facts that its proof there combines."""
+    verdict, certificate = examination(claim, Setting.from_json(place))
+    if verdict.tightness == math.inf and verdict.status is not Status.REFUTED:
+        nothing = "its left side is 0 all over the class, so nothing was tested"
+        verdict, certificate = replace(verdict, status=Status.VACUOUS, detail=nothing, tightness=None), None
+    facts = sorted({label.split()[0] for label in certificate.multipliers}) if certificate is not None else []
+    return {"verdict": verdict.to_json(), "facts": facts}
 
 
 def settings(case: Case) -> Iterator[Setting]:
@@ -207,7 +218,8 @@ def settings(case: Case) -> Iterator[Setting]:
 
 def search(case: Case) -> Found:
     """The adversarial search over small quadratics."""
-    verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed)
+    each = partial(case.pieces.each, "search")
+    verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each)
     return Found((verdict.detail,), (verdict,))
 
 
@@ -218,23 +230,29 @@ def constants(case: Case) -> Found:
         return Found(("no setting is certified, so no constant is known to be tight",))
     count = min(GRIDS[case.budget].tight, len(held))
     chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
-    lines, needed = [], dict.fromkeys(case.claim.terms, False)
-    for verdict in chosen:
-        setting = Setting.from_json(verdict.data["setting"])  # type: ignore[arg-type]
-        for term in case.claim.terms:
-            try:
-                constant = tight(case.claim, setting, term)
-            except (InputError, ZeroDivisionError):
-                needed[term] = True  # nothing is known of it
-                continue
-            needed[term] |= constant.needed or math.isnan(constant.solver)
-            if math.isfinite(constant.solver):
-                proved = "" if constant.certified is None else f", proved {float(constant.certified):.6g}"
-                where = f"kappa = {setting.L / setting.mu}, tau = {setting.tau}"
-                lines.append(f"{term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})")
-    spare = [term for term, need in needed.items() if not need]
+    tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
+    pieces = list(case.pieces.each("constants", partial(_constant, case.claim), tasks))
+    lines = [piece["line"] for piece in pieces if piece["line"]]
+    needed = {piece["term"] for piece in pieces if piece["needed"]}
+    spare = [term for term in case.claim.terms if term not in needed]
     lines += [f"needed at none of these settings: {', '.join(spare)}"] if spare else []
     return Found(tuple(lines) or ("no constant is known at these settings",))
+
+
+def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
+    """The smallest constant of a term at a setting in words, and whether the term may be needed there."""
+    place, term = task
+    setting = Setting.from_json(place)
+    try:
+        constant = tight(claim, setting, term)
+    except (InputError, ZeroDivisionError):
+        return {"term": term, "needed": True, "line": ""}  # nothing is known of it
+    line = ""
+    if math.isfinite(constant.solver):
+        proved = "" if constant.certified is None else f", proved {float(constant.certified):.6g}"
+        where = f"kappa = {setting.L / setting.mu}, tau = {setting.tau}"
+        line = f"{term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})"
+    return {"term": term, "needed": constant.needed or math.isnan(constant.solver), "line": line}
 
 
 def strength(case: Case) -> Found:
@@ -288,8 +306,8 @@ class Step:
 
 STAGES = (
     Step("read back", read_back, True, 0),
-    Step("sanity", glance, True, 4),
     Step("known", known, True, 1),
+    Step("sanity", glance, True, 4),
     Step("regimes", regimes, True, 10),
     Step("certificates", certificates, True, 6),
     Step("search", search, True, 10),

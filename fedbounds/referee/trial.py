@@ -15,22 +15,28 @@ from typing import Any
 from fedbounds import files, plugins
 from fedbounds.errors import reject
 from fedbounds.referee.identity import identity, tell_anew
+from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.stages import GRIDS, STAGES, Case, Step
+from fedbounds.study.alarm import Alarm, alarms
+from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 Progress = Callable[[int, Step, "Stage | None"], None]
+# The stage that is not taken from a file: proofs are looked up again.
+LOOKED_UP = "known"
 # Who may prove a claim, the strictest first.
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
 class Outcome(enum.StrEnum):
-    """What a trial ends with; only the first three say anything for certain."""
+    """What a trial ends with; only REFUTED, PROVED and CERTIFIED say anything for certain."""
 
+    CONTRADICTION = "CONTRADICTION"
     REFUTED = "REFUTED"
     PROVED = "PROVED"
     CERTIFIED = "CERTIFIED"
@@ -92,8 +98,24 @@ class Trial:
         return tuple(v for v in self.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS)
 
     @property
+    def alarms(self) -> list[Alarm]:
+        """Where a proof or certificate of the claim covers the instance of a refutation: one of the two is wrong.
+
+        A proof that does not say what it covers covers what the claim speaks of.
+        """
+        if self.refutation is None:
+            return []
+        said = self.claim.coverage(READINGS[self.reading])
+        covered = (
+            replace(v, coverage=said) if v.evidence in PROVERS and v.coverage is None else v for v in self.verdicts
+        )
+        return alarms([Line(self.claim, self.reading, tuple((ANYWHERE, verdict) for verdict in covered))])
+
+    @property
     def outcome(self) -> Outcome:
-        """The one word; a refutation outweighs whatever holds elsewhere."""
+        """The one word; a refutation outweighs whatever holds elsewhere, but not what holds at its very instance."""
+        if self.alarms:
+            return Outcome.CONTRADICTION
         if self.refutation is not None:
             return Outcome.REFUTED
         if self.proof is not None:
@@ -114,6 +136,7 @@ class Trial:
         return {
             **identity(self.claim, self.reading, self.budget, self.seed),
             "outcome": str(self.outcome),
+            "alarms": list(map(str, self.alarms)),
             "finished": self.finished,
             "stages": [stage.to_json() for stage in self.stages],
         }
@@ -128,11 +151,15 @@ def try_claim(
     state: Path | None = None,
     progress: Progress | None = None,
     suite: Suite | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
-    ``state`` is a JSON file written after each stage, from which the same call continues; ``progress(k, step, None)``
-    is called before a stage, and after it with what it found. ``suite`` shares the regimes' runs among claims.
+    ``state`` is a JSON file written after each stage, one beside it after each piece of a long one, from which the
+    same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
+    ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
+    budget) or a Dask ``scheduler`` compute the pieces, with the same results.
     A KeyboardInterrupt ends the trial early: what was found is returned, and ``finished`` is False.
     Raises InputError on an unknown key, reading or budget.
     """
@@ -142,7 +169,10 @@ def try_claim(
         if name not in known:
             raise plugins.nearest(kind, name, known)
     trial = Trial(claim, reading, budget, seed, _kept(claim, reading, budget, seed, state))
-    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts)
+    jobs = (-1 if budget == "large" else 1) if jobs is None else jobs
+    beside = None if state is None else state.with_suffix(".pieces.json")
+    pieces = Pieces(identity(claim, reading, budget, seed), beside, jobs, scheduler)
+    case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, pieces)
     try:
         for k, step in _due(trial):
             if progress is not None:
@@ -160,13 +190,16 @@ def try_claim(
                 break
     except KeyboardInterrupt:
         return trial
+    if beside is not None:
+        beside.unlink(missing_ok=True)
     return replace(trial, finished=True)
 
 
 def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
     done = {stage.name for stage in trial.stages}
-    if not any(_settled(trial, step) for step in STAGES if step.name in done):
-        yield from ((k, step) for k, step in enumerate(STAGES, 1) if step.name not in done)
+    settled = any(_settled(trial, step) for step in STAGES if step.name in done)
+    due = ((k, step) for k, step in enumerate(STAGES, 1) if step.name not in done)
+    yield from ((k, step) for k, step in due if step.name == LOOKED_UP or not settled)
 
 
 def _settled(trial: Trial, step: Step) -> bool:
@@ -200,7 +233,7 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
         raise reject(
             "the state of a trial must be as fedbounds writes it", f"{state} ({wrong})", "delete it"
         ) from None
-    known = {step.name for step in STAGES} - {"known"}
+    known = {step.name for step in STAGES} - {LOOKED_UP}
     return tuple(
         replace(stage, verdicts=tuple(v for v in stage.verdicts if _own(v, claim, reading)))
         for stage in found
@@ -209,5 +242,5 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
 
 
 def _own(verdict: Verdict, claim: Claim, reading: str) -> bool:
-    """Whether a stage other than "known" may have said this of a claim in a reading."""
+    """Whether a stage other than `LOOKED_UP` may have said this of a claim in a reading."""
     return (verdict.claim, verdict.reading) == (claim.key, reading) and verdict.evidence not in PROVERS

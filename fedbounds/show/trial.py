@@ -19,6 +19,7 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import word
 
 SURE = {
+    Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",
     Outcome.REFUTED: "The claim is false as stated.",
     Outcome.PROVED: "It holds wherever its assumptions do.",
     Outcome.CERTIFIED: "Nothing is proved beyond these settings; nowhere was it refuted.",
@@ -27,12 +28,18 @@ SURE = {
 }
 
 
+# How a test report calls an outcome that is no success.
+TAGS = {Outcome.REFUTED: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TESTED: "skipped"}
+
+
 def verdict(trial: Trial) -> list[str]:
     """The verdict in three lines: the word with its grounds, what was covered, and what it is worth."""
     claim, kept = trial.claim, trial.finished
     head = f"{claim.key} [{trial.reading}]: {trial.outcome}"
     shown, proof = trial.refutation, trial.proof
     unfinished = "" if kept else " (interrupted: the same call continues)"
+    if trial.outcome is Outcome.CONTRADICTION:
+        return [f"{head}.{unfinished}", f"{trial.alarms[0]}.", SURE[trial.outcome]]
     if shown is not None:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
@@ -164,7 +171,7 @@ def to_junit(trials: Sequence[Trial]) -> str:
     for trial in trials:
         seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
         case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
-        tag = {Outcome.REFUTED: "failure", Outcome.NOT_TESTED: "skipped"}.get(trial.outcome)
+        tag = TAGS.get(trial.outcome)
         if tag is not None:
             xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
     suite.set("failures", str(sum(trial.outcome is Outcome.REFUTED for trial in trials)))

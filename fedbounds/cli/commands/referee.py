@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.cli.options import QUIET, print_json, say
+from fedbounds.cli.options import CONTRADICTION, QUIET, print_json, say
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
@@ -24,6 +25,8 @@ REFUTED, INTERRUPTED = 1, 130
 @click.option("--reading", help="One reading (default: each that the claim states).")
 @click.option("--budget", type=click.Choice(("small", "large")), default="small", show_default=True)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
+@click.option("--jobs", type=int, help="Processes (-1: one a core, the default for the large budget).")
+@click.option("--scheduler", help="Address of a Dask scheduler to use instead.")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for results, page, appendix; how to continue.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write a JUnit file.")
@@ -35,6 +38,8 @@ def referee(
     reading: str | None,
     budget: str,
     seed: int,
+    jobs: int | None,
+    scheduler: str | None,
     out: Path | None,
     as_json: bool,
     junit: Path | None,
@@ -57,10 +62,11 @@ def referee(
         files.require_writable(out)
     trials: list[Trial] = []
     suite, said = Suite(REGIMES), None if quiet else _say
+    attempt = partial(try_claim, budget=budget, seed=seed, progress=said, suite=suite, jobs=jobs, scheduler=scheduler)
     for claim, name in searches({claim.key: claim for claim in _claims(theorem)}, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
         state = None if out is None else out / f"{safe}.json"
-        trials.append(try_claim(claim, name, budget, seed=seed, state=state, progress=said, suite=suite))
+        trials.append(attempt(claim, name, state=state))
         if not as_json:
             click.echo(show.to_text(trials[-1], verbose))
         if not trials[-1].finished:
@@ -74,6 +80,8 @@ def referee(
         files.write_text(junit, show.to_junit(trials))
     if not all(trial.finished for trial in trials):
         return INTERRUPTED
+    if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
+        return CONTRADICTION
     return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
 
 

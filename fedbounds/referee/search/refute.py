@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -46,6 +48,7 @@ ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
 PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,), eta=(HALF, HALF), tau=2)
 
 Progress = Callable[[str, int, int], None]
+Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
 @dataclass(frozen=True)
@@ -98,12 +101,13 @@ def refute(
     seed: int = 0,
     state: Path | None = None,
     progress: Progress | None = None,
+    each: Each = map,
 ) -> Verdict:
     """Search every family of the budget until one yields an exact counterexample.
 
     ``state`` is a JSON file that lets the same call continue where it was stopped; ``progress(label, done,
-    total)`` is called before every family. REFUTED carries the instance and both sides as fractions in
-    ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
+    total)`` is called before every family; ``each`` computes the families, in order. REFUTED carries the instance and
+    both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
     """
     probe = run(PROBE)
     unknown = (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
@@ -117,17 +121,28 @@ def refute(
     todo = families(claim, reading, budget)
     outcomes = _load(state, claim, reading, budget, seed)
     violates = judge(claim, reading)
+    fresh = iter(each(partial(_searched, claim, reading, budget, seed), list(enumerate(todo))[len(outcomes) :]))
     for k, family in enumerate(todo):
         if progress is not None:
             progress(f"{claim.key} [{reading.name}]", k, len(todo))
         if k >= len(outcomes):
-            outcomes.append(search(claim, reading, family, budget, np.random.default_rng([seed, k])))
+            outcomes.append(_outcome(next(fresh)))
             _save(state, claim, reading, budget, seed, outcomes)
         instance = _exact(claim, reading, outcomes[k], violates)
         if instance is not None:
             smallest = shrink(instance, schedule(claim, family), violates, budget.shrink_seconds)
             return _refuted(claim, reading, smallest, budget, outcomes[: k + 1])
     return _survived(claim, reading, budget, outcomes)
+
+
+def _searched(claim: Claim, reading: Reading, budget: Budget, seed: int, task: tuple[int, Family]) -> dict[str, Any]:
+    """One family's outcome as a JSON object, whoever computes it."""
+    k, family = task
+    return asdict(search(claim, reading, family, budget, np.random.default_rng([seed, k])))
+
+
+def _outcome(data: Mapping[str, Any]) -> Outcome:
+    return Outcome(Family(**data["family"]), data["evaluations"], data["margin"], tuple(data["point"]))
 
 
 def _exact(claim: Claim, reading: Reading, outcome: Outcome, violates: Judge) -> Instance | None:
@@ -278,9 +293,7 @@ def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, se
     if found != wanted:
         tell_anew(state, claim.key)
         return []
-    return [
-        Outcome(Family(**o["family"]), o["evaluations"], o["margin"], tuple(o["point"])) for o in data["outcomes"]
-    ]
+    return list(map(_outcome, data["outcomes"]))
 
 
 def _save(

@@ -16,6 +16,8 @@ import importlib.util
 import itertools
 import logging
 import os
+import pickle
+import sys
 import threading
 import time
 import warnings
@@ -28,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.model.protocol import Progress
+from fedbounds.plugins import PLUGIN
 from fedbounds.study.sweep.grid import Cell, Grid, parse, read
 from fedbounds.study.sweep.lines import Series, series
 from fedbounds.study.sweep.table import CellOutcome, SweepTable, export, failures, verdicts
@@ -141,7 +144,7 @@ def _parallel(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[C
     return _stream(pool, functools.partial(_followed, compute, parent), cells)
 
 
-def _stream(pool: Any, compute: Compute, cells: Sequence[Cell]) -> Generator[CellOutcome, None, None]:
+def _stream(pool: Any, compute: Callable[[Any], Any], cells: Sequence[Any]) -> Generator[Any, None, None]:
     """What joblib's ``pool`` computes, as it finishes; an early end is no cause for its warning."""
     from joblib import delayed
 
@@ -161,9 +164,35 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
 
     Dask also gives up cells that only waited at workers that died, so each such cell is asked for once more, alone.
     """
+    with _cluster(scheduler) as client:
+        from distributed import KilledWorker, as_completed
+
+        def asked(some: Sequence[Cell]) -> Generator[tuple[Cell, CellOutcome | BaseException], None, None]:
+            futures = dict(zip(client.map(compute, some, pure=False), some, strict=True))
+            for future in as_completed(futures, loop=client.loop):
+                if future.cancelled():
+                    raise ConnectionError("a connection that was lost")
+                found = future.exception() or future.result()
+                future.release()  # else the cluster computes it again where its worker dies
+                yield futures[future], found
+
+        suspects = []
+        for cell, found in asked(cells):
+            if isinstance(found, KilledWorker):
+                suspects.append(cell)
+            else:
+                yield _given_up(cell, found)
+        for suspect in suspects:
+            for cell, found in asked([suspect]):
+                yield _given_up(cell, found)
+
+
+@contextlib.contextmanager
+def _cluster(scheduler: str) -> Generator[Any, None, None]:
+    """A client of a Dask scheduler that has a worker. Errors: InputError where it cannot be reached or is lost."""
     if importlib.util.find_spec("distributed") is None:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
-    from distributed import Client, KilledWorker, as_completed
+    from distributed import Client
 
     remedy = "start it with its workers and give the same command again; every finished cell is kept"
     log = logging.getLogger("distributed.client")
@@ -173,25 +202,7 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
     try:
         with Client(scheduler, timeout=WORKERS, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
-
-            def asked(some: Sequence[Cell]) -> Generator[tuple[Cell, CellOutcome | BaseException], None, None]:
-                futures = dict(zip(client.map(compute, some, pure=False), some, strict=True))
-                for future in as_completed(futures, loop=client.loop):
-                    if future.cancelled():
-                        raise ConnectionError("a connection that was lost")
-                    found = future.exception() or future.result()
-                    future.release()  # else the cluster computes it again where its worker dies
-                    yield futures[future], found
-
-            suspects = []
-            for cell, found in asked(cells):
-                if isinstance(found, KilledWorker):
-                    suspects.append(cell)
-                else:
-                    yield _given_up(cell, found)
-            for suspect in suspects:
-                for cell, found in asked([suspect]):
-                    yield _given_up(cell, found)
+            yield client
     except (OSError, ValueError, asyncio.CancelledError) as wrong:
         raise reject(f"the Dask cluster at {scheduler} must be there", f"{wrong}", remedy) from wrong
     finally:
@@ -205,8 +216,44 @@ def _given_up(cell: Cell, found: CellOutcome | BaseException) -> CellOutcome:
     return CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(found).__name__})")
 
 
-def _followed(compute: Compute, parent: int | None, cell: Cell) -> CellOutcome:
-    """The cell's outcome, in a process that ends with ``parent`` (None: this very process)."""
+def in_order(
+    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
+) -> Generator[Any, None, None]:
+    """function(item) of each item, in their order, from ``jobs`` processes or the workers of a Dask scheduler.
+
+    It may be made of what a plug-in file defines, and is packed here, once.
+    """
+    import cloudpickle
+    from joblib import Parallel, effective_n_jobs
+
+    if scheduler is None and (jobs == 1 or len(items) < 2):
+        yield from map(function, items)
+        return
+    for name, module in list(sys.modules.items()):
+        if name.startswith(PLUGIN):
+            cloudpickle.register_pickle_by_value(module)
+    task = functools.partial(_unpacked, cloudpickle.dumps(function))
+    if scheduler is None:
+        count = min(effective_n_jobs(jobs), len(items))
+        pool = Parallel(n_jobs=count, return_as="generator", batch_size=1, pre_dispatch=AHEAD * count)
+        yield from _stream(pool, functools.partial(_followed, task, os.getpid()), items)
+        return
+    with _cluster(scheduler) as client:
+        futures = client.map(task, items, pure=False)
+        yield from (future.result() for future in futures)
+
+
+def _unpacked(packed: bytes, item: Any) -> Any:
+    return _function(packed)(item)
+
+
+@functools.lru_cache(maxsize=1)
+def _function(packed: bytes) -> Any:
+    return pickle.loads(packed)
+
+
+def _followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> Any:
+    """What is computed of a cell, in a process that ends with ``parent`` (None: this very process)."""
     if parent is not None:
         _follow(parent)
     return compute(cell)

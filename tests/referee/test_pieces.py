@@ -1,0 +1,170 @@
+"""A trial of several processes, one that is killed, and one in which two kinds of evidence contradict each other."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.cli.options import CONTRADICTION
+from fedbounds.plugins import claim_named, load_file
+from fedbounds.referee import implied, stages
+from fedbounds.referee.pieces import Pieces
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.budget import Budget
+from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.show import trial as show
+from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import mu
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+FOLDER = Path(__file__).parent / "theorems"
+OWN = """
+from fedbounds.theory import own
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import Gamma, L
+
+def helper(losses):
+    return losses.L
+
+TWICE = own.constant("twice", lambda losses: 2 * helper(losses), nonnegative=True)
+CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
+"""
+
+
+def found_with(jobs, claim):
+    case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), pieces=Pieces(jobs=jobs))
+    found = [stages.certificates(replace(case, budget="few")), stages.search(replace(case, budget="few"))]
+    return [(one.lines, [verdict.to_json() for verdict in one.verdicts]) for one in found]
+
+
+def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
+    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1.0)
+    monkeypatch.setitem(stages.BUDGETS, "few", few)
+    monkeypatch.setitem(stages.GRIDS, "few", stages.Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
+    path = tmp_path / "mine.py"
+    path.write_text(OWN)
+    for claim in (load_file(FOLDER / "true.py").DRIFT, *load_file(path).CLAIMS):
+        assert found_with(1, claim) == found_with(2, claim)
+
+
+def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
+    file, asked = tmp_path / "pieces.json", []
+
+    def square(x):
+        asked.append(x)
+        if x == 2 and asked.count(2) == 1:
+            raise KeyboardInterrupt
+        return x * x
+
+    mine = Pieces({"claim": "a"}, file)
+    with pytest.raises(KeyboardInterrupt):
+        list(mine.each("s", square, range(4)))
+    assert list(mine.each("s", square, range(4))) == [0, 1, 4, 9] and asked == [0, 1, 2, 2, 3]
+    for other, stage in ((Pieces({"claim": "b"}, file), "s"), (mine, "another")):
+        assert list(other.each(stage, square, range(1))) == [0]
+    assert asked[5:] == [0, 0]
+
+
+STOP = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, how):
+    theorem = tmp_path / "one.py"
+    shipped = f"load_file({str(FOLDER / 'true.py')!r}).DRIFT"
+    theorem.write_text(f"from fedbounds.plugins import load_file\nCLAIMS = ({shipped},)\n")
+    out, state = tmp_path / "out", tmp_path / "out" / "drift-tight-plain.json"
+    command = [sys.executable, "-m", "fedbounds.cli", "referee", str(theorem), "--out", str(out)]
+    running = subprocess.Popen(
+        command, env=os.environ | STOP, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    pieces = state.with_suffix(".pieces.json")
+    for _ in range(6000):
+        if pieces.exists() and len(json.loads(pieces.read_text())["found"]) > 1:
+            break
+        time.sleep(0.02)
+    running.send_signal(how)
+    said, _ = running.communicate(timeout=60)
+    done, kept = json.loads(state.read_text()), json.loads(pieces.read_text())
+    assert [one["name"] for one in done["stages"]][:3] == ["read back", "known", "sanity"]
+    if how is signal.SIGINT:
+        assert running.returncode == 130 and "interrupted: the same call continues" in said
+    asked = []
+
+    def counted(claim, place):
+        asked.append(place)
+        return original(claim, place)
+
+    original, claim = stages._certificate, load_file(theorem).CLAIMS[0]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(stages, "_certificate", counted)
+        due = [
+            step
+            for step in stages.STAGES
+            if step.name in {s["name"] for s in done["stages"]} | {"known", kept["stage"]}
+        ]
+        patched.setattr("fedbounds.referee.trial.STAGES", tuple(due))
+        again = try_claim(claim, "plain", state=state, suite=Suite(REGIMES[:1]))
+    assert again.finished and kept["stage"] == "certificates"
+    assert len(asked) == 27 - len(kept["found"])
+    assert not pieces.exists()
+
+
+def planted(monkeypatch):
+    """A proof of everything."""
+
+    def proves(claim, reading):
+        return Verdict(
+            claim.key, reading.name, Evidence.SYMBOLIC, Status.HOLDS, detail="planted", coverage=Coverage()
+        )
+
+    monkeypatch.setattr(stages, "PROVERS", (proves,))
+
+
+def test_a_refutation_of_what_is_proved_is_an_alarm(monkeypatch, tmp_path):
+    planted(monkeypatch)
+    false, junit = load_file(FOLDER / "false.py").GRADIENT, tmp_path / "junit.xml"
+    found = try_claim(false, suite=Suite(REGIMES[:1]))
+    assert found.outcome is Outcome.CONTRADICTION and len(found.alarms) == 1
+    first, second, third = show.verdict(found)
+    assert first == "2/L [plain]: CONTRADICTION."
+    assert "PROVED (own checker)" in second and "REFUTED there by exact evidence" in second
+    assert third.startswith("Trust neither") and "one of them is wrong" in second
+    state = tmp_path / "state.json"
+    try_claim(false, suite=Suite(REGIMES[:1]), state=state)
+    assert try_claim(false, suite=Suite(REGIMES[:1]), state=state).outcome is Outcome.CONTRADICTION
+    path = tmp_path / "one.py"
+    path.write_text(
+        f"from fedbounds.plugins import load_file\nCLAIMS = (load_file({str(FOLDER / 'false.py')!r}).GRADIENT,)\n"
+    )
+    result = CliRunner().invoke(main, ["referee", str(path), "--quiet", "--junit", str(junit)])
+    assert result.exit_code == CONTRADICTION and "CONTRADICTION" in result.stdout
+    assert "<error" in junit.read_text()
+
+
+def test_a_proof_elsewhere_is_no_contradiction():
+    false = load_file(FOLDER / "false.py").GRADIENT
+    found = try_claim(false, suite=Suite(REGIMES[:1]))
+    elsewhere = replace(
+        Verdict(false.key, "plain", Evidence.SYMBOLIC, Status.HOLDS), coverage=Coverage({"kappa": frozenset({7})})
+    )
+    both = replace(found, stages=(*found.stages, replace(found.stages[0], verdicts=(elsewhere,))))
+    assert both.outcome is Outcome.REFUTED
+
+
+def test_a_slip_that_still_followed_from_a_proved_claim_would_be_an_alarm(monkeypatch):
+    known = claim_named("lemma-1")
+    tighter = replace(known, key="mine", terms={name: term * mu / (2 * mu) for name, term in known.terms.items()})
+    assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.REFUTED
+    monkeypatch.setattr(implied, "never_negative", lambda *ignored: True)
+    assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.CONTRADICTION
