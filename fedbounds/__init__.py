@@ -6,43 +6,51 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from fedbounds.api import certify, derive, ledger, refute, tight
     from fedbounds.engine.simulate import simulate
     from fedbounds.errors import DivergedError, InputError
     from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
+    from fedbounds.referee.asked import referee
     from fedbounds.referee.trial import Trial, try_claim
-    from fedbounds.show.report.templates import to_html
+    from fedbounds.show.report.study import report
+    from fedbounds.show.results import plot, to_html, to_latex
+    from fedbounds.study.build import problem_from
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
+    from fedbounds.study.sweep.swept import sweep
+    from fedbounds.study.tabled import Findings
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Claim, Kind, Repair, statement
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Loaded on first use, so that importing the package (and asking for help) stays quick.
 _HOME = {
-    "Assumption": "theory.assumption",
-    "Claim": "theory.claim",
-    "Kind": "theory.claim",
-    "Repair": "theory.claim",
-    "statement": "theory.claim",
-    "DivergedError": "errors",
-    "InputError": "errors",
-    "Optimum": "model.problem",
-    "Problem": "model.problem",
-    "Experiment": "model.experiment",
-    "Trajectory": "model.trajectory",
-    "simulate": "engine.simulate",
-    "save": "study.store",
-    "Result": "study.result",
-    "check": "study.check",
-    "to_html": "show.report.templates",
-    "Trial": "referee.trial",
-    "try_claim": "referee.trial",
-    "Evidence": "theory.verdict",
-    "Status": "theory.verdict",
-    "Verdict": "theory.verdict",
+    name: home
+    for home, names in {
+        "api": "certify derive ledger refute tight",
+        "engine.simulate": "simulate",
+        "errors": "DivergedError InputError",
+        "model.experiment": "Experiment",
+        "model.problem": "Optimum Problem",
+        "model.trajectory": "Trajectory",
+        "referee.asked": "referee",
+        "referee.trial": "Trial try_claim",
+        "show.report.study": "report",
+        "show.results": "plot to_html to_latex",
+        "study.build": "problem_from",
+        "study.check": "check",
+        "study.result": "Result",
+        "study.store": "save",
+        "study.sweep.swept": "sweep",
+        "study.tabled": "Findings",
+        "theory.assumption": "Assumption",
+        "theory.claim": "Claim Kind Repair statement",
+        "theory.verdict": "Evidence Status Verdict",
+    }.items()
+    for name in names.split()
 }
 
 __all__ = [
@@ -51,6 +59,7 @@ __all__ = [
     "DivergedError",
     "Evidence",
     "Experiment",
+    "Findings",
     "InputError",
     "Kind",
     "Optimum",
@@ -61,11 +70,22 @@ __all__ = [
     "Trajectory",
     "Trial",
     "Verdict",
+    "certify",
     "check",
+    "derive",
+    "ledger",
+    "plot",
+    "problem_from",
+    "referee",
+    "refute",
+    "report",
     "save",
     "simulate",
     "statement",
+    "sweep",
+    "tight",
     "to_html",
+    "to_latex",
     "try_claim",
 ]
 __version__ = "0.1.0"

@@ -11,7 +11,7 @@ import importlib.util
 import pkgutil
 import sys
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -21,12 +21,14 @@ from fedbounds.errors import InputError, reject
 
 T = TypeVar("T")
 # What a plug-in file may define.
-KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM")
+KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM", "DERIVATIONS")
 
 if TYPE_CHECKING:
     from fedbounds.model.weighting import Weighting, WeightingPlugin
     from fedbounds.theory.claim import Claim, Role
     from fedbounds.theory.remark import Remark
+
+    Theorem = str | Path | Claim | Iterable[Claim]
 
 
 def own_modules(package: str) -> Iterator[ModuleType]:
@@ -78,7 +80,7 @@ def read_plugin(path: str | Path) -> PluginFile:
 
 
 def load_plugin(file: PluginFile) -> ModuleType:
-    """Run a plug-in file and return its module, which defines CLAIMS, WEIGHTING or PROBLEM."""
+    """Run a plug-in file and return its module, which defines one of KINDS."""
     module = ModuleType(f"{PLUGIN}{Path(file.path).stem}")
     module.__file__ = file.path
     sys.modules[module.__name__] = module  # a dataclass looks its module up there
@@ -226,6 +228,24 @@ def claim_named(key: str, extra: Iterable[ModuleType] = ()) -> Claim:
     if key not in known:
         raise nearest("claim", key, known)
     return known[key]
+
+
+Plugins = Iterable[str | Path | ModuleType]
+
+
+def modules_from(plugins: Plugins) -> list[ModuleType]:
+    """The modules of plug-in files, and modules as they are."""
+    return [item if isinstance(item, ModuleType) else load_file(item) for item in plugins]
+
+
+def claims_from(asked: Theorem | None, extra: Sequence[ModuleType]) -> dict[str, Claim]:
+    """Key -> claim: all that are known, the one named, or those given."""
+    if asked is None:
+        return claims(extra)
+    if isinstance(asked, str | Path):
+        return {str(asked): claim_named(str(asked), extra)}
+    given = asked if isinstance(asked, Iterable) else (asked,)
+    return {claim.key: claim for claim in given}
 
 
 def weighting_named(text: str, extra: Iterable[ModuleType] = ()) -> Weighting:

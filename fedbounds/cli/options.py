@@ -6,7 +6,6 @@ import json
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -20,7 +19,6 @@ from fedbounds.study.settings import (
     READING,
     SCHEME,
     Setting,
-    Settings,
     checked,
     section_of,
     settings,
@@ -81,67 +79,32 @@ def sounded(lines: Iterable[Line]) -> int:
     return CONTRADICTION if found else 0
 
 
-@dataclass(frozen=True)
-class Flag:
-    """The flag of one setting."""
-
-    name: str
-    setting: Setting
-
-    @property
-    def spelling(self) -> str:
-        """As it is typed: --name, or --on/--off."""
-        return self.setting.about.flag or f"--{self.name.replace('_', '-')}"
-
-    @property
-    def metavar(self) -> str | None:
-        """What stands for the value in the help, where it is not the name of its type."""
-        choices = self.setting.choices
-        return f"[{'|'.join(choices)}]" if choices else self.setting.about.metavar
-
-    @property
-    def help(self) -> str:
-        """The help with the default, written as one would type it."""
-        text, default = self.setting.about.help, DEFAULTS[self.name]
-        if self.setting.several:
-            return f"{text} Repeatable." + (f" [default: {' '.join(default)}]" if default else "")
-        return text if default is None or isinstance(default, bool) else f"{text} [default: {default}]"
-
-    def words(self, value: Any) -> list[list[str]]:
-        if value == DEFAULTS[self.name]:
-            return []
-        if isinstance(value, bool):
-            on, _, off = self.spelling.partition("/")
-            return [[on if value else off]]
-        if self.setting.several:
-            return [[self.spelling, item] for item in value]
-        if self.name == "batch" and value is None:
-            return [[self.spelling, FULL]]
-        return [[self.spelling, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]]
+def _metavar(setting: Setting) -> str | None:
+    """What stands for the value in the help, where it is not the name of its type."""
+    return f"[{'|'.join(setting.choices)}]" if setting.choices else setting.about.metavar
 
 
-def flags() -> tuple[Flag, ...]:
-    """Every flag, in the order of `Settings`."""
-    return tuple(Flag(name, setting) for name, setting in settings().items())
-
-
-def words(chosen: Settings) -> list[list[str]]:
-    return [pair for flag in flags() for pair in flag.words(getattr(chosen, flag.name))]
+def _help(setting: Setting) -> str:
+    """The help with the default, written as one would type it."""
+    text, default = setting.about.help, DEFAULTS[setting.name]
+    if setting.several:
+        return f"{text} Repeatable." + (f" [default: {' '.join(default)}]" if default else "")
+    return text if default is None or isinstance(default, bool) else f"{text} [default: {default}]"
 
 
 class SettingType(click.ParamType):
     """What a setting takes, checked as everywhere else."""
 
-    def __init__(self, flag: Flag) -> None:
-        self.flag = flag
-        self.name = {int: "int", float: "float"}.get(type(flag.setting.read("1")), "text")
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.name = {int: "int", float: "float"}.get(type(setting.read("1")), "text")
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            found = checked(self.flag.name, self.flag.setting.read(value) if isinstance(value, str) else value)
+            found = checked(self.setting.name, self.setting.read(value) if isinstance(value, str) else value)
         except InputError as wrong:
-            raise InputError(f"{self.flag.spelling}: {wrong}") from None
-        if self.flag.setting.several:
+            raise InputError(f"{self.setting.spelling}: {wrong}") from None
+        if self.setting.several:
             return found[0]
         return FULL if found is None else found
 
@@ -164,18 +127,18 @@ def _section(param: click.Parameter) -> str:
 
 def settings_options(command: Callable[..., Any], only: Collection[str] = tuple(DEFAULTS)) -> Callable[..., Any]:
     """Decorate a click function with the flags of the settings ``only``; values not given arrive as None or ()."""
-    for flag in reversed(flags()):
-        if flag.name not in only:
+    for setting in reversed(list(settings().values())):
+        if setting.name not in only:
             continue
-        several, boolean = flag.setting.several, isinstance(DEFAULTS[flag.name], bool)
+        boolean = isinstance(DEFAULTS[setting.name], bool)
         command = click.option(
-            flag.spelling,
-            flag.name,
-            help=flag.help,
-            default=() if several else None,
-            multiple=several,
-            metavar=flag.metavar,
-            type=bool if boolean else SettingType(flag),
+            setting.spelling,
+            setting.name,
+            help=_help(setting),
+            default=() if setting.several else None,
+            multiple=setting.several,
+            metavar=_metavar(setting),
+            type=bool if boolean else SettingType(setting),
         )(command)
     return command
 

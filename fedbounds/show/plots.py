@@ -287,17 +287,16 @@ FIGURES: dict[str, Callable[..., Figure]] = {
 }
 
 
+def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]) -> Figure:
+    """One of FIGURES, with the lines of ``claims`` that were examined."""
+    scopes: dict[str, tuple[str, Scope]] = {"bounds": ("bounds", "horizon"), "one-step": ("steps", "step")}
+    own = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
+    return FIGURES[stem](result, drawn, **own)
+
+
 def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
     """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
     out = Path(out)
     result, drawn = store.read(out)
     known = claims_of(result) if claims is None else claims
-    own = {
-        "bounds": {"bounds": lines_of(known, drawn, "horizon")},
-        "one-step": {"steps": lines_of(known, drawn, "step")},
-    }
-    return [
-        path
-        for stem, build in FIGURES.items()
-        for path in save(partial(build, result, drawn, **own.get(stem, {})), out, stem)
-    ]
+    return [path for stem in FIGURES for path in save(partial(picture, stem, result, drawn, known), out, stem)]

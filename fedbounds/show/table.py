@@ -85,6 +85,15 @@ class Table:
             "\n".join([_pipes(plain(str(name)) for name in self.head), "|" + "---|" * len(self.head), *body]) + "\n"
         )
 
+    def to_latex(self) -> str:
+        """The table as a ``tabular`` with the rules of booktabs."""
+        from fedbounds.evidence.symbolic.render import escape
+
+        lines = [" & ".join(escape(str(cell)) for cell in row) + r" \\" for row in (self.head, *self.rows)]
+        rows = [lines[0], r"\midrule", *lines[1:]]
+        begin = f"\\begin{{tabular}}{{{'l' * len(self.head)}}}"
+        return "\n".join([begin, r"\toprule", *rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
 
 @dataclass(frozen=True)
 class Listed:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,20 @@ from matplotlib.figure import Figure
 
 from fedbounds.files import write
 from fedbounds.show import palette
+
+
+@dataclass(frozen=True, repr=False)
+class Plot:
+    """A figure that a notebook shows; ``build()`` is the matplotlib figure itself."""
+
+    build: Callable[[], Figure]
+
+    def save(self, path: str | Path) -> list[Path]:
+        """Write the figure beside each other as PNG and SVG, whatever suffix ``path`` has; return both paths."""
+        return save(self.build, Path(path).parent, Path(path).stem)
+
+    def _repr_svg_(self) -> str:
+        return svg(self.build)
 
 
 def save(build: Callable[[], Figure], out: Path, stem: str) -> list[Path]:

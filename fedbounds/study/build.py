@@ -115,18 +115,58 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
 
 
 def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
-    from fedbounds.problems.data import partition
-    from fedbounds.problems.data.dataset import as_binary, as_regression, require_classes, split, standardise
     from fedbounds.problems.data.sources import load
 
-    table = load(data, limit=settings.limit)
+    return _shared_out(settings, load(data, limit=settings.limit), rng)
+
+
+def problem_from(
+    data: Any, problem: str = "least-squares", *, target: Any = None, client: Any = None, **settings: Any
+) -> Problem:
+    """A problem on data of one's own, for ``check`` and experiments.
+
+    ``data``: a frame of pandas or polars, a mapping of columns, an array (n, d), or what a loader of scikit-learn
+    returns; ``target`` and ``client``: names of columns, or arrays (n,). Without a client the ``partition`` deals the
+    samples out. ``settings``: those of a study about its problem (regularisation, partition, clients, standardise,
+    classes, p, seed). Raises InputError that names the column and the row at fault.
+
+    >>> hospitals = {"age": [40, 50, 60, 70], "dose": [1, 3, 2, 5], "cost": [3.5, 6.1, 5.2, 9.9], "at": list("aabb")}
+    >>> made = problem_from(hospitals, target="cost", client="at", regularisation=0.5)
+    >>> made.N, made.d, made.p.tolist()
+    (2, 3, [0.5, 0.5])
+    """
+    from fedbounds.problems.data.sources import of_object
+
+    chosen = Settings.of({"problem": problem, **settings})
+    plugin = problem_plugin(chosen.problem)
+    if plugin.from_clients is None:
+        raise reject(
+            "data feed a problem that is built from samples", repr(problem), 'use "least-squares" or "logistic"'
+        )
+    clients = _shared_out(chosen, of_object(data, target, client), np.random.default_rng(chosen.seed))
+    p = clients.p if chosen.p is None else np.array(chosen.p)
+    return vetted(plugin.from_clients(clients.features, clients.targets, chosen.regularisation, p))
+
+
+def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any:
+    """Real data with the targets that the problem takes, standardised, each client its samples."""
+    from fedbounds.problems.data import partition
+    from fedbounds.problems.data.dataset import as_binary, as_regression, owned, require_classes, split, standardise
+
+    if table.owners is not None and settings.partition is not None:
+        raise reject(
+            "the data say who holds what", f"the partition {settings.partition!r} too", "leave one of them out"
+        )
     if settings.problem == "logistic":
         require_classes(table)
         if settings.classes == "binary":
             table = as_binary(table)
     else:
         table = as_regression(table)
-    parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
+    if table.owners is not None:
+        parts = owned(table)
+    else:
+        parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
     if settings.standardise:
         table = standardise(table)
     return split(table, parts)

@@ -62,6 +62,10 @@ def check(
     objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
     weighting of one's own that does not keep its word (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
+
+    >>> found = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
+    >>> [str(verdict.status) for _, verdict in found["lemma-1"].verdicts]
+    ['HOLDS']
     """
     _require_objects(problem, weightings, claims)
     weightings, claims = _listed(weightings), _listed(claims)

@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from fedbounds.errors import reject
 from fedbounds.files import Bounds, plain, shaped
-from fedbounds.plugins import PluginFile
+from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
+from fedbounds.study.tabled import SUFFIXES, Tabled, flat, shown
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.quantity import Constant
 from fedbounds.theory.verdict import Status, Verdict
@@ -108,8 +110,8 @@ class Examined:
     claims: Mapping[str, Claim]
 
 
-@dataclass(frozen=True)
-class Result:
+@dataclass(frozen=True, repr=False)
+class Result(Tabled):
     """What a study found; ``to_json`` is the object that ``--format json`` prints and ``from_json`` reads.
 
     ``objects`` are the parts that were given as objects of Python ("problem", "weighting NAME", "claim KEY"), which
@@ -140,6 +142,26 @@ class Result:
     @property
     def refuted(self) -> list[tuple[str, Verdict]]:
         return [item for item in self.verdicts if item[1].status is Status.REFUTED]
+
+    def rows(self) -> list[dict[str, Any]]:
+        return [{"weighting": where, **flat(verdict.to_json())} for where, verdict in self.verdicts]
+
+    def __getitem__(self, key: str | tuple[str, str]) -> Result:
+        """The part about a claim, ``result["lemma-1"]``, or about a claim under a weighting."""
+        claim, weighting = (key, None) if isinstance(key, str) else key
+        runs = [run for run in self.runs if weighting in (None, run.weighting)]
+        if not runs:
+            raise nearest("weighting", str(weighting), [run.weighting for run in self.runs])
+        found = tuple(replace(run, verdicts=tuple(v for v in run.verdicts if v.claim == claim)) for run in runs)
+        if not any(run.verdicts for run in found):
+            raise nearest("what was examined", claim, {verdict.claim for _, verdict in self.verdicts})
+        return replace(self, runs=found)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the study with its arrays into a folder, or as `Tabled.save` into a file; return the path."""
+        if Path(path).suffix in SUFFIXES:
+            return super().save(path)
+        return shown("save", self, path)  # the store reads results
 
     def to_json(self) -> dict[str, Any]:
         """Problem, runs, settings and versions as one JSON object."""
@@ -173,12 +195,6 @@ class Result:
             return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
         except (ValueError, TypeError, ZeroDivisionError) as wrong:
             raise reject(f"{NAME} must be the result of a study", str(wrong), "save it again") from None
-
-    def _repr_html_(self) -> str:
-        # Only the package as a whole knows how things are shown.
-        from fedbounds import to_html
-
-        return to_html(self)
 
 
 def facts_of(problem: Problem) -> ProblemFacts:

@@ -58,7 +58,12 @@ class Settings:
 
     problem: Annotated[Text, About(PROBLEM, "least-squares, logistic or quadratic.")] = "least-squares"
     data: Annotated[
-        Text | None, About(PROBLEM, "digits, breast-cancer, diabetes, libsvm:PATH, idx:FOLDER or a generator.")
+        Text | None,
+        About(
+            PROBLEM,
+            "digits, breast-cancer, diabetes, csv:PATH,target=COL,client=COL, parquet:.., libsvm:PATH, idx:FOLDER or "
+            "a generator.",
+        ),
     ] = None
     partition: Annotated[Text | None, About(PROBLEM, "Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...")] = None
     clients: Annotated[Count, About(PROBLEM, "Number of clients N.")] = 10
@@ -134,10 +139,29 @@ DEFAULTS: dict[str, Any] = {item.name: item.default for item in fields(Settings)
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting: its type without what people are told, and what they are told."""
+    """One setting: its name, its type without what people are told, and what they are told."""
 
+    name: str
     kind: Any
     about: About
+
+    @property
+    def spelling(self) -> str:
+        """Its flag as it is typed: --name, or --on/--off."""
+        return self.about.flag or f"--{self.name.replace('_', '-')}"
+
+    def words(self, value: Any) -> list[list[str]]:
+        """The flags that give it this value, none where that is the default."""
+        if value == DEFAULTS[self.name]:
+            return []
+        if isinstance(value, bool):
+            on, _, off = self.spelling.partition("/")
+            return [[on if value else off]]
+        if self.several:
+            return [[self.spelling, item] for item in value]
+        if self.name == "batch" and value is None:
+            return [[self.spelling, FULL]]
+        return [[self.spelling, ",".join(map(str, value)) if isinstance(value, tuple) else str(value)]]
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -162,7 +186,7 @@ class Setting:
 @functools.cache
 def settings() -> Mapping[str, Setting]:
     hints = typing.get_type_hints(Settings, include_extras=True)
-    return {name: Setting(_without_about(hints[name]), hints[name].__metadata__[-1]) for name in NAMES}
+    return {name: Setting(name, _without_about(hints[name]), hints[name].__metadata__[-1]) for name in NAMES}
 
 
 def section_of(name: str) -> str:

@@ -14,7 +14,7 @@ from fedbounds.cli import options as cli_options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.study import bound
+from fedbounds.study import bound, settings
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import statement
 from fedbounds.theory.reading import READINGS
@@ -66,7 +66,7 @@ def test_check_help_has_sections_and_defaults():
 
 
 def test_every_setting_has_exactly_one_flag():
-    flagged = [flag.name for flag in cli_options.flags()]
+    flagged = list(settings.settings())
     assert sorted(flagged) == sorted(field.name for field in dataclasses.fields(Settings))
     params = main.commands["check"].params
     spelled = {option for param in params for option in (*param.opts, *param.secondary_opts)}

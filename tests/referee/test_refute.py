@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import fedbounds
 from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError
@@ -382,7 +383,7 @@ def test_shrinking_only_goes_down_and_keeps_the_violation():
 def test_campaign_saves_and_continues(tmp_path, monkeypatch):
     out, calls = tmp_path / "found.json", []
     monkeypatch.setitem(BUDGETS, "small", TINY)
-    todo = [("error-by-pi", "literal"), ("rate", "literal")]
+    todo = [(claim_named("error-by-pi"), "literal"), (claim_named("rate"), "literal")]
     first = run_all(todo[:1], "small", 0, out=out)
     monkeypatch.setattr(
         "fedbounds.referee.search.campaign.refute",
@@ -405,13 +406,13 @@ def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, mon
     )
     for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
         file.write_text(text % factor)
-        (verdict,) = run_all([("mine", "plain")], "small", 0, out=out, plugins=[str(file)])
-        assert verdict["status"] == status
+        (verdict,) = fedbounds.refute("mine", plugins=[file], out=out)
+        assert verdict.status == status
     assert capsys.readouterr().err.count("another statement of 'mine'") == 1
 
 
 def test_processes_find_the_same():
-    todo = [("rate", "literal"), ("speed-floor", "literal")]
+    todo = [(claim_named("rate"), "literal"), (claim_named("speed-floor"), "literal")]
     assert run_all(todo, "small", 0, jobs=2) == run_all(todo, "small", 0)
 
 

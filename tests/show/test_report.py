@@ -16,9 +16,9 @@ from click.testing import CliRunner
 
 from fedbounds import plugins
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.report import command
 from fedbounds.errors import InputError
 from fedbounds.show.report import figures, instances, mathml, sections
+from fedbounds.show.report.study import command
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols

@@ -12,15 +12,18 @@ from fedbounds.cli.options import PLUGIN, QUIET, formats, say
 @click.command()
 @click.argument("name", required=False)
 @click.option("--all", "everything", is_flag=True, help="Check every derivation and print the summary table.")
+@PLUGIN
 @formats("text", "latex", "json", "markdown")
-def derive(name: str | None, everything: bool, form: str) -> None:
+def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], form: str) -> None:
     """Check the proof of claim or derivation NAME and print it; markdown is the table of --all."""
+    import fedbounds
     from fedbounds.errors import reject
     from fedbounds.evidence.symbolic import render
 
     if everything == (name is not None):
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
-    click.echo(render.table(form) if name is None else render.one(name, form))
+    found = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=extra)]
+    click.echo(render.table(found, form) if name is None else render.one(found[0], form))
 
 
 @click.command()

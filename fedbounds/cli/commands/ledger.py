@@ -1,32 +1,35 @@
 """``fedbounds ledger``: every claim by every kind of evidence."""
 
 from pathlib import Path
+from types import ModuleType
 
 import click
 
-from fedbounds.cli.options import formats, print_json, say, sounded
+from fedbounds.cli.options import PLUGIN, formats, print_json, say, sounded
 
 
 @click.command()
 @click.argument("out", required=False, metavar="[OUT]", type=click.Path(path_type=Path))
+@PLUGIN
 @formats("table", "markdown", "json")
 @click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
-def ledger(out: Path | None, form: str, verbose: bool) -> int:
+def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: bool) -> int:
     """Every claim by every kind of evidence, and the paper's remarks.
 
     OUT is a folder saved by check --out, for the empirical columns. Proofs, counterexamples and certificates are
     verified again, with no solver and no search. Exits with code 3 if two kinds of evidence contradict each other.
     """
-    from fedbounds import plugins
+    import fedbounds
+    from fedbounds.plugins import claims
     from fedbounds.show import summary
     from fedbounds.study import ledger as study
     from fedbounds.study import store
 
-    result, known = None if out is None else store.read(out)[0], plugins.claims()
-    own = sorted({verdict.claim for _, verdict in result.verdicts} - known.keys()) if result else []
+    result = None if out is None else store.read(out)[0]
+    own = {verdict.claim for _, verdict in result.verdicts} - claims(extra).keys() if result else set()
     if own:
-        say(f"Not shown: {', '.join(own)}, of the study's own; fedbounds report --trust-plugins does.")
-    lines = study.ledger(known, result.verdicts if result else (), afresh=True)
+        say(f"Not shown: {', '.join(sorted(own))}, of the study's own; --plugin FILE or fedbounds report shows them.")
+    lines = fedbounds.ledger(result, plugins=extra).items
     remarks = study.remarked()
     blocks = [*summary.alarm_blocks(lines), summary.ledger_table(lines), summary.remark_table(remarks)]
     blocks += summary.grounds_of(lines, len(result.runs) if result else 0) if verbose else []

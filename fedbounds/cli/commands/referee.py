@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.cli.options import CONTRADICTION, QUIET, print_json, say
+from fedbounds.cli.options import CONTRADICTION, PLUGIN, QUIET, print_json, say
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
     from fedbounds.referee.trial import Stage, Trial
-    from fedbounds.theory.claim import Claim
 
 REFUTED, INTERRUPTED = 1, 130
 
@@ -32,9 +29,11 @@ REFUTED, INTERRUPTED = 1, 130
 @click.option("--junit", type=click.Path(path_type=Path, dir_okay=False), help="Write a JUnit file.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
 @click.option("--verbose", "-v", is_flag=True, help="Also what each stage found, and the statement in full.")
+@PLUGIN
 @QUIET
 def referee(
     theorem: str,
+    extra: tuple[ModuleType, ...],
     reading: str | None,
     budget: str,
     seed: int,
@@ -51,26 +50,28 @@ def referee(
 
     About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
     """
+    import fedbounds
     from fedbounds import files
-    from fedbounds.referee.regime import Suite
-    from fedbounds.referee.regimes import REGIMES
-    from fedbounds.referee.search.campaign import searches
-    from fedbounds.referee.trial import Outcome, try_claim
+    from fedbounds.referee.trial import Outcome
     from fedbounds.show import trial as show
 
-    if out is not None:
-        files.require_writable(out)
-    trials: list[Trial] = []
-    suite, said = Suite(REGIMES), None if quiet else _say
-    attempt = partial(try_claim, budget=budget, seed=seed, progress=said, suite=suite, jobs=jobs, scheduler=scheduler)
-    for claim, name in searches({claim.key: claim for claim in _claims(theorem)}, reading):
-        safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
-        state = None if out is None else out / f"{safe}.json"
-        trials.append(attempt(claim, name, state=state))
+    def said(trial: Trial) -> None:
         if not as_json:
-            click.echo(show.to_text(trials[-1], verbose))
-        if not trials[-1].finished:
-            break
+            click.echo(show.to_text(trial, verbose))
+
+    progress = None if quiet else _say
+    trials = fedbounds.referee(
+        theorem,
+        reading,
+        budget,
+        seed=seed,
+        out=out,
+        jobs=jobs,
+        scheduler=scheduler,
+        plugins=extra,
+        progress=progress,
+        each=said,
+    ).items
     if as_json:
         print_json([trial.to_json() for trial in trials])
     if out is not None:
@@ -83,25 +84,6 @@ def referee(
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
     return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
-
-
-def _claims(theorem: str) -> Iterator[Claim]:
-    """The claims of a file or of each file of a folder that has some, or the shipped one of that key."""
-    from fedbounds.errors import reject
-    from fedbounds.plugins import claim_named, load_plugin, read_plugin
-
-    path = Path(theorem)
-    if not path.exists() and path.suffix != ".py":
-        yield claim_named(theorem)
-        return
-    found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
-    loaded = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
-    claims = [claim for module in loaded for claim in getattr(module, "CLAIMS", ())]
-    if not claims:
-        raise reject(
-            "a theorem needs a claim", f"none in {theorem}", "define CLAIMS; fedbounds new claim NAME begins one"
-        )
-    yield from claims
 
 
 def _say(k: int, step: Step, found: Stage | None) -> None:

@@ -40,7 +40,7 @@ def refute(verify: bool, quiet: bool, **options: Any) -> int:
             plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH), nl=False
         )
         return 0
-    found = _search(quiet=quiet, **options)
+    found = [verdict.to_json() for verdict in _search(quiet=quiet, **options)]
     click.echo(plain_table(HEAD, [summary(v) for v in found], WIDTH), nl=False)
     if len(found) <= len(DETAILED):
         for verdict in found:
@@ -53,32 +53,17 @@ DETAILED = range(4)
 
 
 def _search(
-    claim: str | None,
-    everything: bool,
-    reading: str | None,
-    budget: str,
-    seed: int,
-    jobs: int,
-    out: Path | None,
-    extra: tuple[ModuleType, ...],
-    quiet: bool,
-) -> list[dict[str, Any]]:
-    """The verdicts (as JSON objects) of every claim and reading asked for."""
-    from fedbounds import files
+    claim: str | None, everything: bool, jobs: int, extra: tuple[ModuleType, ...], quiet: bool, **options: Any
+) -> Any:
+    """The verdicts of every claim and reading asked for."""
+    import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.plugins import claim_named, claims
-    from fedbounds.referee.search.campaign import run_all, searches
-    from fedbounds.show import terminal as console
+    from fedbounds.show.terminal import progress
 
     if everything == (claim is not None):
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
-    if out is not None:
-        files.require_writable(out.parent)
-    chosen = claims(extra) if claim is None else {claim: claim_named(claim, extra)}
-    todo = [(c.key, name) for c, name in searches(chosen, reading)]
-    with console.progress(not quiet) as bar:
-        paths = [str(module.__file__) for module in extra]
-        return run_all(todo, budget, seed, jobs=min(jobs, os.cpu_count() or 1), out=out, plugins=paths, progress=bar)
+    with progress(not quiet) as bar:
+        return fedbounds.refute(claim, jobs=min(jobs, os.cpu_count() or 1), plugins=extra, progress=bar, **options)
 
 
 def _beside_what_is_known(found: list[dict[str, Any]], extra: tuple[ModuleType, ...]) -> "list[Line]":

@@ -22,25 +22,23 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
 
     The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv.
     """
+    import fedbounds
     from fedbounds.show import terminal as console
-    from fedbounds.study.sweep import run as engine
 
-    described = engine.read(study)
     try:
-        with console.progress(not quiet, lines=True) as progress:
-            done = engine.run(
-                described, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress
+        with console.progress(not quiet, lines=True) as bar:
+            found = fedbounds.sweep(
+                study, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=bar
             )
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
-    keys = [cell.key for cell in described.cells]
-    path = engine.export(out, out / "sweep.csv", keys)
-    click.echo(console.plain_table(HEAD, _counts(engine.verdicts(out, keys))), nl=False)
-    click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {path}")
+    done = found.summary
+    click.echo(console.plain_table(HEAD, _counts(found.counts)), nl=False)
+    click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed and not quiet:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
-        for message, count in engine.failures(out, keys)[:SHOWN]:
+        for message, count in found.failures[:SHOWN]:
             say(f"  {count} x {message}")
 
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.evidence.conditions import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, sizes_at
+from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -42,6 +43,42 @@ def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
     """The setting with the claim's own step size, or as it is where the claim leaves that open."""
     sizes = stated_steps(claim, setting, start)
     return setting if sizes is None else replace(setting, eta=sizes)
+
+
+def fraction(value: object) -> Fraction:
+    """A number as written (3/8, 0.375 or 2), without rounding; InputError where it is none."""
+    try:
+        return Fraction(str(value).strip())
+    except (ValueError, ZeroDivisionError):
+        raise reject("a rational number was expected", repr(value), "write 3/8 or 0.375") from None
+
+
+def fractions(values: str | Sequence[object]) -> tuple[Fraction, ...]:
+    """The same of several, or of a text with commas."""
+    return tuple(map(fraction, values.split(",") if isinstance(values, str) else values))
+
+
+def round_settings(
+    claim: Claim, time: int | None = None, start: int = 0, tau: int = 4, eta: object = None, **rest: Any
+) -> Iterator[Setting]:
+    """The settings asked for: the step ``time``, or every step of the round of ``tau`` that begins at ``start``.
+
+    ``eta``: a constant in units of 1/L, or "diminishing", 1/(mu (t + 4 kappa)); by default the claim's own, that is
+    what it states, or the largest that its assumptions allow, or where it has neither the diminishing one. ``rest``
+    goes to `round_setting`: clients, kappa, alpha, p, rho_bar, rho_tilde, reading, local. Raises InputError where a
+    number is no rational one or out of its range.
+    """
+    if tau < 1 or start < 0 or (time is not None and time < 0):
+        raise reject("tau must be at least 1 and times non-negative", f"tau = {tau}, t = {time}", "mend them")
+    given = {name: value for name, value in rest.items() if value is not None}
+    given |= {name: fraction(given[name]) for name in ("kappa", "rho_bar", "rho_tilde") if name in given}
+    given |= {name: fractions(given[name]) for name in ("alpha", "p") if name in given}
+    constant = None if eta in (None, "diminishing") else fraction(eta)
+    if time is not None:
+        start = time - time % tau
+    for step in range(tau) if time is None else (time % tau,):
+        setting = round_setting(tau=tau, step=step, start=start, eta=constant, **given)
+        yield own_setting(claim, setting, start) if eta is None else setting
 
 
 def largest_step(claim: Claim, setting: Setting) -> Fraction | None:

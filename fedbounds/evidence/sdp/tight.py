@@ -19,6 +19,13 @@ from fedbounds.theory.claim import Claim
 HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3), Fraction(1, 100))
 # Digits kept of a certified constant.
 DIGITS = 7
+# Along what constants are found, and where.
+CURVES: dict[str, tuple[int, ...]] = {
+    "kappa": (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000),
+    "tau": (1, 2, 3, 4, 5, 6),
+    "start": (0, 10, 100, 1000, 10000),
+    "clients": (2, 3, 4, 5, 6),
+}
 FORMS_AND_BIAS = (*FORMS, FREE_BIAS)
 
 

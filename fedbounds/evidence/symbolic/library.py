@@ -12,6 +12,7 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 import sympy as sp
@@ -86,9 +87,29 @@ def check_all(derivations: Iterable[Derivation] | None = None) -> dict[str, Chec
     return {key: check(key, found) for key in found.derivations}
 
 
-def derivation_named(key: str) -> Derivation:
-    """The installed derivation of that key, else the first of the claim of that key, else an input error."""
-    known = installed()
+def proofs(name: str | None = None, extra: Iterable[ModuleType] = ()) -> list[tuple[Checked, Verdict | None]]:
+    """The check of the derivation of that key, or of the first of the claim of that key, or of all in order of key.
+
+    Beside each the verdict on its claim in its first reading, None for a result of its own. ``extra`` modules may
+    define DERIVATIONS and the CLAIMS that they are about.
+    """
+    extra = tuple(extra)
+    known = {**installed(), **collected(extra, installed())} if extra else installed()
+    stated = claims(extra)
+    on = shelf(known, stated) if extra else _shared()
+    keys = sorted(known) if name is None else [derivation_named(name, known).key]
+    return [(checked, verdict_of(checked, stated)) for checked in (check(key, on) for key in keys)]
+
+
+def verdict_of(checked: Checked, stated: Mapping[str, Claim] | None = None) -> Verdict | None:
+    """The verdict on the derivation's claim in its first reading, or None for a result of its own."""
+    key = checked.derivation.claim
+    return judge(checked, (claims() if stated is None else stated)[key], checked.reading) if key else None
+
+
+def derivation_named(key: str, known: Mapping[str, Derivation] | None = None) -> Derivation:
+    """The derivation of that key, else the first of the claim of that key, else an input error."""
+    known = installed() if known is None else known
     if key in known:
         return known[key]
     for derivation in known.values():

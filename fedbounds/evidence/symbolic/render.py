@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import objects
 from fedbounds.evidence.symbolic.context import Checked, Shown, StepCheck
-from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 
@@ -236,27 +234,6 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
     }
 
 
-def verdict_of(checked: Checked) -> Verdict | None:
-    """The verdict on the derivation's claim in its first reading, or None for a result of its own."""
-    derivation = checked.derivation
-    if not derivation.claim:
-        return None
-    return symbolic.judge(checked, claims()[derivation.claim], checked.reading)
-
-
-def one(name: str, form: str) -> str:
-    """A derivation, by its key or its claim's, in a format."""
-    checked = symbolic.checked_named(name)
-    verdict = verdict_of(checked)
-    if form == "latex":
-        return render_latex(checked, verdict)
-    if form == "json":
-        return json.dumps(to_json(checked, verdict), indent=2)
-    if form == "markdown":
-        raise reject("markdown is the format of the table", repr(name), "use --all, or another format")
-    return render_text(checked, verdict)
-
-
 INTRODUCTION = """# Derivations
 
 Every proof below is checked by machine each time it is printed: an identity reduces to zero exactly, and an
@@ -265,16 +242,28 @@ inequality is an exact combination of named facts with multipliers that are non-
 """
 
 
-def table(form: str) -> str:
-    """Every derivation in one table."""
+Found = tuple[Checked, Verdict | None]
+
+
+def one(found: Found, form: str) -> str:
+    """A checked derivation in a format."""
+    if form == "markdown":
+        raise reject("markdown is the format of the table", found[0].derivation.key, "use --all, or another format")
+    if form == "json":
+        return json.dumps(to_json(*found), indent=2)
+    return render_latex(*found) if form == "latex" else render_text(*found)
+
+
+def table(found: Sequence[Found], form: str) -> str:
+    """Checked derivations in one table."""
     if form == "latex":
         raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
-    found = {key: (checked, verdict_of(checked)) for key, checked in sorted(symbolic.check_all().items())}
     if form == "json":
-        return json.dumps([to_json(checked, verdict) for checked, verdict in found.values()], indent=2)
+        return json.dumps([to_json(*pair) for pair in found], indent=2)
     rows, corrections, findings = [], [], []
-    for key, (checked, verdict) in found.items():
+    for checked, verdict in found:
         derivation = checked.derivation
+        key = derivation.key
         count = f"{sum(outcome.ok for outcome in checked.outcomes.values())}/{len(checked.outcomes)}"
         rows.append((key, derivation.claim or "-", count, verdict_line(checked, verdict)))
         findings += [f"- `{key}`: {text}" for text in derivation.findings]

@@ -16,13 +16,17 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Features (n, d) float64 and targets (n,): int64 labels among ``classes``, or float64 values."""
+    """Features (n, d) float64 and targets (n,): int64 labels among ``classes``, or float64 values.
+
+    ``owners`` (n,) says which client holds a sample, where the data do.
+    """
 
     features: Array
     targets: NDArray
     name: str
     classification: bool
     classes: tuple[int, ...] | None = None
+    owners: NDArray | None = None
 
     def __post_init__(self) -> None:
         if self.features.ndim != 2 or self.targets.shape != self.features.shape[:1] or not self.targets.size:
@@ -61,6 +65,16 @@ def split(dataset: Dataset, parts: Sequence[Indices]) -> ClientData:
     )  # fmt: skip
 
 
+def owned(dataset: Dataset) -> tuple[Indices, ...]:
+    """The samples of each client of data that say whose they are, in the order of the clients' names."""
+    names = np.unique(dataset.owners)
+    if len(names) < 2:
+        raise reject(
+            f"the client column of {dataset.name} must name two clients", f"{names.tolist()}", "leave it out"
+        )
+    return tuple(np.flatnonzero(dataset.owners == name) for name in names)
+
+
 def standardise(dataset: Dataset, *, intercept: bool = True) -> Dataset:
     """Columns with mean 0 and variance 1 (constant columns become 0), then one of ones: w[-1] is the intercept.
 
@@ -95,7 +109,7 @@ def as_regression(dataset: Dataset) -> Dataset:
     column = replace(dataset, features=dataset.targets[:, None].astype(float), targets=np.zeros(len(dataset.targets)))
     name = f"{dataset.name} (labels as numbers)" if dataset.classification else dataset.name
     values = standardise(column, intercept=False).features[:, 0]
-    return Dataset(dataset.features, values, name, False)
+    return replace(dataset, targets=values, name=name, classification=False, classes=None)
 
 
 def as_binary(dataset: Dataset) -> Dataset:
@@ -106,4 +120,4 @@ def as_binary(dataset: Dataset) -> Dataset:
     halves = classes[: len(classes) // 2], classes[len(classes) // 2 :]
     names = [",".join(str(k) for k in half) for half in halves]
     labels = np.isin(dataset.targets, halves[1]).astype(np.int64)
-    return Dataset(dataset.features, labels, f"{dataset.name} ({names[0]} vs {names[1]})", True, (0, 1))
+    return replace(dataset, targets=labels, name=f"{dataset.name} ({names[0]} vs {names[1]})", classes=(0, 1))

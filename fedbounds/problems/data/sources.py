@@ -1,9 +1,12 @@
-"""Real data by name or path: what scikit-learn ships, LIBSVM files and IDX folders."""
+"""Real data by name, path or object: what scikit-learn ships, files (LIBSVM, IDX, CSV, Parquet), frames, arrays."""
 
 import bz2
+import csv
 import gzip
 import io
+import math
 import zlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
+from fedbounds.files import read_bytes
 from fedbounds.plugins import nearest
+from fedbounds.problems.data import frames
 from fedbounds.problems.data.dataset import Dataset
 from fedbounds.problems.data.idx import read_folder
 
@@ -32,15 +37,18 @@ def load(source: str, limit: int | None = None) -> Dataset:
     """The data named by ``source``, without centring or scaling (images are scaled to [0, 1]).
 
     ``source`` is ``digits``, ``breast-cancer`` or ``diabetes`` (shipped with scikit-learn), ``libsvm:PATH``,
-    or ``mnist:FOLDER`` / ``idx:FOLDER`` (the training images of IDX files, raw or gzip). ``limit`` keeps the first
-    samples. In LIBSVM files at most MAX_CLASSES distinct integers are classes. Raises InputError for an unknown
-    source and for unreadable, malformed or non-finite data.
+    ``csv:PATH,target=COLUMN,client=COLUMN`` or ``parquet:...`` (the client is optional), or ``mnist:FOLDER`` /
+    ``idx:FOLDER`` (the training images of IDX files, raw or gzip). ``limit`` keeps the first samples. At most
+    MAX_CLASSES distinct integers are classes. Raises InputError for an unknown source and for unreadable,
+    malformed or non-finite data.
     """
     if limit is not None and limit < 1:
         raise reject("limit must be at least 1", str(limit), "give the number of samples to keep")
     kind, colon, place = source.partition(":")
     if kind in SHIPPED and not colon:
         dataset = _load_shipped(kind)
+    elif kind in ("csv", "parquet"):
+        dataset = _load_table(kind, place)
     elif kind in ("libsvm", "mnist", "idx"):
         if not place:
             raise reject(f"data {kind!r} needs a path", repr(source), f"write {kind}:PATH")
@@ -49,14 +57,17 @@ def load(source: str, limit: int | None = None) -> Dataset:
             return _load_images(path, limit)
         dataset = _load_libsvm(path)
     else:
-        raise nearest("data", source, [*SHIPPED, "libsvm:PATH", "mnist:FOLDER", "idx:FOLDER"])
+        raise nearest(
+            "data", source, [*SHIPPED, "libsvm:PATH", "csv:PATH", "parquet:PATH", "mnist:FOLDER", "idx:FOLDER"]
+        )
     return dataset if limit is None else _first(dataset, limit)
 
 
 def _first(dataset: Dataset, limit: int) -> Dataset:
     targets = dataset.targets[:limit]
     classes = _classes(targets) if dataset.classification else None
-    return replace(dataset, features=dataset.features[:limit], targets=targets, classes=classes)
+    owners = None if dataset.owners is None else dataset.owners[:limit]
+    return replace(dataset, features=dataset.features[:limit], targets=targets, classes=classes, owners=owners)
 
 
 def _classes(labels: NDArray) -> tuple[int, ...]:
@@ -66,6 +77,108 @@ def _classes(labels: NDArray) -> tuple[int, ...]:
 def _labelled(features: NDArray, labels: NDArray, name: str) -> Dataset:
     labels = np.asarray(labels, dtype=np.int64)
     return Dataset(np.asarray(features, dtype=np.float64), labels, name, True, _classes(labels))
+
+
+def _typed(features: NDArray, targets: NDArray, name: str) -> Dataset:
+    """The data with their targets as classes where they are few whole numbers, else as values."""
+    if np.all(targets == np.round(targets)) and len(np.unique(targets)) <= MAX_CLASSES:
+        return _labelled(features, targets, name)
+    return Dataset(features, targets.astype(float), name, False)
+
+
+def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
+    """The data in a frame, a mapping of columns, an array (n, d), or what a loader of scikit-learn returns.
+
+    ``target`` and ``client`` are names of columns or arrays (n,). Columns must be numbers without gaps, the client's
+    apart. Raises InputError that names the column and the row.
+    """
+    if target is None and isinstance(data, Mapping) and {"data", "target"} <= set(data):
+        data, target = data["data"], data["target"]
+    if hasattr(data, "toarray"):
+        _check_dense(math.prod(data.shape), "the sparse array")
+        data = data.toarray()
+    if hasattr(data, "columns") or isinstance(data, Mapping):
+        names = data.columns if hasattr(data, "columns") else data
+        columns = {str(name): data[name] for name in names}
+    else:
+        array = np.asarray(data)
+        if array.ndim != 2:
+            raise reject(
+                "data must be a frame, columns or an array (n, d)", f"{type(data).__name__}", "give one of them"
+            )
+        columns = {str(k): column for k, column in enumerate(array.T)}
+    return _from_columns(columns, target, client, "the data")
+
+
+def _load_table(kind: str, place: str) -> Dataset:
+    path, *options = place.split(",")
+    chosen = dict(option.partition("=")[::2] for option in options)
+    form = f"{kind}:PATH,target=COLUMN,client=COLUMN"
+    if not path or "target" not in chosen or chosen.keys() - {"target", "client"}:
+        raise reject(f"data {kind!r} has the form {form}, the client optional", f"{kind}:{place}", "write it so")
+    file = Path(path).expanduser()
+    columns = frames.read_parquet(file) if kind == "parquet" else _read_csv(file)
+    return _from_columns(columns, chosen["target"], chosen.get("client"), file.name)
+
+
+def _read_csv(path: Path) -> dict[str, list[str]]:
+    try:
+        head, *rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8-sig"), newline=""), strict=True)
+    except (ValueError, csv.Error) as wrong:  # an empty file has no head
+        raise reject(f"{path.name} must be a CSV file with a head, in UTF-8", f"{wrong}", "write it so") from None
+    rows = [row for row in rows if row]
+    ragged = next((k for k, row in enumerate(rows, 1) if len(row) != len(head)), None)
+    if ragged or len(set(head)) < len(head) or not rows:
+        received = (
+            f"{len(rows[ragged - 1])} in row {ragged}" if ragged else f"{len(rows)} rows under {', '.join(head)}"
+        )
+        raise reject(
+            f"{path.name} must have rows of {len(head)} fields, each column a name", received, "mend the file"
+        )
+    return {name: [row[k] for row in rows] for k, name in enumerate(head)}
+
+
+def _from_columns(columns: Mapping[str, Any], target: Any, client: Any, name: str) -> Dataset:
+    chosen: dict[str, Any] = {}
+    left = dict(columns)
+    for role, given in (("target", target), ("client", client)):
+        if isinstance(given, str) and given not in left:
+            raise nearest(f"the {role} column of {name}", given, left)
+        if role == "target" and given is None:
+            raise reject(f"{name} needs a target", "none", "name the column to predict, or give its values")
+        chosen[role] = left.pop(given) if isinstance(given, str) else given
+    if not left:
+        raise reject(f"{name} needs a column beside target and client", ", ".join(columns), "add a feature")
+    targets = _numbers(chosen["target"], "the target", name)
+    features = [_numbers(column, f"column {key!r}", name) for key, column in left.items()]
+    owners = None if chosen["client"] is None else np.array([str(one) for one in chosen["client"]])
+    lengths = {len(one) for one in (targets, *features, *(() if owners is None else (owners,)))}
+    if len(lengths) > 1:
+        raise reject(f"every column of {name} must have as many rows", f"{sorted(lengths)}", "make them equal")
+    return replace(_typed(np.column_stack(features), targets, name), owners=owners)
+
+
+def _numbers(column: Any, what: str, name: str) -> NDArray:
+    """The column as floats; InputError names the first row that is no finite number."""
+    values = np.asarray(column)
+    if values.dtype.kind not in "biuf":
+        values = np.array([_number(value) for value in values], dtype=float)
+    values = values.astype(float)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size:
+        remedy = "write classes as whole numbers and leave out rows with gaps and columns of text"
+        received = f"{np.asarray(column)[bad[0]]!s:.40}" or "an empty field"
+        raise reject(
+            f"{what} of {name} must hold a finite number in each row", f"{received} in row {bad[0] + 1}", remedy
+        )
+    return values
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return math.nan
 
 
 def _load_shipped(name: str) -> Dataset:
@@ -114,9 +227,7 @@ def _load_libsvm(path: Path) -> Dataset:
     if not targets.size:
         raise reject(f"{path} must hold at least one sample", "an empty file", "check the path after libsvm:")
     _check_dense(table.shape[0] * table.shape[1], str(path))
-    if np.all(targets == np.round(targets)) and len(np.unique(targets)) <= MAX_CLASSES:
-        return _labelled(table.toarray(), targets, path.name)
-    return Dataset(table.toarray(), targets, path.name, False)
+    return _typed(table.toarray(), targets, path.name)
 
 
 def _parsed(content: bytes) -> tuple[Any, NDArray] | None:

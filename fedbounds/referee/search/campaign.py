@@ -8,7 +8,7 @@ from typing import Any
 
 from fedbounds import files
 from fedbounds.errors import reject
-from fedbounds.plugins import claim_named, load_file
+from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee.identity import stated, tell_anew
 from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.refute import Progress, refute
@@ -16,17 +16,17 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 
 
-def searches(claims: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
+def searches(chosen: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
     """Every (claim, reading) that says something of its own, or every claim in one reading."""
     if reading is not None and reading not in READINGS:
         raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
-    for claim in claims.values():
+    for claim in chosen.values():
         for name in claim.readings if reading is None else (reading,):
             yield claim, name
 
 
 def run_all(
-    todo: Sequence[tuple[str, str]],
+    todo: Sequence[tuple[Claim, str]],
     budget: str,
     seed: int,
     *,
@@ -35,34 +35,44 @@ def run_all(
     plugins: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Search every (claim key, reading), in ``jobs`` processes; verdicts as JSON objects, in order.
+    """Search every (claim, reading), in ``jobs`` processes; verdicts as JSON objects, in order.
 
+    Processes find a claim by its key, in the files ``plugins`` too; InputError where that is another one.
     ``out`` holds the verdicts found so far and is written after each, so that the same call continues; a
     single search also keeps its families beside it, in ``out`` + ".state".
     """
     identity = {"budget": budget, "seed": seed}
-    extra = [load_file(path) for path in plugins]
-    own = {key: stated(claim_named(key, extra)) for key, _ in todo}
+    own = {claim.key: stated(claim) for claim, _ in todo}
     done, told = _saved(out, identity, own)
-    left = [pair for pair in todo if "/".join(pair) not in done]
+    left = [pair for pair in todo if _place(pair) not in done]
     state = out.with_name(out.name + ".state") if out is not None else None
 
-    def keep(pair: tuple[str, str], verdict: dict[str, Any]) -> None:
-        done["/".join(pair)] = verdict
+    def keep(pair: tuple[Claim, str], verdict: dict[str, Any]) -> None:
+        done[_place(pair)] = verdict
         if out is not None:
             files.write_json(out, {"search": identity, "stated": told | own, "verdicts": done})
         if jobs > 1 and progress is not None:
-            progress("claims", sum("/".join(pair) in done for pair in todo), len(todo))
+            progress("claims", sum(_place(pair) in done for pair in todo), len(todo))
 
     if jobs > 1:
+        known = claims([load_file(path) for path in plugins])
+        for claim, _ in left:
+            if claim.key not in known or stated(known[claim.key]) != own[claim.key]:
+                remedy = "use one job, or a plug-in file"
+                raise reject("several processes find claims by key", f"{claim.key}, an object", remedy)
         for pair, verdict in _in_parallel(left, budget, seed, tuple(plugins), jobs):
             keep(pair, verdict)
     else:
-        for pair in left:
-            keep(pair, _one(pair, budget, seed, tuple(plugins), state, progress))
+        for claim, name in left:
+            verdict = refute(claim, READINGS[name], BUDGETS[budget], seed, state, progress).to_json()
+            keep((claim, name), verdict)
             if state is not None:
                 state.unlink(missing_ok=True)
-    return [done["/".join(pair)] for pair in todo]
+    return [done[_place(pair)] for pair in todo]
+
+
+def _place(pair: tuple[Claim, str]) -> str:
+    return f"{pair[0].key}/{pair[1]}"
 
 
 def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -84,27 +94,19 @@ def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> t
 
 
 def _in_parallel(
-    left: Sequence[tuple[str, str]], budget: str, seed: int, plugins: tuple[str, ...], jobs: int
-) -> Iterator[tuple[tuple[str, str], dict[str, Any]]]:
+    left: Sequence[tuple[Claim, str]], budget: str, seed: int, plugins: tuple[str, ...], jobs: int
+) -> Iterator[tuple[tuple[Claim, str], dict[str, Any]]]:
     """Searches in fresh processes, as they finish; each has its own seed, so the order does not matter."""
     from concurrent.futures import ProcessPoolExecutor, as_completed
     from multiprocessing import get_context
 
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = {pool.submit(_one, pair, budget, seed, plugins): pair for pair in left}
+        futures = {pool.submit(_named, pair[0].key, pair[1], budget, seed, plugins): pair for pair in left}
         for future in as_completed(futures):
             yield futures[future], future.result()
 
 
-def _one(
-    pair: tuple[str, str],
-    budget: str,
-    seed: int,
-    plugins: tuple[str, ...],
-    state: Path | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
+def _named(key: str, name: str, budget: str, seed: int, plugins: tuple[str, ...]) -> dict[str, Any]:
     """One search by key, as a process of its own can run it."""
-    claim = claim_named(pair[0], [load_file(path) for path in plugins])
-    verdict = refute(claim, READINGS[pair[1]], BUDGETS[budget], seed, state, progress)
-    return verdict.to_json()
+    claim = claim_named(key, [load_file(path) for path in plugins])
+    return refute(claim, READINGS[name], BUDGETS[budget], seed).to_json()

@@ -10,7 +10,8 @@ from markupsafe import Markup
 
 from fedbounds.evidence.symbolic.context import Checked
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line, verdict_of
+from fedbounds.evidence.symbolic.library import verdict_of
+from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
 from fedbounds.show.numbers import readable, times
 from fedbounds.show.report.figures import Picture
 from fedbounds.show.report.instances import Example, tight_table, tight_words

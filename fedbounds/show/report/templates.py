@@ -7,10 +7,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from fedbounds.show.report.instances import decimal
 from fedbounds.show.report.mathml import fraction, prose
-from fedbounds.show.summary import summary
 from fedbounds.show.table import MARKS, ORDER, Block
-from fedbounds.study.ledger import claims_of, ledger
-from fedbounds.study.result import Result
 from fedbounds.theory.verdict import Status
 
 PACKAGE = "fedbounds.show.report"
@@ -37,11 +34,6 @@ def _environment() -> Environment:
 
 def template(name: str) -> Template:
     return _environment().get_template(name)
-
-
-def to_html(result: Result) -> str:
-    """What `check` shows first as an HTML fragment, for notebooks."""
-    return notebook(summary(result, ledger(claims_of(result), result.verdicts)))
 
 
 def notebook(blocks: Iterable[Block]) -> str:

@@ -195,6 +195,12 @@ def export(folder: str | Path, path: str | Path, keys: Iterable[str] | None = No
         return files.write(path, lambda file: fill(file, rows))
 
 
+def tidy(folder: str | Path, keys: Iterable[str]) -> list[dict[str, Any]]:
+    """The sorted table without timings, a dictionary a row."""
+    with reading(folder) as connection:
+        return [dict(zip(COLUMNS, row, strict=True)) for row in _sorted(connection, keys)]
+
+
 def verdicts(folder: str | Path, keys: Iterable[str] | None = None) -> dict[tuple[str, ...], int]:
     """(claim, reading, evidence, status) -> how many verdicts, over the cells ``keys``."""
     query = "SELECT claim, reading, evidence, status, count(*) FROM results {} GROUP BY 1, 2, 3, 4"

@@ -1,0 +1,231 @@
+"""The questions of the command line as functions with typed results: `fedbounds.referee`, `fedbounds.certify`, ...
+
+Each takes a claim by its key, as a `Claim` of one's own or, with ``plugins`` (paths or modules), from a file, and
+returns `Findings` of typed items. `fedbounds.check`, `referee`, `sweep` and `report` stand in modules of their own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedbounds import files
+from fedbounds.errors import reject
+from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
+from fedbounds.study.tabled import Findings, flat
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.certificate import Certificate
+    from fedbounds.evidence.sdp.setting import Setting
+    from fedbounds.evidence.sdp.tight import TightConstant
+    from fedbounds.evidence.symbolic.context import Checked
+    from fedbounds.model.protocol import Progress
+    from fedbounds.plugins import Theorem
+    from fedbounds.study.ledger import Line
+    from fedbounds.study.result import Result
+
+
+def _of_verdict(verdict: Verdict) -> list[dict[str, Any]]:
+    return [flat(verdict.to_json())]
+
+
+def refute(
+    claim: Theorem | None = None,
+    reading: str | None = None,
+    budget: str = "small",
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+) -> Findings[Verdict]:
+    """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
+
+    REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
+    ``jobs`` processes need claims that their keys name; ``out``, a JSON file, lets the same call continue.
+    """
+    from fedbounds.referee.search.campaign import run_all, searches
+    from fedbounds.study.result import verdicts_from
+
+    extra, path = modules_from(plugins), None if out is None else Path(out)
+    if path is not None:
+        files.require_writable(path.parent)
+    todo = list(searches(claims_from(claim, extra), reading))
+    paths = [str(module.__file__) for module in extra]
+    found = run_all(todo, budget, seed, jobs=jobs, out=path, plugins=paths, progress=progress)
+    return Findings(tuple(verdicts_from(found)), _of_verdict)
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A verdict for a whole class of problems at a ``setting``, with the certificate where it HOLDS."""
+
+    verdict: Verdict
+    setting: Setting
+    certificate: Certificate | None
+
+
+def certify(
+    claim: Theorem | None = None,
+    reading: str | None = "repaired",
+    *,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    **setting: Any,
+) -> Findings[Decided]:
+    """Decide one-round claims for every L-smooth mu-strongly convex problem at given parameters.
+
+    ``setting``: clients, tau, kappa = L/mu, time, start, eta (a constant in units of 1/L, or "diminishing"), alpha,
+    p, rho_bar, rho_tilde (numbers, fractions or texts such as "3/8") and local, as in
+    `fedbounds.evidence.sdp.covered.round_settings`. Without a claim every one-round claim, and with ``reading`` None
+    every reading, is decided. HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance.
+    ``out``: folder for the certificates.
+
+    >>> certify("star-step", tau=1, kappa=4)[0].verdict.status
+    <Status.HOLDS: 'HOLDS'>
+    """
+    from fedbounds.evidence.sdp.covered import pointwise, round_settings
+    from fedbounds.evidence.sdp.decide import examination
+    from fedbounds.evidence.sdp.setting import applies
+    from fedbounds.evidence.sdp.written import save
+    from fedbounds.referee.search.campaign import searches
+
+    chosen = claims_from(claim, modules_from(plugins))
+    chosen = {key: one for key, one in chosen.items() if claim is not None or applies(one)}
+    decided: list[Decided] = []
+    for one, name in searches(chosen, reading):
+        for at in round_settings(one, reading=name, **setting):
+            verdict, found = examination(one, at)
+            named = None if found is None else replace(found, name=f"{one.key}-{name}-{at.step}")
+            decided.append(Decided(verdict, at, named))
+            if pointwise(one):
+                break  # a statement about one point, not about a step
+    for key in chosen if out is not None else ():
+        own = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]
+        if own:
+            save(Path(str(out)) / f"{key}.jsonl", own)
+    return Findings(tuple(decided), _of_decided)
+
+
+def _of_decided(item: Decided) -> list[dict[str, Any]]:
+    told = flat(item.verdict.to_json())
+    return [told | {"step": item.setting.step, "tau": item.setting.tau, "kappa": float(1 / item.setting.mu)}]
+
+
+@dataclass(frozen=True)
+class Tightened:
+    """A tight constant at a ``setting``, of a curve at ``value`` of the parameter ``over``."""
+
+    constant: TightConstant
+    setting: Setting
+    over: str = ""
+    value: int | None = None
+
+
+def tight(
+    claim: str | Claim,
+    term: str | None = None,
+    *,
+    over: str | None = None,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    **setting: Any,
+) -> Findings[Tightened]:
+    """The smallest constants that make a one-round claim true, term by term, the others as stated.
+
+    ``term``: one only; ``over``: kappa, tau, start or clients, along which they are found; ``setting`` as for
+    `certify`, at the last local step unless ``time`` is given. "contraction" is the largest b in
+    1 - eta mu (1 + b rho_bar). ``out``: folder for the certificates.
+    """
+    from fedbounds.evidence.sdp.covered import round_settings
+    from fedbounds.evidence.sdp.tight import CURVES
+    from fedbounds.evidence.sdp.tight import tight as constant_of
+    from fedbounds.evidence.sdp.written import save
+
+    (chosen,) = claims_from(claim, modules_from(plugins)).values()
+    names = [name for name in chosen.terms if term in (None, name)]
+    if not names:
+        raise reject(f"{chosen.key} has no term {term}", term, f"its terms are {', '.join(chosen.terms)}")
+    if over is not None and over not in CURVES:
+        raise nearest("parameter", over, CURVES)
+    found: list[Tightened] = []
+    for value in CURVES[over] if over else (None,):
+        at = list(round_settings(chosen, **{**setting, **({over: value} if over else {})}))[-1]
+        found += [Tightened(constant_of(chosen, at, name), at, over or "", value) for name in names]
+    if out is not None:
+        kept = [
+            replace(made, name=f"tight-{chosen.key}-{one.constant.term}-{over or 'at'}-{one.value or 0}")
+            for one in found
+            if (made := one.constant.certificate) is not None
+        ]
+        save(Path(out) / f"tight-{chosen.key}.jsonl", kept)
+    return Findings(tuple(found), _of_tightened)
+
+
+def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
+    one = item.constant
+    at = {item.over: item.value} if item.over else {}
+    proved = None if one.certified is None else float(one.certified)
+    told = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
+    return [{**told, "certified": proved, "needed": one.needed}]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A derivation with every step checked, and the verdict on its claim (None for a result of its own)."""
+
+    checked: Checked
+    verdict: Verdict | None
+
+    def __str__(self) -> str:
+        from fedbounds.evidence.symbolic.render import render_text
+
+        return render_text(self.checked, self.verdict)
+
+
+def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]:
+    """Check the proof of a claim, or the derivation, of that name (all, if none is given), step by step.
+
+    A plug-in's DERIVATIONS count too. ``print(found[0])`` prints a proof, ``found.to_latex()`` typesets it.
+
+    >>> derive("lemma-1")[0].verdict.status
+    <Status.HOLDS: 'HOLDS'>
+    """
+    from fedbounds.evidence.symbolic.library import proofs
+
+    found = proofs(name, modules_from(plugins))
+    return Findings(tuple(Proof(*pair) for pair in found), _of_proof)
+
+
+def _of_proof(proof: Proof) -> list[dict[str, Any]]:
+    derivation, outcomes = proof.checked.derivation, proof.checked.outcomes.values()
+    told = {"claim": derivation.claim, "derivation": derivation.key, "steps": len(outcomes)}
+    verdict = {} if proof.verdict is None else flat(proof.verdict.to_json())
+    names = ("reading", "status", "detail")
+    said = {key: verdict.get(key) for key in names}
+    return [told | {"checked": sum(outcome.ok for outcome in outcomes)} | said]
+
+
+def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
+    """Every claim by every kind of evidence, with what a study measured, or the folder of a saved one, beside it.
+
+    Proofs, counterexamples and certificates are verified again (``afresh``), with no solver and no search.
+    """
+    from fedbounds.study import ledger as lines
+    from fedbounds.study import store
+
+    result = store.read(study)[0] if isinstance(study, str | Path) else study
+    claims = claims_from(None, modules_from(plugins))
+    if result is not None and result.examined is not None:
+        claims |= result.claims
+    return Findings(tuple(lines.ledger(claims, result.verdicts if result else (), afresh)), _of_line)
+
+
+def _of_line(line: Line) -> list[dict[str, Any]]:
+    named = {"claim": line.claim.key, "reading": line.reading}
+    found = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
+    return found or [named]

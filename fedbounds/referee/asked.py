@@ -1,0 +1,80 @@
+"""A theorem put on trial wherever it is: a claim, its key, a file, a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedbounds import files
+from fedbounds.errors import reject
+from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, read_plugin
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.campaign import searches
+from fedbounds.referee.trial import Progress, Trial, try_claim
+from fedbounds.study.tabled import Findings, flat
+from fedbounds.theory.claim import Claim
+
+if TYPE_CHECKING:
+    from fedbounds.plugins import Theorem
+
+
+def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
+    """The claims of a file, of each file of a folder that has some, or the one known by that key."""
+    extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
+    if path is None or (not path.exists() and path.suffix != ".py"):
+        return claims_from(theorem, extra)
+    found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+    modules = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
+    claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
+    if not claims:
+        remedy = "define CLAIMS; fedbounds new claim NAME begins one"
+        raise reject("a theorem needs a claim", f"none in {theorem}", remedy)
+    return claims
+
+
+def referee(
+    theorem: Theorem,
+    reading: str | None = None,
+    budget: str = "small",
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+    each: Callable[[Trial], None] | None = None,
+) -> Findings[Trial]:
+    """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
+
+    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
+    states the same call continues; ``jobs``, ``scheduler`` and ``progress`` as for `try_claim`; ``each`` is called with every trial as it ends.
+    An interruption ends it: what was found is returned, and the last trial is not ``finished``.
+
+    >>> trials = referee("lemma-1")                                                    # doctest: +SKIP
+    >>> trials["lemma-1", "repaired"][0].outcome                                       # doctest: +SKIP
+    <Outcome.PROVED: 'PROVED'>
+    """
+    trials: list[Trial] = []
+    folder, shared = None if out is None else files.require_writable(out), {"jobs": jobs, "scheduler": scheduler}
+    attempt = partial(try_claim, budget=budget, seed=seed, progress=progress, suite=Suite(REGIMES), **shared)
+    for claim, name in searches(theorems(theorem, plugins), reading):
+        safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
+        state = None if folder is None else folder / f"{safe}.json"
+        trials.append(attempt(claim, name, state=state))
+        if each is not None:
+            each(trials[-1])
+        if not trials[-1].finished:
+            break
+    return Findings(tuple(trials), _of_trial)
+
+
+def _of_trial(trial: Trial) -> list[dict[str, Any]]:
+    told = flat({"claim": trial.claim.key, "reading": trial.reading, "outcome": str(trial.outcome)})
+    shown, seconds = trial.refutation, sum(stage.seconds for stage in trial.stages)
+    said = shown.detail if shown is not None else ""
+    return [told | {"refuted by": said, "finished": trial.finished, "seconds": round(seconds, 2)}]

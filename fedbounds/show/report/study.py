@@ -1,0 +1,81 @@
+"""A study or a sweep as one HTML page: what `fedbounds report` writes."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbounds import files
+from fedbounds.errors import reject
+from fedbounds.plugins import PluginFile, load_plugin
+from fedbounds.show.report.grid import sweep_page
+from fedbounds.show.report.page import page
+from fedbounds.study import store
+from fedbounds.study.ledger import Line, claims_of, ledger
+from fedbounds.study.result import Result
+from fedbounds.study.settings import settings
+from fedbounds.study.sweep.table import TABLE
+
+
+@dataclass(frozen=True)
+class Page:
+    """A self-contained page, the ledger on it (none of a sweep), and the saved plug-ins that were not run."""
+
+    html: str
+    lines: tuple[Line, ...] = ()
+    not_run: tuple[PluginFile, ...] = ()
+
+    def save(self, path: str | Path) -> Path:
+        return files.write_text(path, self.html)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"Page: {len(self.html.encode()) / 1e6:.1f} MB of HTML; .save(PATH) writes it"
+
+
+def report(study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False) -> Page:
+    """One page of a study, or of a folder that ``check --out`` or ``sweep --out`` wrote; ``out``: where to write it.
+
+    The plug-ins that a saved study holds are run only if ``trust_plugins``; their claims are left out otherwise.
+    Raises InputError where the folder holds neither a study nor a sweep.
+    """
+    name = Path("report.html") if out is None else Path(out)
+    files.require_writable(name.parent) if out is not None else None
+    made = _swept(study, name) or _studied(study, name, trust_plugins)
+    if out is not None:
+        made.save(name)
+    return made
+
+
+def _swept(study: Result | str | Path, name: Path) -> Page | None:
+    """The page of a sweep, None for a study."""
+    if isinstance(study, Result):
+        return None
+    folder = Path(study)
+    if (folder / TABLE).is_file():
+        return Page(sweep_page(folder, name))
+    if not (folder / store.RESULT).is_file():
+        remedy = "give a folder that fedbounds check --out or fedbounds sweep --out wrote"
+        raise reject("a study or a sweep must exist in the folder", str(folder), remedy)
+    return None
+
+
+def _studied(study: Result | str | Path, name: Path, trust: bool) -> Page:
+    fresh = isinstance(study, Result)
+    result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
+    extra = [load_plugin(file) for file in result.plugin_files] if trust and not fresh else []
+    lines = ledger(claims_of(result, extra), result.verdicts)
+    left = () if fresh or trust else result.plugin_files
+    return Page(page(result, lines, drawn, command(result, name)), tuple(lines), left)
+
+
+def command(result: Result, out: Path = Path("report.html")) -> str:
+    """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
+    if result.objects:
+        return ""
+    chosen = vars(result.settings)
+    words = [pair for setting in settings().values() for pair in setting.words(chosen[setting.name])]
+    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*words, ["--out", str(out)]])])
