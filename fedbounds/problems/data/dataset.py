@@ -67,12 +67,13 @@ def split(dataset: Dataset, parts: Sequence[Indices]) -> ClientData:
 
 def owned(dataset: Dataset) -> tuple[Indices, ...]:
     """The samples of each client of data that say whose they are, in the order of the clients' names."""
-    names = np.unique(dataset.owners)
+    owners = np.asarray(dataset.owners)
+    names = np.unique(owners)
     if len(names) < 2:
         raise reject(
             f"the client column of {dataset.name} must name two clients", f"{names.tolist()}", "leave it out"
         )
-    return tuple(np.flatnonzero(dataset.owners == name) for name in names)
+    return tuple(np.flatnonzero(owners == name) for name in names)
 
 
 def standardise(dataset: Dataset, *, intercept: bool = True) -> Dataset:
