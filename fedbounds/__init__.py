@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
+    from fedbounds.study.sweep.grid import settings_from
     from fedbounds.study.sweep.swept import sweep
     from fedbounds.study.tabled import Findings
     from fedbounds.theory.assumption import Assumption
@@ -44,6 +45,7 @@ _HOME = {
         "study.check": "check",
         "study.result": "Result",
         "study.store": "save",
+        "study.sweep.grid": "settings_from",
         "study.sweep.swept": "sweep",
         "study.tabled": "Findings",
         "theory.assumption": "Assumption",
@@ -80,6 +82,7 @@ __all__ = [
     "refute",
     "report",
     "save",
+    "settings_from",
     "simulate",
     "statement",
     "sweep",

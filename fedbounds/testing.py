@@ -5,19 +5,19 @@ can check by hand: few clients, one dimension, round curvatures and minima.
 
 Example::
 
-    from hypothesis import given
-    from fedbounds.testing import runs, assert_claim
+    from fedbounds.testing import property_test
+    from mylemma import LEMMA
 
-    @given(runs())
-    def test_my_lemma(trajectory):
-        assert_claim(MY_CLAIM, trajectory, reading="repaired")
+    test_my_lemma = property_test(LEMMA)
 
 `check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
 does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
 """
 
+from collections.abc import Callable
+
 import numpy as np
-from hypothesis import assume, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
@@ -54,6 +54,7 @@ __all__ = [
     "experiments",
     "problem_findings",
     "problems",
+    "property_test",
     "runs",
     "schedules",
     "simplexes",
@@ -153,20 +154,35 @@ def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) ->
     return experiments(noise, theory, homogeneous).map(simulate)
 
 
+def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Callable[[], None]:
+    """A test of pytest: the claim on `runs`, ``drawn`` with their arguments, as `assert_claim` examines it.
+
+    No example has a deadline, whatever profile is in use: the first one compiles every formula.
+    """
+
+    @settings(deadline=None)
+    @given(runs(**drawn))
+    def test(trajectory: Trajectory) -> None:
+        assert_claim(claim, trajectory, reading)
+
+    return test
+
+
 def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
     """The findings on a weighting that keeps its word on ``problem`` (quadratics unless given), or InputError."""
     minima = np.arange(4.0)[:, None]
     return facts.check_weighting(weighting, problem or quadratic(np.ones(1), minima, np.array([0.1, 0.2, 0.3, 0.4])))
 
 
-def verdict_on(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:
-    """The empirical verdict of a claim on a trajectory, in a named reading."""
+def verdict_on(claim: Claim, trajectory: Trajectory, reading: str | None = None) -> Verdict:
+    """The empirical verdict of a claim on a trajectory, in a named reading (its last one unless given)."""
+    reading = claim.readings[-1] if reading is None else reading
     if reading not in READINGS:
         raise InputError(f"reading must be one of {', '.join(READINGS)}, but received {reading!r}: choose one.")
     return empirical.examine(claim, examine_run(trajectory, READINGS[reading], Policy()), NOISY_ERROR_RATE)
 
 
-def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired") -> Verdict:
+def assert_claim(claim: Claim, trajectory: Trajectory, reading: str | None = None) -> Verdict:
     """Fail with both sides and the instance if the claim is refuted on a trajectory; otherwise the verdict.
 
     A trajectory on which nothing is compared (an assumption fails, or both sides are 0) is no example: as with
@@ -176,7 +192,7 @@ def assert_claim(claim: Claim, trajectory: Trajectory, reading: str = "repaired"
     if verdict.status is Status.REFUTED:
         experiment = trajectory.experiment
         raise AssertionError(
-            f"{claim.key} [{reading}] is refuted at t = {verdict.worst_t}: {verdict.detail}\n"
+            f"{claim.key} [{verdict.reading}] is refuted at t = {verdict.worst_t}: {verdict.detail}\n"
             f"p = {experiment.problem.p}, w_i* = {experiment.problem.w_i_star.tolist()}, "
             f"w_0 = {experiment.start}, weighting = {experiment.weighting}, eta = {experiment.eta}, "
             f"tau = {experiment.tau}, rounds = {experiment.rounds}"

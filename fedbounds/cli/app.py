@@ -87,21 +87,40 @@ def main() -> None:
 @settings_options
 @formats("table", "json")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for result.json, trajectories and pictures.")
+@click.option("--config", type=click.Path(path_type=Path), help="Settings from a TOML file; flags come before it.")
+@click.option("--save-config", type=click.Path(path_type=Path), help="Write the settings of this study as TOML.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
 @click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
 @QUIET
-def check(form: str, out: Path | None, fail_on: str | None, verbose: bool, quiet: bool, **flags: Any) -> int:
-    """Run every weighting on a problem and say which claims hold there. Without flags: the default study."""
+def check(
+    form: str,
+    out: Path | None,
+    config: Path | None,
+    save_config: Path | None,
+    fail_on: str | None,
+    verbose: bool,
+    quiet: bool,
+    **flags: Any,
+) -> int:
+    """Run every weighting on a problem and say which claims hold there. Without flags: the default study.
+
+    The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
+    """
     import fedbounds
-    from fedbounds.files import require_writable
+    from fedbounds.files import require_writable, write_text
     from fedbounds.show import summary
     from fedbounds.show.terminal import progress
     from fedbounds.study.ledger import ledger
+    from fedbounds.study.settings import Settings
+    from fedbounds.study.sweep.grid import settings_from
 
+    chosen = ({} if config is None else settings_from(config)) | given(flags)
     if out is not None:
         require_writable(out)
+    if save_config is not None:
+        write_text(save_config, Settings.of(chosen).to_toml())
     with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, **given(flags))
+        result = fedbounds.check(progress=bar, **chosen)
     lines = ledger(result.claims, result.verdicts)
     if form == "json":
         print_json(result.to_json())

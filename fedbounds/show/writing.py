@@ -26,6 +26,9 @@ class Plot:
         """Write the figure beside each other as PNG and SVG, whatever suffix ``path`` has; return both paths."""
         return save(self.build, Path(path).parent, Path(path).stem)
 
+    def __repr__(self) -> str:
+        return "Plot: .save(PATH) writes it as PNG and SVG, .build() is the figure"
+
     def _repr_svg_(self) -> str:
         return svg(self.build)
 

@@ -17,7 +17,7 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.plugins import weighting_named
+from fedbounds.plugins import modules_from, weighting_named
 from fedbounds.study.bound import main_bound, speed_and_error
 from fedbounds.study.build import build_problem, build_step
 from fedbounds.study.settings import Settings
@@ -102,7 +102,8 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
     ``bound-optimal`` is added at the prices of ``horizons`` (T = rounds * tau, a tenth and ten times that,
     unless given). Raises InputError where Gamma = 0, as there is no error to trade for then.
     """
-    problem = build_problem(settings)
+    extra = modules_from(settings.plugins)
+    problem = build_problem(settings, extra)
     if float(problem.Gamma) <= 0:
         raise reject("the trade-off needs clients with different minima", "Gamma = 0", "use heterogeneous data")
 
@@ -110,7 +111,7 @@ def picture(settings: Settings, schemes: Sequence[str] = SCHEMES, horizons: Sequ
         return simulate(
             Experiment(
                 problem,
-                weighting_named(name),
+                weighting_named(name, extra),
                 build_step(settings, problem),
                 tau=settings.tau,
                 rounds=settings.rounds,

@@ -80,7 +80,7 @@ def test_every_setting_has_exactly_one_flag():
 
 def test_no_flags_means_the_default_study():
     with main.commands["check"].make_context("check", []) as context:
-        values = {k: v for k, v in context.params.items() if k not in ("form", "out", "fail_on", "verbose", "quiet")}
+        values = {k: v for k, v in context.params.items() if k in settings.settings()}
         assert cli_options.given(values) == {}
 
 
@@ -107,6 +107,54 @@ def test_flags_reach_the_settings():
         "readings": ("sync",),
     }
     assert Settings(**chosen).batch is None
+
+
+MANY = (
+    *(
+        "--batch",
+        "full",
+        "--p",
+        "0.25,0.75",
+        "--without-replacement",
+        "--step",
+        "constant:0.01",
+        "--error-rate",
+        "1e-4",
+    ),
+    *("--reading", "sync", "--reading", "literal", "--claim", "theorem-1", "--seed", "3"),
+)
+
+
+@pytest.mark.parametrize("name", ["study.toml", "pyproject.toml"])
+def test_a_study_file_gives_the_same_result(tmp_path, name):
+    file = tmp_path / name
+    wrote = call(*QUICK, *MANY, "--save-config", str(file), "--out", str(tmp_path / "flags"))
+    if name == "pyproject.toml":
+        file.write_text(f'[project]\nname = "mine"\n[tool.fedbounds]\n{file.read_text()}')
+    read = call("check", "--config", str(file), "--out", str(tmp_path / "file"))
+    assert wrote.exit_code == read.exit_code == 0, wrote.output + read.output
+    assert (tmp_path / "flags" / "result.json").read_bytes() == (tmp_path / "file" / "result.json").read_bytes()
+    other = call("check", "--config", str(file), "--seed", "4", "--format", "json", "--quiet")
+    assert json.loads(other.stdout)["settings"]["seed"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("rounds = 4\ntau = 0", "line 2: tau must be"),
+        (
+            "[tool.fedbounds]\nround = 4",
+            "line 2: setting must be a known name, but received 'round': did you mean 'rounds'",
+        ),
+        ("rounds = ", "line 1: not valid TOML"),
+        ("[tool.other]\nx = 1", "must hold settings"),
+        ("", "must hold settings"),
+    ],
+)
+def test_a_study_file_s_mistakes_name_the_line(tmp_path, text, says):
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    assert says in sentence(call("check", "--config", str(file)))
 
 
 def test_json_is_pure_and_complete():

@@ -55,7 +55,7 @@ VALUES = st.fixed_dictionaries({}, optional={name: strategy(name) for name in NA
 
 
 def by_flags(record):
-    words = [word for pair in options.words(record) for word in pair]
+    words = [word for pair in record.words() for word in pair]
     with main.commands["check"].make_context("check", words) as context:
         return Settings.of(options.given({name: context.params[name] for name in NAMES}))
 
@@ -66,12 +66,7 @@ def test_every_way_in_gives_the_same_settings(values):
     record = Settings(**values)
     assert Settings.of(json.loads(json.dumps(record.to_json()))) == record
     assert by_flags(record) == record
-    written = {name: value for name, value in values.items() if value is not None or name == "batch"}
-    lines = (
-        f"{name} = {json.dumps('full' if value is None else value, ensure_ascii=False)}"
-        for name, value in written.items()
-    )
-    (cell,) = grid.parse("[base]\n" + "\n".join(lines).replace("\x7f", "\\u007f")).cells
+    (cell,) = grid.parse("[base]\n" + record.to_toml()).cells
     assert Settings.of(cell.settings) == record
 
 
@@ -114,7 +109,7 @@ def test_what_one_way_in_refuses_every_way_refuses(name, value, says):
         grid.parse(f"[base]\n{name} = {written}")
     assert says in str(wrong.value) and "\n" not in str(wrong.value)
     if isinstance(value, str) and name != "condition":
-        flag = options.flags()[NAMES.index(name)]
+        flag = module.settings()[name]
         if "/" not in flag.spelling:
             done = CliRunner().invoke(main, ["check", flag.spelling, value])
             assert done.exit_code == 2 and says in done.stderr

@@ -8,7 +8,7 @@ import click
 from fedbounds.cli.options import given, settings_options
 
 # The settings that matter here: the problem, and the protocol of a deterministic run.
-USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed")
+USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed", "plugins")
 
 
 @click.command()

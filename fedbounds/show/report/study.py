@@ -14,7 +14,6 @@ from fedbounds.show.report.page import page
 from fedbounds.study import store
 from fedbounds.study.ledger import Line, claims_of, ledger
 from fedbounds.study.result import Result
-from fedbounds.study.settings import settings
 from fedbounds.study.sweep.table import TABLE
 
 
@@ -76,6 +75,4 @@ def command(result: Result, out: Path = Path("report.html")) -> str:
     """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
     if result.objects:
         return ""
-    chosen = vars(result.settings)
-    words = [pair for setting in settings().values() for pair in setting.words(chosen[setting.name])]
-    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*words, ["--out", str(out)]])])
+    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*result.settings.words(), ["--out", str(out)]])])

@@ -60,18 +60,39 @@ class Grid:
 
 def read(path: str | Path) -> Grid:
     """The study described by a TOML file; InputError names the file, the line and the nearest valid name."""
-    path = Path(path)
+    return parse(_text(Path(path)), Path(path).name)
+
+
+def settings_from(path: str | Path) -> dict[str, Any]:
+    """The settings in a study file, a line each (TOML), or in the table [tool.fedbounds] of a pyproject.toml.
+
+    They are keywords of `check`. InputError names the file, the line and the nearest valid name.
+    """
+    text, name = _text(Path(path)), Path(path).name
+    place: At = ()
+    table = _table(text, name)
+    if "tool" in table:
+        place = ("tool", "fedbounds")
+        table = table["tool"].get("fedbounds", {}) if isinstance(table["tool"], dict) else {}
+    if not isinstance(table, dict) or not table:
+        raise reject(f"{name} must hold settings of a study", "none", "write them one a line, as tau = 5")
+    said, found = _Said(text, name), {}
+    for key, value in table.items():
+        with said.at(*place, key):
+            found[key] = checked(key, value)
+    return found
+
+
+def _text(path: Path) -> str:
     try:
-        text = read_bytes(path).decode()
+        return read_bytes(path).decode()
     except UnicodeDecodeError as wrong:
-        raise reject("a sweep needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
-    return parse(text, path.name)
+        raise reject("a study needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
 
 
-def parse(text: str, name: str = "study.toml") -> Grid:
-    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
+def _table(text: str, name: str) -> dict[str, Any]:
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as wrong:
         line = _TOML_LINE.search(str(wrong))
         number = line[1] if line else len(text.splitlines())
@@ -79,6 +100,11 @@ def parse(text: str, name: str = "study.toml") -> Grid:
     except (RecursionError, ValueError) as wrong:
         # Brackets within brackets without end, or an integer of thousands of digits.
         raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None
+
+
+def parse(text: str, name: str = "study.toml") -> Grid:
+    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
+    table = _table(text, name)
     said = _Said(text, name)
     for section, value in table.items():
         with said.at(section):
