@@ -52,7 +52,8 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
-    states the same call continues; ``jobs``, ``scheduler`` and ``progress`` as for `try_claim`; ``each`` is called with every trial as it ends.
+    states the same call continues; ``jobs``, ``scheduler``, ``progress``: as for `try_claim`; ``each`` is called with
+    every trial as it ends.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``.
 
     >>> trials = referee("lemma-1")                                                    # doctest: +SKIP
@@ -60,12 +61,12 @@ def referee(
     <Outcome.PROVED: 'PROVED'>
     """
     trials: list[Trial] = []
-    folder, shared = None if out is None else files.require_writable(out), {"jobs": jobs, "scheduler": scheduler}
-    attempt = partial(try_claim, budget=budget, seed=seed, progress=progress, suite=Suite(REGIMES), **shared)
+    folder = None if out is None else files.require_writable(out)
+    attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
     for claim, name in searches(theorems(theorem, plugins), reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
         state = None if folder is None else folder / f"{safe}.json"
-        trials.append(attempt(claim, name, state=state))
+        trials.append(attempt(claim, name, budget, state=state))
         if each is not None:
             each(trials[-1])
         if not trials[-1].finished:
