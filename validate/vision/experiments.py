@@ -1,4 +1,4 @@
-"""The paper's experiments on MNIST, and the same on Fashion-MNIST: what is run, and the command that runs it.
+"""The paper's experiments on MNIST: what is run, and the command that runs it.
 
     python -m validate.vision.experiments --data-dir DIR --repetitions 6                     (the paper's, all)
     python -m validate.vision.experiments --data-dir DIR --only mnist-niid --first-repetition 4 --repetitions 2
@@ -41,10 +41,7 @@ SOFT_LOCAL = f"{SOFT}{LOCAL}"
 TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 WARMER = "fedsoftmax:1"
 MAXIMA = ("fedmax", "fedmax:10")
-MNIST, FASHION = "mnist", "fashion-mnist"
 NIID = "mnist-niid"
-# Our own extra, shorter for want of time.
-FASHION_ROUNDS = 15
 # The map's defaults: steps, temperatures, and levels of accuracy at which rounds are counted.
 MAP_STEPS = (0.003, 0.01, 0.03, 0.1)
 MAP_TEMPERATURES = (0.1, 0.2, 0.5, 1.0, 2.0, 4.0)
@@ -57,9 +54,8 @@ SMALL_TEST = 100
 
 @dataclass(frozen=True)
 class Folder:
-    """What a folder of records holds: a data set in one of the paper's frameworks, and the weightings run on it."""
+    """What a folder of records holds: one of the paper's frameworks, and the weightings run on it."""
 
-    data: str
     framework: str
     settings: ImageSettings
     weightings: tuple[str, ...]
@@ -71,19 +67,18 @@ class Folder:
 
 
 def grid(small: bool = False) -> dict[str, Folder]:
-    """Name -> folder. ``small``: tiny settings on digits, whatever the data set."""
+    """Name -> folder. ``small``: tiny settings on digits."""
     found: dict[str, Folder] = {}
     for framework in FRAMEWORKS:
-        settings, name = _settings(MNIST, framework, small), f"mnist-{framework.lower()}"
+        settings, name = _settings(framework, small), f"mnist-{framework.lower()}"
         local = replace(settings, losses="local")
-        found[name] = Folder(MNIST, framework, settings, MAIN)
-        found[f"{name}-local"] = Folder(MNIST, framework, local, (SOFT,))
+        found[name] = Folder(framework, settings, MAIN)
+        found[f"{name}-local"] = Folder(framework, local, (SOFT,))
         if framework != "IID":
             maxima = ("fedmax", "fedmax:2") if small else MAXIMA
             others = (WARMER, *TEMPERATURES) if framework == "NIID" else (WARMER,)
-            found[f"{name}-fedmax"] = Folder(MNIST, framework, settings, maxima)
-            found[f"{name}-temperatures"] = Folder(MNIST, framework, settings, others)
-    found["fashion-niid"] = Folder(FASHION, "NIID", _settings(FASHION, "NIID", small), MAIN)
+            found[f"{name}-fedmax"] = Folder(framework, settings, maxima)
+            found[f"{name}-temperatures"] = Folder(framework, settings, others)
     return found
 
 
@@ -92,19 +87,18 @@ def map_of(steps: Sequence[float], temperatures: Sequence[float], small: bool = 
     weightings = (BASELINE, *(f"fedsoftmax:{T:g}" for T in temperatures))
     return {
         f"map/{framework.lower()}-lr-{lr:g}": Folder(
-            MNIST, framework, replace(_settings(MNIST, framework, small), lr=lr, precision="float32"), weightings
+            framework, replace(_settings(framework, small), lr=lr, precision="float32"), weightings
         )
         for framework in ("NIID", "TNIID")
         for lr in steps
     }
 
 
-def _settings(data: str, framework: str, small: bool) -> ImageSettings:
+def _settings(framework: str, small: bool) -> ImageSettings:
     if small:
         return replace(SMALL, partition=SMALL_FRAMEWORKS[framework])
     samples = IID_SAMPLES if framework == "IID" else READING.samples
-    rounds = READING.rounds if data == MNIST else FASHION_ROUNDS
-    return replace(READING, data=data, partition=FRAMEWORKS[framework], samples=samples, rounds=rounds)
+    return replace(READING, partition=FRAMEWORKS[framework], samples=samples)
 
 
 def train(
@@ -127,22 +121,21 @@ def train(
     from fedbounds.vision import federated, images, training
 
     done, where = 0, training.machine(device, threads)
-    loaded: dict[str, Images] = {}
+    data: Images | None = None
     for repetition in repetitions:
         for name, folder in folders.items():
             settings = replace(folder.settings, stop_after=stop_after)
             missing = storage.missing(results / name, settings, folder.weightings, repetition)
             if not missing:
                 continue
-            data = settings.data
-            if data not in loaded:
-                found = images.load(data, data_dir)
-                loaded[data] = _cut(found) if data == "digits" else found
+            if data is None:
+                data = images.load(settings.data, data_dir)
+                data = _cut(data) if settings.data == "digits" else data
             rules = [plugins.weighting_named(weighting) for weighting in missing]
             # Runs that end early have checkpoints of their own.
             place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")
             report = None if quiet else _line(name)
-            for record in federated.run_all(settings, loaded[data], rules, [repetition], place, where, report):
+            for record in federated.run_all(settings, data, rules, [repetition], place, where, report):
                 storage.store(record, results / name)
                 done += 1
     return done

@@ -8,7 +8,7 @@ from fedbounds.vision import records
 from fedbounds.vision.settings import LOCAL
 from validate.ledger_page import filled
 from validate.vision import estimates, measures, paper, search, verdicts, weights
-from validate.vision.experiments import BASELINE, MAIN, MNIST, RESULTS, ROOT, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, MAIN, RESULTS, ROOT, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
 from validate.vision.stored import Stored
 from validate.vision.verdicts import Outcome
 
@@ -82,7 +82,7 @@ def what_ran(stored: Stored) -> str:
     rows = []
     for own in records.experiments(found).values():
         first, whole = own[0], sum(run.whole for run in own)
-        framework = paper.framework(MNIST, first.partition)
+        framework = paper.framework(first.data, first.partition)
         given = (first.settings["samples"], first.settings["rounds"], len(own), whole)
         rows.append((first.data, framework, first.weighting, first.partition, *given))
     head = ("data", "framework", "weighting", "partition", "samples a client", "rounds", "runs", "whole")
@@ -92,7 +92,7 @@ def what_ran(stored: Stored) -> str:
 def speed(stored: Stored) -> str:
     """R_90 beside the paper's."""
     rows = []
-    for framework, case in stored.cases(MNIST).items():
+    for framework, case in stored.cases().items():
         for name in (name for name in (*MAIN, SOFT_LOCAL, WARMER) if name in case):
             found, printed = measures.speed(case[name]), paper.R_90.get((framework, paper.weighting(name) or ""))
             beside = f"{printed.mean:.1f} [{printed.lower:.1f}, {printed.upper:.1f}]" if printed else ""
@@ -103,7 +103,7 @@ def speed(stored: Stored) -> str:
 def final(stored: Stored) -> str:
     """Final accuracy."""
     rows = []
-    for framework, case in stored.whole(MNIST).items():
+    for framework, case in stored.whole().items():
         for name, group in case.items():
             compared = "" if name == BASELINE or BASELINE not in case else _minus(case, name)
             best = estimates.mean([float(run.accuracy.max()) for run in group], within=estimates.SHARE)
@@ -120,7 +120,7 @@ def _minus(case: Mapping[str, list[records.ImageRun]], name: str) -> str:
 def tempered(stored: Stored) -> str:
     """R_90 against 1/T."""
     rows = []
-    case = stored.cases(MNIST).get("NIID", {})
+    case = stored.cases().get("NIID", {})
     for name in (name for name in (BASELINE, WARMER, SOFT, *TEMPERATURES) if name in case):
         found, T = measures.speed(case[name]), measures.temperature(name) or 1.0
         others = [
@@ -134,7 +134,7 @@ def tempered(stored: Stored) -> str:
 def slopes(stored: Stored) -> str:
     """Slopes of the distance from p."""
     rows = []
-    for framework, case in stored.whole(MNIST).items():
+    for framework, case in stored.whole().items():
         if SOFT in case:
             found = weights.decline(case[SOFT])
             cells = [shown(value, 2) for value in (found.slope, found.tail, found.mean_tail)]
@@ -147,7 +147,7 @@ def slopes(stored: Stored) -> str:
 def stable(stored: Stored) -> str:
     """Stability beside the paper's."""
     rows = []
-    for framework, case in stored.whole(MNIST).items():
+    for framework, case in stored.whole().items():
         for name in (name for name in (*MAIN, SOFT_LOCAL) if name in case):
             found, printed = measures.stabilities(case[name]), paper.STABILITY.get((framework, _name(name)))
             cells = [shown(found[key], 2) for key in ("all", "trained", "until")]

@@ -14,7 +14,7 @@ from fedbounds.show.palette import BLACK, BLUE, CLIENTS, DASHES, ORANGE
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, measures, paper, weights
 from validate.vision.estimates import Estimate
-from validate.vision.experiments import BASELINE, MAIN, MNIST, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, MAIN, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
 from validate.vision.stored import Group, Stored
 
 Cases = dict[str, Group]
@@ -179,7 +179,7 @@ def temperatures(case: Group) -> Any:
     right.set_ylim(bottom=0)
     right.set_xlabel("$1/T$ ($0$: FedAvg)")
     right.set_ylabel("$R_{90}$")
-    return _finish(figure, [left, right], "MNIST, NIID, step 0.1: FedSoftMax(T)")
+    return _finish(figure, [left, right], "NIID, step 0.1: FedSoftMax(T)")
 
 
 def alpha(cases: dict[str, list[ImageRun]]) -> Any:
@@ -206,7 +206,7 @@ def alpha(cases: dict[str, list[ImageRun]]) -> Any:
             axes.set_xlabel("communication round $t$")
     grid[0, 0].set_ylabel(r"$\alpha_t^i-p_i$")
     grid[1, 0].set_ylabel(r"$|\alpha_t^i-p_i|$, largest and mean")
-    return _finish(figure, grid.ravel(), f"MNIST, {SOFT}: weights against shares; above one repetition, below all")
+    return _finish(figure, grid.ravel(), f"{SOFT}: weights against shares; above one repetition, below all")
 
 
 def losses(cases: dict[str, list[ImageRun]]) -> Any:
@@ -231,9 +231,7 @@ def losses(cases: dict[str, list[ImageRun]]) -> Any:
         below.set_xlabel("clients, most marked first")
     grid[0, 0].set_ylabel("communication round $t$")
     grid[1, 0].set_ylabel("share of rounds among\nthe ten largest losses")
-    return _finish(
-        figure, grid[1], f"MNIST, {SOFT}: the ten largest losses of each round (above: one repetition, light)"
-    )
+    return _finish(figure, grid[1], f"{SOFT}: the ten largest losses of each round (above: one repetition, light)")
 
 
 def _some(cases: Cases, names: Sequence[str]) -> Cases:
@@ -244,7 +242,7 @@ def _some(cases: Cases, names: Sequence[str]) -> Cases:
 
 def draw(stored: Stored, out: Path) -> list[Path]:
     """Write every picture that there are records for in ``out``, as PNG; returns their paths."""
-    whole, speeds = stored.whole(MNIST), stored.cases(MNIST)
+    whole, speeds = stored.whole(), stored.cases()
     soft = {f: case[SOFT] for f, case in whole.items() if SOFT in case}
     maxima = sorted({name for case in whole.values() for name in case if name.startswith("fedmax")})
     most = {f: case for f, case in whole.items() if set(maxima) & set(case)}

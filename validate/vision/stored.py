@@ -1,4 +1,4 @@
-"""The stored records by data set, framework and weighting."""
+"""The stored records by framework and weighting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,18 +19,17 @@ class Stored:
     folders: Mapping[str, Folder]
     runs: Mapping[str, list[ImageRun]]
 
-    def cases(self, data: str) -> dict[str, Group]:
-        """framework -> weighting -> its repetitions, over the folders of a data set, from IID on."""
+    def cases(self) -> dict[str, Group]:
+        """framework -> weighting -> its repetitions, from IID on."""
         found: dict[str, list[ImageRun]] = {framework: [] for framework in FRAMEWORKS}
         for name, group in self.runs.items():
-            if self.folders[name].data == data:
-                found[self.folders[name].framework] += group
+            found[self.folders[name].framework] += group
         return {framework: by_weighting(group) for framework, group in found.items() if group}
 
-    def whole(self, data: str) -> dict[str, Group]:
+    def whole(self) -> dict[str, Group]:
         """The same without the runs that ended once they had reached 90%: these count for R_90 alone."""
         kept = {name: [run for run in group if run.whole] for name, group in self.runs.items()}
-        return Stored(self.folders, kept).cases(data)
+        return Stored(self.folders, kept).cases()
 
 
 def by_weighting(runs: list[ImageRun]) -> Group:

@@ -14,7 +14,7 @@ from fedbounds.vision.records import ImageRun
 from fedbounds.vision.settings import LOCAL
 from validate.vision import estimates, measures, paper, weights
 from validate.vision.estimates import Estimate, PValue
-from validate.vision.experiments import BASELINE, FRAMEWORKS, MNIST, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, FRAMEWORKS, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
 from validate.vision.measures import Paired
 from validate.vision.stored import Group, Stored
 
@@ -153,7 +153,7 @@ def overall(outcomes: Sequence[Outcome]) -> str:
 
 def claims(stored: Stored) -> list[Judged]:
     """Every case of every claim that there are records for."""
-    speeds, whole = stored.cases(MNIST), stored.whole(MNIST)
+    speeds, whole = stored.cases(), stored.whole()
     return [
         *_speed(speeds),
         *_more_skew(speeds),
