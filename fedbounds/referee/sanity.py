@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -167,13 +168,15 @@ def rescaled(instance: Instance, w: Fraction, f: Fraction, steps: sp.Expr | None
     return with_steps(changed, steps)
 
 
-# Where a bound must come down to what is known, and which instances of the battery lie there.
+# Where a bound must come down to what is known, and which instances of the battery lie there. Every horizon begins
+# at T = 0, where w_T is w_0: no instance but a place.
+START = "T = 0"
 LIMITS: Mapping[str, Callable[[Instance], bool]] = {
     "tau = 1": lambda i: i.tau == 1,
-    "one client": lambda i: i.N == 1,
+    "N = 1": lambda i: i.N == 1,
     "kappa = 1": lambda i: i.mu == i.L,
     "Gamma = 0": lambda i: len(set(i.minima)) == 1,
-    "full gradients": lambda i: not any(i.noise),
+    "sigma = 0": lambda i: not any(i.noise),
     "noise": lambda i: any(i.noise),
     "alpha = p": lambda i: i.weighting == "fedavg",
     "alpha not p": lambda i: i.weighting != "fedavg",
@@ -182,12 +185,28 @@ LIMITS: Mapping[str, Callable[[Instance], bool]] = {
 }
 
 
-def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[Counter[str], Instance | None]:
+@dataclass
+class Seen:
+    """Instances that meet the assumptions with sides not both 0, seen at a limit, and the smallest rhs/lhs there."""
+
+    count: int = 0
+    closest: float = math.inf
+
+    def add(self, sides: Iterable[Sides]) -> None:
+        self.count += 1
+        self.closest = min([self.closest, *(float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
+
+    def __str__(self) -> str:
+        near = f", bound/measured >= {self.closest:.4g}" if math.isfinite(self.closest) else ""
+        return f"{self.count}{near}"
+
+
+def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, Seen], Instance | None]:
     """The battery examined until an instance refutes the claim; in other units too where the dimensions are wrong.
 
-    Counts instances that meet the assumptions with sides that are not both 0: at each limit, and in all under "".
+    What was seen at each limit, and in all under "".
     """
-    tested: Counter[str] = Counter()
+    tested: defaultdict[str, Seen] = defaultdict(Seen)
     plain = list(battery(claim, claim.coverage(reading)))
     others = (
         rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
@@ -196,8 +215,14 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[Counter[str
         sides = places(instance, claim, reading)
         if any(s.violated(claim.kind) for s in sides):
             return tested, instance
-        if any(s.lhs or s.rhs for s in sides):
-            tested.update(["", *(name for name, lies_there in LIMITS.items() if lies_there(instance))])
+        told = [s for s in sides if s.lhs or s.rhs]
+        first = [s for s in told if s.t == 0 and claim.scope == "horizon"]
+        if first:
+            tested[START].add(first)
+        if told:
+            later = told[len(first) :]  # the start is near the bound of every convergence theorem
+            for name in ("", *(name for name, lies_there in LIMITS.items() if lies_there(instance))):
+                tested[name].add(later)
     return tested, None
 
 

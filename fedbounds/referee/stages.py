@@ -33,6 +33,7 @@ from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.words import word
 
 # Parts of the strength table and neighbours that a sentence names.
 NAMED = 4
@@ -48,6 +49,14 @@ class Grid:
     tight: int
 
 
+# What a certificate combines, in words, by the first word of its label.
+FACTS = {
+    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
+    "gradient": "||grad F_i||^2 <= G^2 at the local models",
+    "noise": "that variances are at least 0",
+    "variance": "that variances are at most sigma^2",
+    "drift": "Minkowski's inequality for the drift",
+}
 EVEN, UNEVEN, BIASED = ("1/2", "1/2"), ("9/10", "1/10"), ("3/4", "1/4")
 GRIDS = {
     "small": Grid((2, 10, 100), (1, 2, 4), ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN)), 2),
@@ -113,11 +122,14 @@ def glance(case: Case) -> Found:
     tested, instance = sanity.sweep(claim, reading, bool(wrong))
     if instance is not None:
         return Found(lines, (confirmed(case, instance),))
-    total = tested.pop("", 0)
-    seen = ", ".join(f"{name} ({count})" for name, count in tested.items())
-    unseen = ", ".join(name for name in sanity.LIMITS if name not in tested)
-    limits = f"no violation at {total} exact instances: {seen}" if total else "no exact instance was tested"
-    return Found((*lines, limits, *([f"no instance tested: {unseen}"] if total and unseen else [])))
+    total = tested.pop("", None)
+    if total is None:
+        return Found((*lines, "no exact instance was tested"))
+    limits = (*sanity.LIMITS, *((sanity.START,) if claim.scope == "horizon" else ()))
+    seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
+    unseen = ", ".join(name for name in limits if name not in tested)
+    lines += (f"no violation at {total.count} exact instances", *seen)
+    return Found((*lines, *([f"  outside its assumptions, or 0 on both sides: {unseen}"] if unseen else [])))
 
 
 def confirmed(case: Case, instance: Instance) -> Verdict:
@@ -139,7 +151,7 @@ def known(case: Case) -> Found:
         own = [examiner(claim, reading) for examiner in PROVERS]
         own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
         found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
-    said = dict.fromkeys(f"{v.evidence}: {v.status}, {v.detail}" for v in found if v.evidence is not Evidence.SDP)
+    said = dict.fromkeys(f"{word(v.status, v.evidence)}: {v.detail}" for v in found if v.evidence is not Evidence.SDP)
     return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
 
 
@@ -179,7 +191,9 @@ def certificates(case: Case) -> Found:
     held = [v for v in found if v.status is Status.HOLDS]
     open_ = [v.detail for v in found if v.status is Status.UNDECIDED]
     lines = [f"certified at {len(held)} of the {len(found)} settings that meet its assumptions"]
-    lines += [f"a proof would combine: {', '.join(sorted(set.union(*labels)))}"] if any(labels) else []
+    if any(labels):
+        used = sorted({FACTS.get(label, f"the definition of {label}") for label in set.union(*labels)})
+        lines.append(f"a proof would combine, with these settings' weights: {'; '.join(used)}")
     lines += [f"undecided at {len(open_)}: {open_[0]}"] if open_ else []
     return Found(tuple(lines), tuple(found))
 
@@ -235,7 +249,8 @@ def constants(case: Case) -> Found:
     lines = [piece["line"] for piece in pieces if piece["line"]]
     needed = {piece["term"] for piece in pieces if piece["needed"]}
     spare = [term for term in case.claim.terms if term not in needed]
-    lines += [f"needed at none of these settings: {', '.join(spare)}"] if spare else []
+    lines = ["the smallest constant with which it still holds for every problem there:", *lines] if lines else []
+    lines += [f"terms that are needed at none of these settings: {', '.join(spare)}"] if spare else []
     return Found(tuple(lines) or ("no constant is known at these settings",))
 
 
@@ -251,7 +266,7 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
     if math.isfinite(constant.solver):
         proved = "" if constant.certified is None else f", proved {float(constant.certified):.6g}"
         where = f"kappa = {setting.L / setting.mu}, tau = {setting.tau}"
-        line = f"{term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})"
+        line = f"  {term}: stated {constant.stated:.6g}, tight {constant.solver:.6g}{proved} ({where})"
     return {"term": term, "needed": constant.needed or math.isnan(constant.solver), "line": line}
 
 
@@ -267,7 +282,16 @@ def strength(case: Case) -> Found:
     noticed = f"{counts.get('refuted', 0)} of {judged} false-looking mutants"
     lines = [f"the regimes, quadratics all of them, notice {noticed}"]
     lines += [f"not noticed: {'; '.join(missed[:NAMED])}{more}"] if missed else []
-    return Found((*lines, ", ".join(f"{count} {outcome}" for outcome, count in counts.items())))
+    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
+    return Found((*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else [])))
+
+
+# Mutants that count neither for nor against the regimes.
+UNJUDGED = {
+    "weaker": "are weaker claims",
+    "still true": "are proved to be true",
+    "not exercised": "change nothing in any regime",
+}
 
 
 def neighbours(case: Case) -> Found:
@@ -281,10 +305,13 @@ def neighbours(case: Case) -> Found:
         if both:
             below = all((x <= y * (1 + power.NEGLIGIBLE)).all() for x, y in both)
             above = all((y <= x * (1 + power.NEGLIGIBLE)).all() for x, y in both)
-            word = {(True, True): "equals", (True, False): "is at most", (False, True): "is at least"}.get(
-                (below, above), "is now below, now above"
-            )
-            lines.append(f"its bound {word} that of {other.key} in {len(both)} common regimes")
+            said = {
+                (True, True): "implies and is implied by",
+                (True, False): "implies",
+                (False, True): "is implied by",
+            }
+            how = said.get((below, above), "neither implies nor is implied by")
+            lines.append(f"by its bound it {how} {other.key} in the {len(both)} regimes where both apply")
     return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
 
 

@@ -16,7 +16,7 @@ from fedbounds.theory.words import LABELS, shown
 # Evidence about a run, in the order in which a cell is filled.
 MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)
 # Heads of narrow columns.
-BRIEF = {Evidence.EXPECTATION: "Expect."}
+BRIEF = {Evidence.EXPECTATION: "Expect.", Evidence.SYMBOLIC: "Symb."}
 SILENT = (Status.NOT_APPLICABLE, Status.VACUOUS)
 LEGEND = (
     "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "

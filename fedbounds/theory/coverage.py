@@ -181,6 +181,8 @@ def _covers(region: Span | frozenset[Any], axis: str, claimed: Coverage | None) 
     if claimed is None or axis not in claimed.axes:
         return False
     wanted = claimed.axes[axis]
+    if isinstance(wanted, Span) and wanted.low == wanted.high:
+        return wanted.low in region
     if isinstance(wanted, Span):
         return isinstance(region, Span) and region.low <= wanted.low and wanted.high <= region.high
     return all(value in region for value in wanted)

@@ -115,7 +115,7 @@ PAIRS = [
 def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(true, false):
     case = stages.Case(true, PLAIN, "small", 0, FEW)
     found = stages.glance(case)
-    assert found.verdicts == () and "no violation at" in found.lines[1], found
+    assert found.verdicts == () and any("no violation at" in line for line in found.lines), found
     (verdict,) = stages.regimes(case).verdicts
     assert verdict.status is not Status.REFUTED
     refuted = try_claim(false, suite=FEW)

@@ -103,6 +103,16 @@ def test_no_false_theorem_follows_from_a_shipped_one():
             assert not any(follows(claim, reading, other, READINGS[name]) for name in other.readings)
 
 
+def test_every_limit_is_named_with_how_near_the_bound_comes_there():
+    _, found, *limits = stages.glance(stages.Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
+    assert found == "no violation at 59 exact instances" and "  at T = 0: 59, bound/measured >= 1" in limits
+    names = [line.split(":")[0].removeprefix("  at ") for line in limits[:-1]]
+    assert {"tau = 1", "Gamma = 0", "sigma = 0", "N = 1", "kappa = 1", "alpha = p"} <= set(names)
+    assert limits[-1] == "  outside its assumptions, or 0 on both sides: alpha not p, absent clients"
+    own = stages.glance(stages.Case(TRUE.GRADIENT_DESCENT, READINGS["plain"], "small", 0, FEW)).lines
+    assert "  at kappa = 1: 5, bound/measured >= 1" in own and not any("T = 0" in line for line in own)
+
+
 def test_dimensions():
     assert sanity.unit_of(eta**2 * G_sq) == sanity.unit_of(Delta) == (2, 0)
     assert sanity.unit_of(L / mu + tau * T) == (0, 0) and sanity.unit_of(sp.Max(L, mu)) == (-2, 1)
@@ -317,6 +327,26 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert case.find("failure").get("message") == first
     told = json.loads(call("referee", str(single), "--json", "--quiet").stdout)
     assert [one["claim"] for one in told] == ["2/L"]
+
+
+def test_the_appendix_and_the_page_tell_what_every_stage_found():
+    setting = Setting.from_json(
+        {"alpha": ["1/2", "1/2"], "p": ["1/2", "1/2"], "eta": ["1/4"], "tau": 1, "mu": "1/2", "L": "1"}
+        | {"rho_bar": "1", "rho_tilde": None}
+    )
+    certified = Verdict("drift-tight", "plain", Evidence.SDP, Status.HOLDS, data={"setting": setting.to_json()})
+    told = (
+        Stage("known", 1.0, ("50% of ||x||^2 <= a_1 & b", "  ~ {2}")),
+        Stage("certificates", 2.0, (), (certified,)),
+    )
+    found = trial.Trial(TRUE.DRIFT, "plain", "small", 0, told, True)
+    page, appendix = show.to_html([found]), show.to_latex([found])
+    assert "What each stage found" in page and "Where it is certified" in page and page.count("<br>") == 1
+    opened = re.findall(r"\\begin\{(\w+)\}", appendix)
+    assert opened == re.findall(r"\\end\{(\w+)\}", appendix) == ["itemize", "description", "tabular"]
+    assert appendix.count("{") - appendix.count(r"\{") == appendix.count("}") - appendix.count(r"\}")
+    assert r"50\% of \textbar{}\textbar{}x\textbar{}\textbar{}\textasciicircum{}2 \textless{}= a\_1 \& b" in appendix
+    assert r"weights & tau & kappa = 2 \\" in appendix
 
 
 def test_a_folder_of_theorems_leaves_out_files_without_claims(tmp_path):
