@@ -1,7 +1,5 @@
 """The iterates of a run, which its record leaves out: the same repetitions once more, in plain numpy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How a result is shown outside the terminal: as HTML for a notebook, as LaTeX, and in a picture."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What every result can do: rows, a data frame, LaTeX, a picture, a file, and a few lines to look at."""
 
-from __future__ import annotations
-
 import abc
 import csv
 import io

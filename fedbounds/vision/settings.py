@@ -1,7 +1,5 @@
 """What one vision experiment is: every choice of the paper, and every choice that the paper leaves open."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from dataclasses import dataclass

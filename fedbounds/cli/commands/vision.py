@@ -4,7 +4,7 @@ import dataclasses
 import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -39,7 +39,7 @@ def vision() -> None:
 def _choices(command: Any) -> Any:
     """An option for every choice of `ImageSettings`; values not given arrive as None."""
     for field in reversed([field for field in CHOICES if field.name not in ELSEWHERE]):
-        kind = {"int": int, "float": float}.get(str(field.type).partition(" ")[0], str)
+        kind = next((kind for kind in (int, float) if kind in (field.type, *get_args(field.type))), str)
         kinds, text = field.metadata["kinds"], field.metadata["help"]
         text += "" if field.default is None else f" [default: {field.default}]"
         name = f"--{field.name.replace('_', '-')}"

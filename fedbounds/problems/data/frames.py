@@ -1,7 +1,5 @@
 """Data frames in and out (the only importer of pandas, which is optional: `pip install "fedbounds[frames]"`)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A study or a sweep as one HTML page: what `fedbounds report` writes."""
 
-from __future__ import annotations
-
 import shlex
 from dataclasses import dataclass
 from pathlib import Path

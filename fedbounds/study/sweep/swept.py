@@ -1,7 +1,5 @@
 """A sweep as one call: every cell of a study file computed, and what its table then holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
