@@ -28,7 +28,7 @@ $(BASE): pyproject.toml setup.py constraints.txt
 	touch $@
 
 $(DEV): $(BASE)
-	$(PIP) -e ".[dask]" --group dev
+	$(PIP) -e ".[dask,frames]" --group dev
 	$(PIP) $(TORCH) || echo "Without torch: no build for processors alone is offered here; make test names what it leaves out."
 	touch $@
 

@@ -37,19 +37,20 @@ def run(
     progress: Progress | None = None,
     threads: int | None = None,
     statistics: Statistics = "stored",
+    iterates: bool = False,
 ) -> Trajectory:
     """Run an experiment and return its record.
 
     Blocks of replicates run side by side on ``threads`` threads (all of this process's processors unless
     given; the result is the same bit for bit), so a weighting is called from several threads.
     ``progress(done, total)`` is called after every round with local steps done and to do, summed over
-    blocks. ``statistics`` as in `simulate`. Raises DivergedError at the first step whose iterates leave the
-    finite numbers.
+    blocks. ``statistics`` as in `simulate`; ``iterates`` records w_t too. Raises DivergedError at the first step
+    whose iterates leave the finite numbers.
     """
     clock, engine = make_clock(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
     streamed = wants_streaming(experiment, clock, virtuals, statistics)
-    record = allocate(experiment, clock, virtuals, streamed)
+    record = allocate(experiment, clock, virtuals, streamed, iterates)
     limit = divergence_limit(experiment, clock)
     blocks = engine.blocks(experiment.replicates)
     workers = default_threads() if threads is None else threads
@@ -191,6 +192,8 @@ def _record_paths(
     eta, X, local = np.repeat(block.clock.eta[begin + kept], R), rows(models[:-1]), Moments(*map(rows, moments))
     for name, w in state.paths.items():
         before = rows(np.concatenate([w[None], after[name][:-1]]))
+        if name == "alpha":
+            block.recorder.iterates(begin, before.reshape(size, R, -1))
         drift, next_mean = block.engine.virtual(X, before, rows(weights["alpha"]), local, rows(weights[name]), eta)
         values = {
             "distance_sq": distance_sq(before, block.experiment),
@@ -208,6 +211,7 @@ def _finish(block: _Block, state: _State, p: Array, alpha: Array) -> None:
     moments = engine.moments(state.X)
     recorder.moments(total, Moments(*(values[None] for values in moments)))
     recorder.skew(total, p, alpha, state.excess[None], synchronised=block.clock.aggregated)
+    recorder.iterates(total, state.paths["alpha"][None])
     for name, w in state.paths.items():
         drift, _ = engine.virtual(state.X, w, alpha, moments, alpha, 0.0)
         values = {"distance_sq": distance_sq(w, block.experiment), "gap": engine.gap(w), "drift": drift}

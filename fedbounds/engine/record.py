@@ -37,6 +37,7 @@ class Storage:
     worst: dict[str, Array]
     moment_sums: Array
     tally: Tally | None
+    w: Array | None = None
 
     def absorb(self, recorder: Recorder) -> None:
         """Add what a finished block summed; blocks come in their order, whatever the threads."""
@@ -66,10 +67,13 @@ class Storage:
             ),
             engine=engine,
             streamed=tally.found(tuple(self.paths)) if tally else None,
+            w=self.w,
         )
 
 
-def allocate(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], streamed: bool = False) -> Storage:
+def allocate(
+    experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], streamed: bool = False, iterates: bool = False
+) -> Storage:
     """An empty record: stored times are nan until a block fills them, extremes start at their neutral values.
 
     The size of a ``streamed`` one grows with K N and R N, never with R K.
@@ -95,6 +99,7 @@ def allocate(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], st
         worst,
         np.zeros((2, clock.total, N)),
         Tally.empty(experiment.problem.L, clock, len(virtuals), N) if streamed else None,
+        room(R, K, experiment.problem.d) if iterates else None,
     )
 
 
@@ -186,6 +191,12 @@ class Recorder:
             self.tally.path(list(self._storage.paths).index(name), slots, fields)
         for field, value in values.items():
             self._storage.paths[name][field][self._stored_rows, slots] = value[:, : self._stored].T
+
+    def iterates(self, begin: int, w: Array) -> None:
+        """The iterates w_t (k, R, d) at the first k recorded times from ``begin`` on, where they are asked for."""
+        if self._storage.w is not None:
+            slots = np.arange(len(w)) + np.searchsorted(self._storage.clock.times, begin)
+            self._storage.w[self._stored_rows, slots] = w[:, : self._stored].swapaxes(0, 1)
 
     def kept(self, begin: int, n: int) -> Indices:
         """Which of the n times begin, begin + 1, ... are recorded, counted from 0."""

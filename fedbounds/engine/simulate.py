@@ -15,7 +15,7 @@ def simulate(
     progress: Progress | None = None,
     exact: bool = False,
     statistics: Statistics = "auto",
-    record: Literal["full"] = "full",
+    record: Literal["full", "iterates"] = "full",
 ) -> Trajectory: ...
 
 
@@ -30,7 +30,7 @@ def simulate(
     progress: Progress | None = None,
     exact: bool = False,
     statistics: Statistics = "auto",
-    record: Literal["full", "distance"] = "full",
+    record: Literal["full", "distance", "iterates"] = "full",
 ) -> Trajectory | Distances:
     """Run the experiment; the same seed gives the same bits for any number of threads or replicates.
 
@@ -46,16 +46,17 @@ def simulate(
         found = simulate(experiment, record="distance")
         mean_gap = found.gap.mean(axis=0)         # at the steps found.times
 
+    ``record="iterates"`` is the full record with w_t itself, ``found.w`` (replicates, times, d).
+
     A problem or weighting of one's own is tried first, once: InputError where it does not keep its word.
     """
     vetted_weighting(experiment.weighting, vetted(experiment.problem))
-    if record not in ("full", "distance"):
-        raise reject(
-            "record must be full or distance", repr(record), "use full, which every claim can be examined on"
-        )
+    if record not in ("full", "distance", "iterates"):
+        remedy = "use full, which every claim can be examined on"
+        raise reject("record must be full, distance or iterates", repr(record), remedy)
+    if exact and record != "full":
+        raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        if exact:
-            raise reject("exact expectations have the full record", "exact=True", 'leave out record="distance"')
         from fedbounds.engine.light import run_light
 
         return run_light(experiment, progress)
@@ -65,4 +66,4 @@ def simulate(
         return expectations(experiment, progress)
     from fedbounds.engine.loop import run
 
-    return run(experiment, progress, statistics=statistics)
+    return run(experiment, progress, statistics=statistics, iterates=record == "iterates")

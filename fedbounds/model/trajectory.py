@@ -90,8 +90,10 @@ class Trajectory:
     rounds ``round_times`` (rounds',). ``excess`` is e_i(w_t) (R, K, N);
     ``grad_sq`` and ``local_excess`` are ||grad F_i||^2 and e_i at the local model w_t^i.
 
-    Of a ``streamed`` run, ``paths`` and ``skew_sums`` hold the first replicates only (for pictures), ``excess``
-    and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
+    ``w`` (R, K, d), where it was asked for (`simulate` with ``record="iterates"``), is w_t, alpha-weighted.
+
+    Of a ``streamed`` run, ``paths``, ``w`` and ``skew_sums`` hold the first replicates only (for pictures),
+    ``excess`` and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
     replicates at which ||grad F_i||^2 / e_i and ||grad F_i||^2 - 2 L e_i are largest. ``extremes`` are exact.
     """
 
@@ -108,6 +110,7 @@ class Trajectory:
     extremes: Extremes
     engine: str
     streamed: Streamed | None = None
+    w: Array | None = None
 
     @property
     def gamma_star(self) -> float:

@@ -361,6 +361,15 @@ def test_a_plugin_adds_a_claim(tmp_path):
     assert "mine" in result.stdout
 
 
+@pytest.mark.parametrize(
+    "name",
+    "check claims referee refute certify tight derive ledger power pareto report statement verify-certificate".split(),
+)
+def test_a_command_takes_plug_ins(name):
+    command = main.get_command(click.Context(main), name)
+    assert any("--plugin" in param.opts for param in command.params)
+
+
 def test_plot_of_no_study_is_an_input_error(tmp_path):
     assert "result.json" in sentence(call("plot", str(tmp_path)))
     assert "saved study" in sentence(call("plot", str(tmp_path / "none")))

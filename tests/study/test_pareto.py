@@ -128,3 +128,14 @@ def test_the_command_prints_schemes_and_prices():
     result = CliRunner().invoke(main, [*arguments, "--horizon", "50"])
     assert result.exit_code == 0, result.output
     assert "fedmax" in result.stdout and "cost at T=50" in result.stdout and "best at" in result.stdout
+
+
+def test_a_weighting_of_one_s_own_is_placed(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        "from fedbounds.model.weighting import WeightingPlugin\nfrom fedbounds.weightings.fedavg import FedAvg\n"
+        "WEIGHTING = WeightingPlugin('mine', lambda argument: FedAvg(), 'mine', 'p')\n"
+    )
+    found = picture(Settings.of(SMALL.to_json() | {"plugins": [str(file)]}), ["fedavg", "mine"])
+    ours, mine = (mark for mark in found.schemes if mark.name in ("fedavg", "mine"))
+    assert (ours.rho_bar, ours.rho_tilde) == (mine.rho_bar, mine.rho_tilde)
