@@ -363,7 +363,21 @@ def test_a_plugin_adds_a_claim(tmp_path):
 
 @pytest.mark.parametrize(
     "name",
-    "check claims referee refute certify tight derive ledger power pareto report statement verify-certificate".split(),
+    [
+        "check",
+        "claims",
+        "referee",
+        "refute",
+        "certify",
+        "tight",
+        "derive",
+        "ledger",
+        "power",
+        "pareto",
+        "report",
+        "statement",
+        "verify-certificate",
+    ],
 )
 def test_a_command_takes_plug_ins(name):
     command = main.get_command(click.Context(main), name)
