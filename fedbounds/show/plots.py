@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize, PowerNorm
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.show import curves, palette
@@ -62,6 +62,8 @@ def _figure(
         axes.set_title(label, loc="left", fontweight="bold", parse_math=False)
         axes.tick_params(labelbottom=True, labelleft=True)
         axes.set(xlabel=labels[0], ylabel=labels[1], **{f"{axis}scale": "log" for axis in log})
+        if "x" in log:
+            axes.xaxis.set_minor_formatter(_within_a_decade(axes))
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     return figure, list(grid[: len(names)])
 
@@ -79,6 +81,16 @@ def _legend(figure: Figure, axes: list[Axes], columns: int = 3, narrow: int = 1)
         blank[0].legend(entries.values(), entries.keys(), loc="center", ncols=narrow, handlelength=3.4)
     else:
         figure.legend(entries.values(), entries.keys(), loc="outside lower center", ncols=columns, handlelength=3.4)
+
+
+def _within_a_decade(axes: Axes) -> FuncFormatter:
+    """Plain numbers between the powers of ten, few enough to stand apart, where the axis has hardly a power on it."""
+
+    def text(value: float, _: int) -> str:
+        low, high = axes.get_xlim()
+        return f"{value:g}" if high < 10 * low and f"{value:e}"[0] in "2468" else ""
+
+    return FuncFormatter(text)
 
 
 def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0.0) -> None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.setting import applies
+from fedbounds.plugins import load_file
 from fedbounds.referee import stages
 from fedbounds.referee.identity import stated
 from fedbounds.referee.regime import Suite, experiment, line
@@ -249,6 +251,14 @@ def test_certificates_do_not_know_them_and_assumptions_may_be_made_of_them():
         "cannot express along" in examine(near, claim("m", "constant", own.zeta_star_sq, L, along), PLAIN).detail
         or True
     )
+
+
+def test_the_example_of_the_page_runs_and_is_false(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
+    (tmp_path / "mine.py").write_text(page.partition("```python\n")[2].partition("```")[0])
+    (mine,) = load_file(tmp_path / "mine.py").CLAIMS
+    found = try_claim(mine, suite=FEW)
+    assert found.outcome is Outcome.REFUTED and {"start", "farthest"} <= {s.name for s in mine.own}
 
 
 def test_names_and_definitions_are_guarded():
