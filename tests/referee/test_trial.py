@@ -349,6 +349,20 @@ def test_the_appendix_and_the_page_tell_what_every_stage_found():
     assert r"weights & tau & kappa = 2 \\" in appendix
 
 
+def test_the_page_records_what_the_stages_say_of_the_lemma_that_is_true():
+    page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
+    case = stages.Case(TRUE.DRIFT, READINGS["plain"], "small", 0, FEW)
+    certified = stages.certificates(case)
+    told = (stages.glance(case), certified, stages.constants(replace(case, verdicts=certified.verdicts)))
+    for line in (line for found in told for line in found.lines if "noise" not in line and "unequal" not in line):
+        assert line in page or line.startswith(("  at alpha", "  at sigma")), line
+    table = show.certified_map(
+        trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("c", 0.0, (), certified.verdicts),))
+    )
+    for row in table.rows[:3]:
+        assert re.search(r"\s+".join(re.escape(str(cell)) for cell in row), page)
+
+
 def test_a_folder_of_theorems_leaves_out_files_without_claims(tmp_path):
     (tmp_path / "helper.py").write_text("raise SystemExit\n")
     with pytest.raises(InputError, match="none in"):
