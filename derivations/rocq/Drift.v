@@ -35,10 +35,10 @@ Section Lemma2.
 Context {P : Problem} (M : Step P).
 Hypothesis ok : setting M.
 
-Lemma drift_bound G_sq ratio tau : bounded_gradient M G_sq -> 0 <= ratio -> steps_within M ratio -> in_round M tau ->
+Lemma drift_bound G_sq ratio tau : bounded_gradient M G_sq -> 0 <= ratio -> steps_within M ratio -> (taken M <= tau)%nat ->
   drift M <= ratio ^ 2 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq.
 Proof.
-  destruct ok as (_ & _ & Hch & Hw & Ho & _ & _ & _ & He). intros [HG Hpast] Hr0 Hslow Htau. unfold in_round in Htau.
+  destruct ok as (_ & _ & Hch & Hw & Ho & _ & _ & _ & He). intros [HG Hpast] Hr0 Hslow Htau.
   set (n := taken M). set (bound := ratio ^ 2 * (eta M) ^ 2 * (INR tau) ^ 2 * G_sq).
   unfold drift, expected. rewrite <- (mean_const (H M) (chance M) bound Hch). apply mean_le; [assumption|]. intros c C.
   destruct (Hw c C) as [Ha Hl].

@@ -45,6 +45,22 @@ Qed.
 Lemma excess_nonneg i v : (i < N P)%nat -> 0 <= excess P i v.
 Proof. destruct ok as (_ & _ & _ & _ & _ & _ & Hm & _). intros Hi. unfold excess. pose proof (Hm i v Hi). lra. Qed.
 
+(* Without heterogeneity no excess is left at w_star. *)
+Lemma star_skew_free : Gamma P = 0 -> star_skew_at_most M 0.
+Proof.
+  intros Hg. destruct (ok) as (Hp & Hpos & _ & Hw & _). intros c C. rewrite Hg, Rmult_0_l.
+  assert (Z : forall i, (i < N P)%nat -> excess P i (w_star P) = 0).
+  { intros i Hi. pose proof (excess_nonneg i (w_star P) Hi) as E. destruct (Rle_lt_or_eq_dec _ _ E) as [Q|Q]; [exfalso|auto].
+    assert (0 < Gamma P); [|lra]. unfold Gamma, mean.
+    apply Rlt_le_trans with (p P i * excess P i (w_star P)); [apply Rmult_lt_0_compat; auto|].
+    assert (K : forall n f, (forall j, (j < n)%nat -> 0 <= f j) -> (i < n)%nat -> f i <= sum n f).
+    { clear. induction n as [|n IH]; intros f Hf Hi; [lia|]. simpl. destruct (Nat.eq_dec i n) as [e|e].
+      - subst. assert (0 <= sum n f) by (rewrite <- (sum_zero n); apply sum_le; auto). lra.
+      - assert (f i <= sum n f) by (apply IH; [auto|lia]). assert (0 <= f n) by auto. lra. }
+    apply (K (N P) (fun j => p P j * excess P j (w_star P))); [|assumption].
+    intros j Hj. apply Rmult_le_pos; [apply Rlt_le; auto|]. apply (excess_nonneg); assumption. }
+  rewrite (mean_ext _ _ _ (fun _ => 0)) by auto. rewrite (mean_const _ _ _ (proj1 (Hw c C))). lra.
+Qed.
 (* Lemma 1 at any point. *)
 Lemma gradient_gap L i v : smooth P L -> 0 < L -> (i < N P)%nat ->
   norm_sq (grad P i v) <= 2 * L * excess P i v.

@@ -52,6 +52,17 @@ Definition drift : R :=
 Definition gap_t : R :=
   expected (fun c k => mean (N P) (p P) (fun i => F P i (w c k)) - mean (N P) (p P) (fun i => F P i (w_star P))).
 
+(* The same of the iterate that the paper weights by p inside a round; tau steps end it with an aggregation. *)
+Definition w_p (c k : nat) : V P := centre (N P) (p P) (x c k).
+Definition w_next_p (tau c k s : nat) : V P :=
+  if Nat.eqb (Datatypes.S (taken M)) tau then w_next c k s
+  else centre (N P) (p P) (fun i => sub (x c k i) (scale (eta M) (g c k s i))).
+Definition Delta_p : R := expected (fun c k => norm_sq (sub (w_p c k) (w_star P))).
+Definition Delta_next_p (tau : nat) : R :=
+  expected (fun c k => given_past c k (fun s => norm_sq (sub (w_next_p tau c k s) (w_star P)))).
+Definition drift_p : R :=
+  expected (fun c k => mean (N P) (alpha M c) (fun i => norm_sq (sub (w_p c k) (x c k i)))).
+
 (* The setting, which every statement assumes: an outcome inside its range has the index bounds of `seen`. *)
 Definition seen (c k : nat) : Prop := (c < H M)%nat /\ (k < K M c)%nat.
 Definition setting : Prop :=
@@ -75,6 +86,8 @@ Definition steps_within (eta_ratio : R) : Prop :=
 Definition in_round (tau : nat) : Prop := (taken M < tau)%nat.
 Definition skew_at_least (rho_bar : R) : Prop := forall c k, seen c k ->
   rho_bar * mean (N P) (p P) (fun i => excess P i (w c k)) <= mean (N P) (alpha M c) (fun i => excess P i (w c k)).
+Definition skew_at_start (rho_bar : R) : Prop := forall c, (c < H M)%nat ->
+  rho_bar * mean (N P) (p P) (fun i => excess P i (begin M c)) <= mean (N P) (alpha M c) (fun i => excess P i (begin M c)).
 Definition star_skew_at_most (rho_tilde : R) : Prop := forall c, (c < H M)%nat ->
   mean (N P) (alpha M c) (fun i => excess P i (w_star P)) <= rho_tilde * Gamma P.
 Definition ratio_at_least (pi_min : R) : Prop := forall c i, (c < H M)%nat -> (i < N P)%nat ->

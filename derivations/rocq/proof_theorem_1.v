@@ -6,7 +6,7 @@ Theorem proof : statement_theorem_1.statement.
 Proof.
   intros P M G2 L r mu rb rt s2 tau ok HG0 HL0 Hr0 Hmu Hrb Hrt Hs2 HL Hsmall Hr4 HG Hs Hslow Hc Hr Ht Hv Htau.
   pose proof (proof_sharper_step.proof P M G2 L mu rb rt ok HG0 HL0 Hmu Hrb Hrt HL HG Hs Hc Hr Ht) as A.
-  pose proof (drift_bound M ok G2 r tau HG (Rlt_le _ _ Hr0) Hslow Htau) as B0.
+  pose proof (drift_bound M ok G2 r tau HG (Rlt_le _ _ Hr0) Hslow (Nat.lt_le_incl _ _ Htau)) as B0.
   assert (B : drift M <= 16 * (eta M) ^ 2 * (INR tau) ^ 2 * G2).
   { assert (r ^ 2 <= 16) by nra.
     assert (0 <= (eta M) ^ 2 * (INR tau) ^ 2 * G2) by (apply Rmult_le_pos; [apply Rmult_le_pos; apply pow2_ge_0|assumption]). nra. }

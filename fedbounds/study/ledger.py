@@ -216,6 +216,7 @@ class Remarked:
 
 def remarked() -> list[Remarked]:
     """The papers' remarks, with every shipped counterexample to them verified again."""
+    from fedbounds.evidence import kernel
     from fedbounds.evidence.exact.counterexamples import all_files, read
 
     files = [(read(path).document.get("check"), path) for path in all_files()]
@@ -229,7 +230,7 @@ def remarked() -> list[Remarked]:
             for verdict in found
         ]
         none = Verdict(remark.key, "-", Evidence.EXACT, Status.UNDECIDED, detail=remark.undecided)
-        rows.append(Remarked(remark, tuple(found) or (none,)))
+        rows.append(Remarked(remark, (*found, *kernel.of_remark(remark.key)) or (none,)))
     return rows
 
 

@@ -1,28 +1,33 @@
-"""Rocq run over the shipped proofs, and what a release remembers of it.
+"""Rocq run over what it is given to check, and what a release remembers of it.
 
-A proof of claim ``a-b`` is ``derivations/rocq/proof_a_b.v`` with a theorem ``proof`` of ``statement_a_b.statement``,
-a file that is written from the claim each time. Trusted are Rocq's kernel, ``Space.v`` and ``Model.v``, the
-statement's text, and the axioms that ``Print Assumptions`` may show: those of the real numbers.
+Trusted are Rocq's kernel, ``Space.v`` and ``Model.v`` (for fractions ``Fractions.v``), the statement's text, and the
+axioms that ``Print Assumptions`` may show: those of the real numbers.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from fedbounds import plugins
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.kernel.statement import digest, statement
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.kernel.pieces import Piece, computed, needs, pieces, proved, sources
+from fedbounds.evidence.kernel.statement import digest
 from fedbounds.files import read_json, shaped, write_json
-from fedbounds.plugins import claim_named, shipped
+from fedbounds.plugins import shipped
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # What the standard library's real numbers rest on.
@@ -36,16 +41,18 @@ AXIOMS = frozenset(
 STORED = "rocq/checked.json"
 # One file takes seconds; a proof that runs away is stopped.
 SECONDS_A_FILE = 600
-REQUIRED = re.compile(r"^Require Import ([\w ]+)\.", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Audited:
-    """What Rocq found of one proof: the claim and reading, SHA-256 of the ``statement`` and of the ``sources``
-    that it rests on, Rocq's version, the axioms used, and ``fault``, empty where all is well."""
+    """What Rocq found of one piece: its ``module``, ``subject``, ``readings`` and what it shows of them, ``status``;
+    SHA-256 of its ``statement`` and of all ``sources`` that it rests on, Rocq's version, the axioms used, and
+    ``fault``, empty where all is well."""
 
-    claim: str
-    reading: str
+    module: str
+    subject: str
+    readings: tuple[str, ...]
+    status: Status
     statement: str
     sources: str
     rocq: str
@@ -61,61 +68,52 @@ def available() -> str | None:
     return found.stdout.split()[0] if found.returncode == 0 else None
 
 
-def proofs() -> dict[str, Path]:
-    """Claim key -> the file of its proof."""
-    return {path.stem.removeprefix("proof_").replace("_", "-"): path for path in shipped("rocq/proof_*.v")}
+def check(
+    subjects: Sequence[str] = (), progress: Callable[[str], None] | None = None, afresh: bool = False
+) -> list[Audited]:
+    """Compile every piece about these claims and remarks (all, if none is named), and audit its axioms.
 
-
-def reading_of(claim: Claim) -> Reading:
-    """The reading in which a claim is proved: as repaired, else the plain one."""
-    return READINGS["repaired" if "repaired" in claim.readings else "all-steps"]
-
-
-def check(keys: Sequence[str] = (), progress: Callable[[str], None] | None = None) -> list[Audited]:
-    """Compile the proofs of these claims (all, if none is named) from nothing, and audit their axioms.
-
-    Raises InputError where Rocq is not installed or a claim has no proof.
+    What was found on this machine of the same texts by the same Rocq is not compiled again unless ``afresh``.
+    Raises InputError where Rocq is not installed or nothing is known of a subject.
     """
-    version, known = available(), proofs()
+    version, every = available(), list(pieces())
     if version is None:
         raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
-    for key in keys:
-        if key not in known:
-            raise reject("a claim must have a kernel proof to be checked", key, f"proved are {', '.join(known)}")
-    wanted = list(keys) or list(known)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        _write_sources(folder, known)
-        faults: dict[str, str] = {}
-        for module in _order(folder, [f"proof_{key.replace('-', '_')}" for key in wanted]):
-            if progress:
-                progress(module)
-            faults[module] = _compile(folder, module, faults)
-        return [_audited(folder, key, version, faults) for key in wanted]
+    known = sorted({piece.subject for piece in every})
+    for subject in subjects:
+        if subject not in known:
+            raise reject("the kernel must have something to check", subject, f"known are {', '.join(known)}")
+    wanted = [piece for piece in every if not subjects or piece.subject in subjects]
+    texts = _texts(every)
+    kept = {piece: _kept(_unchecked(piece, texts, version)) for piece in wanted}
+    missing = [piece for piece in wanted if afresh or kept[piece] is None]
+    fresh = dict(zip(missing, _compiled(missing, texts, version, progress), strict=True))
+    for found in (found for found in fresh.values() if not found.fault):
+        with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
+            write_json(_place(found), asdict(found))
+    return [fresh[piece] if piece in fresh else kept[piece] or fresh[piece] for piece in wanted]
 
 
-def _write_sources(folder: Path, known: Mapping[str, Path]) -> None:
-    for path in shipped("rocq/*.v"):
-        if path.stem.startswith("statement_"):
-            raise reject("no statement may be shipped: it is written from the claim", str(path), "delete the file")
-        shutil.copy(path, folder)
-    for key in known:
-        (folder / f"statement_{key.replace('-', '_')}.v").write_text(_statement(key), encoding="utf-8")
+def _texts(every: Sequence[Piece]) -> dict[str, str]:
+    """Module -> text of every file that these pieces may need, written ones included."""
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
+    for piece in every:
+        texts |= piece.texts
+    for module in _order(texts, [piece.module for piece in every]):
+        for name in needs(texts[module]):
+            if name.startswith("statement_") and name not in texts:  # that of a proof which this one uses
+                texts |= proved(name.replace("statement_", "proof_", 1)).texts
+    return texts
 
 
-def _needs(folder: Path, module: str) -> list[str]:
-    """The modules of this folder that a file requires."""
-    named = " ".join(REQUIRED.findall((folder / f"{module}.v").read_text(encoding="utf-8"))).split()
-    return [name for name in named if (folder / f"{name}.v").exists()]
-
-
-def _order(folder: Path, modules: Sequence[str]) -> list[str]:
+def _order(texts: Mapping[str, str], modules: Iterable[str]) -> list[str]:
+    """The modules and all that they require, each after what it requires."""
     graph: dict[str, list[str]] = {}
     waiting = list(modules)
     while waiting:
         module = waiting.pop()
         if module not in graph:
-            graph[module] = _needs(folder, module)
+            graph[module] = [name for name in needs(texts[module]) if name in texts]
             waiting += graph[module]
     try:
         return list(TopologicalSorter(graph).static_order())
@@ -123,60 +121,85 @@ def _order(folder: Path, modules: Sequence[str]) -> list[str]:
         raise reject("proofs must not require each other in a circle", str(wrong.args[1]), "part them") from wrong
 
 
-def _compile(folder: Path, module: str, faults: Mapping[str, str]) -> str:
-    """Compile one file; the first line of Rocq's complaint, or the fault of a file that it needs."""
-    for needed in _needs(folder, module):
-        if faults.get(needed):
-            return f"{needed}: {faults[needed]}"
-    return _coqc(folder, module)[0]
+def _unchecked(piece: Piece, texts: Mapping[str, str], version: str) -> Audited:
+    """What a piece would be found to be, its axioms not yet known."""
+    total = hashlib.sha256()
+    for name in _order(texts, [piece.module]):
+        total.update(texts[name].encode())
+    return Audited(
+        piece.module,
+        piece.subject,
+        piece.readings,
+        piece.status,
+        digest(piece.statement),
+        total.hexdigest(),
+        version,
+        (),
+    )
 
 
-def _coqc(folder: Path, module: str) -> tuple[str, str]:
+def _place(found: Audited) -> Path:
+    """Where a finding is kept on this machine, under a hash of all that it follows from."""
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedbounds"
+    return folder / f"rocq-{digest(f'{found.module} {found.sources} {found.rocq} {sorted(AXIOMS)}')[:32]}.json"
+
+
+def _kept(expected: Audited) -> Audited | None:
+    with contextlib.suppress(InputError):
+        found: Audited = shaped(read_json(_place(expected)), Audited, "a kept finding")
+        return found
+    return None
+
+
+def _compiled(
+    wanted: Sequence[Piece], texts: Mapping[str, str], version: str, progress: Callable[[str], None] | None
+) -> list[Audited]:
+    """Compile pieces from nothing, and ask Rocq of each what it proves and what it rests on."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        faults: dict[str, str] = {}
+        for module in _order(texts, [name for piece in wanted for name in (piece.module, piece.stated)]):
+            if progress:
+                progress(module)
+            lacking = [needed for needed in needs(texts[module]) if faults.get(needed)]
+            faults[module] = (
+                f"{lacking[0]}: {faults[lacking[0]]}" if lacking else _coqc(folder, module, texts[module])[0]
+            )
+        return [_audited(folder, piece, _unchecked(piece, texts, version), faults[piece.module]) for piece in wanted]
+
+
+def _coqc(folder: Path, module: str, text: str) -> tuple[str, str]:
     """Run Rocq on one file: the beginning of its complaint, empty where there is none, and what it printed."""
-    command = ["coqc", "-q", f"{module}.v"]
+    (folder / f"{module}.v").write_text(text, encoding="utf-8")
     try:
         done = subprocess.run(
-            command, cwd=folder, capture_output=True, text=True, check=False, timeout=SECONDS_A_FILE
+            ["coqc", "-q", f"{module}.v"],
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=SECONDS_A_FILE,
         )
     except subprocess.TimeoutExpired:
         return f"{module}.v took over {SECONDS_A_FILE} s", ""
     return "" if done.returncode == 0 else " ".join(done.stderr.split())[:300], done.stdout
 
 
-def _audited(folder: Path, key: str, version: str, faults: Mapping[str, str]) -> Audited:
-    """The proof with its axioms: it must prove this statement, from the allowed axioms alone."""
-    claim = claim_named(key)
-    stem = key.replace("-", "_")
-    fault = faults[f"proof_{stem}"]
+def _audited(folder: Path, piece: Piece, found: Audited, fault: str) -> Audited:
+    """The finding with its axioms: the file must prove this statement or its negation, from allowed ones alone."""
     axioms: tuple[str, ...] = ()
     if not fault:
+        about = f"{'~ ' if piece.negated else ''}{piece.stated}.statement"
         text = (
-            f"Require statement_{stem} proof_{stem}.\n"
-            f"Definition audited : statement_{stem}.statement := proof_{stem}.proof.\nPrint Assumptions audited.\n"
+            f"Require {piece.stated} {piece.module}.\n"
+            f"Definition audited : {about} := {piece.module}.proof.\nPrint Assumptions audited.\n"
         )
-        (folder / f"audit_{stem}.v").write_text(text, encoding="utf-8")
-        fault, printed = _coqc(folder, f"audit_{stem}")
-        axioms = tuple(sorted(re.findall(r"^(\S+)(?=\s*:|\s*$)", printed, re.MULTILINE)))
-        axioms = tuple(name for name in axioms if name not in ("Axioms:", "Axioms", "Closed"))
+        fault, printed = _coqc(folder, f"audit_{piece.module}", text)
+        named = re.findall(r"^(\S+)(?=\s*:|\s*$)", printed, re.MULTILINE)
+        axioms = tuple(sorted(name for name in named if name not in ("Axioms:", "Axioms", "Closed")))
         foreign = [name for name in axioms if name not in AXIOMS]
         fault = fault or (f"it rests on {', '.join(foreign)}" if foreign else "")
-    return Audited(
-        key, reading_of(claim).name, digest(_statement(key)), sources(folder, f"proof_{stem}"), version, axioms, fault
-    )
-
-
-def _statement(key: str) -> str:
-    claim = claim_named(key)
-    return statement(claim, reading_of(claim))
-
-
-def sources(folder: Path, module: str) -> str:
-    """SHA-256 over the hand-written files that a proof needs, in their order."""
-    total = hashlib.sha256()
-    for name in _order(folder, [module]):
-        if not name.startswith("statement_"):
-            total.update((folder / f"{name}.v").read_bytes())
-    return total.hexdigest()
+    return Audited(**{**asdict(found), "axioms": axioms, "fault": fault})
 
 
 def store(found: Sequence[Audited], path: Path) -> None:
@@ -184,26 +207,64 @@ def store(found: Sequence[Audited], path: Path) -> None:
     write_json(path, [asdict(proof) for proof in found if not proof.fault])
 
 
-def stored() -> list[Audited]:
-    """The proofs checked at release."""
-    return [proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Audited], path.name)]
+@cache
+def stored() -> tuple[Audited, ...]:
+    """What was checked at release."""
+    return tuple(proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Audited], path.name))
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
-    """The kernel's word on a claim as far as the release remembers it: PROVED only for this very statement."""
+    """The kernel's word on a claim as far as the release remembers it: of this very statement, from these sources.
+
+    A counterexample in fractions speaks only of the shipped claim, whose terms it was written from.
+    """
+    shown: list[Audited] = []
+    stale = False
     for proof in stored():
-        if proof.claim != claim.key or proof.reading != reading.name:
+        if proof.subject != claim.key or reading.name not in proof.readings:
             continue
-        try:
-            same = digest(statement(claim, reading)) == proof.statement
-        except InputError:  # not a claim that the model can express, so not the one that was proved
-            same = False
-        if not same:
-            detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
-            return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
-        detail = (
-            f"checked at release by Rocq {proof.rocq}, statement {proof.statement[:12]}; noise of finite support; "
-            f"axioms: {', '.join(proof.axioms) or 'none'}"
-        )
-        return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.HOLDS, detail=detail)
+        if not proof.module.startswith("instance_"):
+            same = _still(proof, claim)
+        else:
+            same = plugins.claims().get(claim.key) is claim and _still(proof, claim)
+        shown += [proof] if same else []
+        stale = stale or not same
+    if shown:
+        return _verdict(shown[0], claim.key, reading.name)
+    if stale:
+        detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
+        return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
     return None
+
+
+def of_remark(key: str) -> list[Verdict]:
+    """The kernel's word on the counterexamples to a remark of a paper."""
+    return [_verdict(proof, key, "-") for proof in stored() if proof.subject == key and _still(proof, None)]
+
+
+def _still(proof: Audited, claim: Claim | None) -> bool:
+    """Whether the texts that were checked are those of today."""
+    try:
+        piece = _piece(proof, claim)
+        return _unchecked(piece, _texts([piece]), proof.rocq).sources == proof.sources
+    except (InputError, KeyError):  # not a claim that the model can express, so not the one that was proved
+        return False
+
+
+def _piece(proof: Audited, claim: Claim | None) -> Piece:
+    if not proof.module.startswith("instance_"):
+        return proved(proof.module, claim)
+    (path,) = [path for path in all_files() if proof.module == f"instance_{path.stem.replace('-', '_')}"]
+    return computed(read(path))
+
+
+def _verdict(proof: Audited, key: str, reading: str) -> Verdict:
+    rests = f"axioms: {', '.join(proof.axioms) or 'none'}"
+    detail = f"checked at release by Rocq {proof.rocq}, statement {proof.statement[:12]}; "
+    if proof.status is Status.HOLDS:
+        detail += f"noise of finite support; {rests}"
+    elif proof.module.startswith("not_"):
+        detail += f"its negation is proved; {rests}"
+    else:
+        detail += f"both sides of a counterexample computed again in fractions; {rests}"
+    return Verdict(key, reading, Evidence.KERNEL, proof.status, detail=detail)

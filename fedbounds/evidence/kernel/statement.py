@@ -8,6 +8,7 @@ zero. Constants are universally quantified; the skews and ratios are *bounds* on
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping
 
 import sympy as sp
@@ -29,6 +30,7 @@ MEASURED: Mapping[str, str] = {
     "grad_sq": "norm_sq (grad P i (x M c k i))",
     "excess": "excess P i (x M c k i)",
     "C": "1",
+    "N": "INR (N P)",
 }
 # Constants: what ties them to the model, beside their sign.
 TIED: Mapping[str, tuple[str, ...]] = {
@@ -42,7 +44,11 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "pi_max": ("ratio_at_most M pi_max",),
     "eta_ratio": ("steps_within M eta_ratio",),
     "tau": ("in_round M tau",),
+    "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
 }
+# What readings change: rho_bar at the starts of rounds, and the iterate that is weighted by p inside a round.
+AT_STARTS = {"rho_bar": ("skew_at_start M rho_bar",)}
+BY_P = {"Delta": "Delta_p M", "Delta_next": "Delta_next_p M tau", "drift": "drift_p M"}
 # Assumptions that are the tie of a constant, by their keys; relations are printed, and others cannot be expressed.
 OWNED: Mapping[str, str] = {
     "smooth": "L",
@@ -50,44 +56,60 @@ OWNED: Mapping[str, str] = {
     "bounded-variance": "sigma_sq",
     "bounded-gradient": "G_sq",
 }
+# Over a horizon: a run of the steps ``M t``, which has the rounds in it.
+ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
 NATURAL = ("tau",)
-HEADER = "From Coq Require Import Reals.\nRequire Import Space Model.\nOpen Scope R_scope.\n"
+HEADER = "From Coq Require Import Reals.\nRequire Import Space Model{}.\nOpen Scope R_scope.\n"
 
 
 def statement(claim: Claim, reading: Reading) -> str:
-    """The text of a Rocq file with the definition ``statement : Prop`` of a one-step claim in a reading.
+    """The text of a Rocq file with the definition ``statement : Prop`` of a claim in a reading.
 
     Raises InputError where the model has no word for the claim: another scope, kind, reading or assumption.
     """
-    if claim.scope not in ("step", "point") or claim.kind is not Kind.INEQUALITY:
-        raise _cannot(claim, f"a claim of scope {claim.scope} and kind {claim.kind}", "one-step inequalities can be")
-    if reading.skew != "all-steps" or reading.virtual != "alpha":
-        raise _cannot(claim, f"the reading {reading.name}", "the model weights by alpha and bounds rho at every step")
+    along, by_p = claim.scope == "horizon", reading.virtual == "p"
+    if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
+        what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"
+        raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
+    measured = MEASURED | (BY_P if by_p else {}) | (ALONG if along else {})
+    tied = TIED | (AT_STARTS if reading.skew == "sync" else {}) | ({"tau": ()} if along else {})
     left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
     assumptions = claim.assumptions_in(reading)
-    relations = [line for assumption in assumptions for line in _relations(claim, assumption)]
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
     used |= {OWNED[a.key] for a in assumptions if a.key in OWNED}
     used |= {name for a in assumptions for name in a.symbols() if a.key not in OWNED}
-    constants = sorted(used - MEASURED.keys())
-    unknown = [name for name in constants if name not in TIED]
+    used |= {"tau"} if along or by_p else set()
+    constants = sorted(used - measured.keys())
+    unknown = [name for name in constants if name not in tied] + sorted(used & {"gap_t"} if by_p else ())
     if unknown:
-        raise _cannot(claim, f"the symbol {unknown[0]}", f"known are {', '.join([*MEASURED, *TIED])}")
-    if {"L", "mu"} <= set(constants):
-        relations.insert(0, "mu <= L")
+        raise _cannot(claim, f"the symbol {unknown[0]}", f"known are {', '.join([*measured, *tied])}")
     reals = [name for name in constants if name not in NATURAL]
     naturals = [name for name in constants if name in NATURAL]
-    binders = "".join(f" ({' '.join(names)} : {kind})" for names, kind in ((reals, "R"), (naturals, "nat")) if names)
+    words = measured | {name: name for name in reals} | {name: f"INR {name}" for name in naturals}
     signs = [f"0 {'<' if getattr(symbols, name).is_positive else '<='} {name}" for name in reals]
-    ties = [tie for name in constants for tie in TIED[name]]
+    ordered = ["mu <= L"] if {"L", "mu"} <= set(constants) else []
+    relations = [line for assumption in assumptions for line in _relations(claim, assumption, words)]
+    ties = [tie for name in constants for tie in tied[name]]
+    conditions = [*signs, *ordered, *relations, *ties]
+    if along:
+        conditions = [_at_every_step(text) for text in conditions]
+    binders = "".join(f" ({' '.join(names)} : {kind})" for names, kind in ((reals, "R"), (naturals, "nat")) if names)
     place = "forall c k i, seen M c k -> (i < N P)%nat ->\n  " if claim.scope == "point" else ""
-    conditions = "".join(f"  {text} ->\n" for text in ("setting M", *signs, *relations, *ties))
-    total = " +\n     ".join(f"({rocq(term)})" for term in right) or "0"
+    subject = "(M : nat -> Step P) (T : nat)" if along else "(M : Step P)"
+    hypotheses = "".join(f"  {text} ->\n" for text in ("run M T tau" if along else "setting M", *conditions))
+    total = " +\n     ".join(f"({rocq(term, words)})" for term in right) or "0"
     return (
-        f"(* {claim.key} [{reading.name}]: {claim.title}. Written from the claim; do not edit. *)\n{HEADER}\n"
-        f"Definition statement : Prop := forall (P : Problem) (M : Step P){binders},\n{conditions}"
-        f"  {place}{rocq(left)} <=\n     {total}.\n"
+        f"(* {claim.key} [{reading.name}]: {claim.title}. Written from the claim; do not edit. *)\n"
+        f"{HEADER.format(' Horizon' if along else '')}\n"
+        f"Definition statement : Prop := forall (P : Problem) {subject}{binders},\n{hypotheses}"
+        f"  {place}{rocq(left, words)} <=\n     {total}.\n"
     )
+
+
+def _at_every_step(text: str) -> str:
+    """A condition on one step M, or on its time t, as one on every step of a run before T."""
+    along = re.sub(r"\bM\b(?! t\))", "(M t)", text)
+    return along if along == text and "(M t)" not in text else f"(forall t, (t < T \\/ t = 0)%nat -> {along})"
 
 
 def digest(text: str) -> str:
@@ -95,51 +117,53 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def rocq(expression: sp.Expr) -> str:
-    """A sympy expression of rationals, sums, products, whole powers, Max and Min as a term over Rocq's reals."""
+def rocq(expression: sp.Expr, words: Mapping[str, str], letter: str = "R") -> str:
+    """A sympy expression of rationals, sums, products, whole powers, Max and Min as a term of Rocq.
+
+    ``words`` are its symbols; ``letter`` is R over the real numbers and Q over fractions.
+    """
     expression = sp.sympify(expression)
     if isinstance(expression, sp.Symbol):
-        if expression.name in NATURAL:
-            return f"INR {expression.name}"
-        return MEASURED.get(expression.name, expression.name)
-    if isinstance(expression, sp.Integer):
-        return str(expression) if expression >= 0 else f"(- {-expression})"
+        if expression.name not in words:
+            raise reject(
+                f"the kernel must have a word for {expression.name}", f"those for {', '.join(words)}", "leave it"
+            )
+        return words[expression.name]
     if isinstance(expression, sp.Rational):
-        return (
-            f"({expression.p} / {expression.q})" if expression.p >= 0 else f"(- ({-expression.p} / {expression.q}))"
-        )
+        size = str(abs(expression.p)) if expression.q == 1 else f"({abs(expression.p)} / {expression.q})"
+        return size if expression >= 0 else f"(- {size})"
     if isinstance(expression, sp.Pow) and isinstance(expression.exp, sp.Integer):
-        power = f"{_factor(expression.base)} ^ {abs(int(expression.exp))}".removesuffix(" ^ 1")
+        power = f"{_factor(expression.base, words, letter)} ^ {abs(int(expression.exp))}".removesuffix(" ^ 1")
         return power if expression.exp > 0 else f"/ ({power})"
     if isinstance(expression, sp.Add):
-        return " + ".join(rocq(part) for part in expression.as_ordered_terms())
+        return " + ".join(rocq(part, words, letter) for part in expression.as_ordered_terms())
     if isinstance(expression, sp.Mul):
-        return " * ".join(_factor(part) for part in expression.as_ordered_factors())
+        return " * ".join(_factor(part, words, letter) for part in expression.as_ordered_factors())
     if isinstance(expression, sp.Max | sp.Min):
-        name, (first, *rest) = type(expression).__name__.lower(), sorted(expression.args, key=str)
-        text = rocq(first)
-        for other in rest:
-            text = f"R{name} ({text}) ({rocq(other)})"
+        kind = letter + type(expression).__name__.lower()
+        text, *others = (rocq(part, words, letter) for part in sorted(expression.args, key=str))
+        for other in others:
+            text = f"{kind} ({text}) ({other})"
         return text
     raise reject("a formula must be made of sums, products, whole powers, Max and Min", str(expression), "rewrite it")
 
 
-def _factor(expression: sp.Expr) -> str:
+def _factor(expression: sp.Expr, words: Mapping[str, str], letter: str) -> str:
     """A factor or base: in brackets unless it has them, is one word, or is a power."""
-    text = rocq(expression)
+    text = rocq(expression, words, letter)
     bare = " " not in text or isinstance(expression, sp.Rational) or (expression.is_Pow and expression.exp > 0)
     return text if bare else f"({text})"
 
 
-def _relations(claim: Claim, assumption: Assumption) -> Iterator[str]:
+def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -> Iterator[str]:
     """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
     if assumption.key in OWNED:
         return
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")
     for part in assumption.parts:
-        if assumption.symbols() != {"C"} or rocq(part.left - part.right) != "1 + (- 1)":  # C = 1 is the model's
-            yield f"{rocq(part.left)} {part.sign} {rocq(part.right)}"
+        if {str(part.left), str(part.right)} != {"C", "1"} or part.sign != "=":  # C = 1 is the model's
+            yield f"{rocq(part.left, words)} {part.sign} {rocq(part.right, words)}"
 
 
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:

@@ -8,19 +8,22 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
+from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
 from fedbounds.evidence.kernel import audit as checker
+from fedbounds.evidence.kernel import pieces
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, t, tau
 from fedbounds.theory.verdict import Status
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
-PROVED = sorted(checker.proofs())
+STORED = kernel.stored()
+PROVED = sorted(proof.subject for proof in STORED if proof.status is Status.HOLDS)
 
 
 def stated(key, **changes):
     claim = dataclasses.replace(claim_named(key), **changes)
-    return kernel.statement(claim, checker.reading_of(claim))
+    return kernel.statement(claim, kernel.reading_of(claim))
 
 
 def test_eight_claims_have_proofs():
@@ -30,7 +33,7 @@ def test_eight_claims_have_proofs():
 @pytest.mark.parametrize("key", PROVED)
 def test_what_the_release_remembers_is_this_statement(key):
     claim = claim_named(key)
-    verdict = kernel.examine(claim, checker.reading_of(claim))
+    verdict = kernel.examine(claim, kernel.reading_of(claim))
     assert verdict.status is Status.HOLDS and "checked at release by Rocq" in verdict.detail
 
 
@@ -45,18 +48,52 @@ def test_a_changed_claim_is_not_proved(key):
         {"terms": {**claim.terms, "time": t}},
     ):
         changed = dataclasses.replace(claim, **changes)
-        assert kernel.examine(changed, checker.reading_of(claim)).status is Status.UNDECIDED
+        assert kernel.examine(changed, kernel.reading_of(claim)).status is Status.UNDECIDED
 
 
 @pytest.mark.parametrize("key", ["lemma-2", "theorem-1", "star-step", "fedavg-step"])
 def test_a_claim_under_fewer_assumptions_is_not_proved(key):
     claim = claim_named(key)
     weaker = dataclasses.replace(claim, assumptions=(), repair=None)
-    assert kernel.examine(weaker, checker.reading_of(claim)).status is Status.UNDECIDED
+    assert kernel.examine(weaker, kernel.reading_of(claim)).status is Status.UNDECIDED
 
 
 def test_other_readings_are_not_proved():
-    assert kernel.examine(claim_named("theorem-1"), READINGS["sync"]) is None
+    assert kernel.examine(claim_named("theorem-1"), READINGS["plain"]) is None
+
+
+@pytest.mark.parametrize("proof", STORED, ids=lambda proof: proof.module)
+def test_what_the_release_remembers_rests_on_the_files_of_today(proof):
+    assert checker._still(proof, None) and set(proof.axioms) <= checker.AXIOMS and not proof.fault
+
+
+def test_the_release_remembers_every_piece():
+    assert {proof.module for proof in STORED} == {piece.module for piece in pieces.pieces()}
+
+
+@pytest.mark.parametrize(
+    ("key", "reading"),
+    [("theorem-1", "sync"), ("theorem-1", "literal"), ("lemma-2", "literal"), ("corollary", "sync")],
+)
+def test_false_claims_are_refuted_by_the_kernel(key, reading):
+    verdict = kernel.examine(claim_named(key), READINGS[reading])
+    assert verdict.status is Status.REFUTED
+    # Nothing is said of a claim that only bears the name.
+    other = dataclasses.replace(claim_named(key), lhs=claim_named(key).lhs / 2)
+    assert kernel.examine(other, READINGS[reading]).status is Status.UNDECIDED
+
+
+def test_a_changed_model_makes_what_was_checked_stale(monkeypatch, tmp_path):
+    planted(monkeypatch, tmp_path, "Model.v", "0 < eta M.", "0 <= eta M.")
+    assert kernel.examine(claim_named("lemma-1"), READINGS["all-steps"]).status is Status.UNDECIDED
+
+
+def test_only_exp_keeps_a_counterexample_from_rocq():
+    written = {piece.module for piece in pieces.pieces()}
+    left = {path.stem for path in all_files() if f"instance_{path.stem.replace('-', '_')}" not in written}
+    assert left == {"alpha-limit", "temperature-higher", "temperature-lower"} | {
+        f"softmax-{name}" for name in ("bias", "bound", "rate")
+    }
 
 
 def test_the_same_claim_gives_the_same_text():
@@ -74,13 +111,20 @@ def test_what_the_model_has_no_word_for_is_refused():
     refused = 0
     for claim in claims().values():
         for name in claim.readings:
-            if claim.scope in ("horizon", "constant") or READINGS[name].virtual == "p":
+            if claim.scope == "constant":
                 refused += 1
                 with pytest.raises(InputError, match="must express all"):
                     kernel.statement(claim, READINGS[name])
     assert refused > 10
-    with pytest.raises(InputError, match="growing-variance"):
+    with pytest.raises(InputError, match="the symbol growth"):
         stated("growth-step")
+
+
+def test_readings_differ_in_their_words():
+    claim = claim_named("theorem-1")
+    literal, sync = (kernel.statement(claim, READINGS[name]) for name in ("literal", "sync"))
+    assert "Delta_next_p M tau <=" in literal and "Delta_p M" in literal and "skew_at_start M rho_bar" in literal
+    assert "Delta_next M <=" in sync and "skew_at_start M rho_bar" in sync and "skew_at_least" not in sync
 
 
 def test_division_and_extrema_are_printed():
@@ -96,20 +140,25 @@ def test_other_functions_are_refused(term):
 
 def planted(monkeypatch, tmp_path, file, old, new):
     """The shipped sources with one text replaced in one file."""
-    for path in checker.shipped("rocq/*.v"):
+    for path in pieces.shipped("rocq/*.v"):
         text = path.read_text()
         if path.name == file:
             assert old in text
             text = text.replace(old, new)
         (tmp_path / path.name).write_text(text)
-    found = {"rocq/*.v": "*.v", "rocq/proof_*.v": "proof_*.v"}
-    monkeypatch.setattr(checker, "shipped", lambda pattern: sorted(tmp_path.glob(found[pattern])))
+    monkeypatch.setattr(pieces, "shipped", lambda pattern: sorted(tmp_path.glob(pattern.removeprefix("rocq/"))))
+
+
+def found_of(subject, module):
+    """What Rocq says here of one piece."""
+    (found,) = [found for found in kernel.check([subject], afresh=True) if found.module == module]
+    return found
 
 
 @needs_rocq
 def test_lemma_1_is_proved_here():
     (proof,) = kernel.check(["lemma-1"])
-    assert not proof.fault and set(proof.axioms) <= checker.AXIOMS
+    assert not proof.fault and proof == next(known for known in STORED if known.module == "proof_lemma_1")
 
 
 @needs_rocq
@@ -119,6 +168,7 @@ def test_lemma_1_is_proved_here():
         ("apply (gradient_gap M ok); assumption. Qed.", "Admitted.", "rests on"),
         ("Theorem proof", "Axiom cheat : False.\nTheorem proof", "rests on"),
         ("statement_lemma_1.statement.", "(0 < 1).", ""),
+        ("apply (gradient_gap M ok)", "apply (growth M ok)", ""),
     ],
 )
 def test_a_planted_error_is_found(monkeypatch, tmp_path, old, new, complaint):
@@ -131,11 +181,40 @@ def test_a_planted_error_is_found(monkeypatch, tmp_path, old, new, complaint):
 
 
 @needs_rocq
-def test_a_false_constant_has_no_proof(monkeypatch):
-    lemma = dataclasses.replace(claim_named("lemma-1"), terms={"gap": L * excess})
-    monkeypatch.setattr(checker, "claim_named", lambda key: lemma)
+@pytest.mark.parametrize(
+    "changes",
+    [{"terms": {"gap": L * excess}}, {"terms": {"gap": 2 * mu * excess}}],
+    ids=["a constant", "a symbol"],
+)
+def test_a_false_statement_has_no_proof(monkeypatch, changes):
+    lemma = dataclasses.replace(claim_named("lemma-1"), **changes)
+    monkeypatch.setattr(pieces, "claim_named", lambda key: lemma if key == "lemma-1" else claim_named(key))
     (proof,) = kernel.check(["lemma-1"])
     assert proof.fault
+
+
+@needs_rocq
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [
+        ("equation-2", {"rhs": "19/13"}),
+        ("fedmax-k-poc", {"data": "client"}),
+        ("equation-2", {"data": "p"}),
+    ],
+    ids=["a stored side", "a swapped index", "weights that do not sum to 1"],
+)
+def test_a_planted_error_in_a_counterexample_is_found(monkeypatch, name, change):
+    document = read(next(path for path in all_files() if path.stem == name)).document
+    document = json.loads(json.dumps({**document, **{key: value for key, value in change.items() if key != "data"}}))
+    if change.get("data") == "client":
+        document["data"]["client"] = 1
+    elif change.get("data") == "p":
+        document["data"]["instance"]["eta"] = ["1/8", "1/7"]
+        document["data"]["instance"]["w0"] = ["3"]
+    piece = pieces.computed(Counterexample(name, document))
+    monkeypatch.setattr(checker, "pieces", lambda: [piece])
+    (found,) = kernel.check([piece.subject])
+    assert found.fault
 
 
 def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
@@ -147,7 +226,7 @@ def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
 
 
 def test_only_sound_proofs_are_remembered(tmp_path):
-    good = checker.Audited("lemma-1", "all-steps", "a", "b", "8.16.1", ())
+    good = checker.Audited("proof_lemma_1", "lemma-1", ("all-steps",), Status.HOLDS, "a", "b", "8.16.1", ())
     checker.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
     assert len(json.loads((tmp_path / "checked.json").read_text())) == 1
 

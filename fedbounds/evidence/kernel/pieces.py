@@ -1,0 +1,102 @@
+"""What Rocq is given to check: each piece is a statement that is written here, and a proof of it or of its negation.
+
+``proof_a_b.v`` proves claim a-b; ``not_a_b__sync.v`` proves that it is false in the reading sync; both are shipped in
+``derivations/rocq``. An exact counterexample a-b is ``instance_a_b``, whose proof is a computation, written too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbounds.errors import InputError, reject
+from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
+from fedbounds.evidence.kernel.instances import proposition
+from fedbounds.evidence.kernel.statement import statement
+from fedbounds.plugins import claim_named, shipped
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status
+
+REQUIRED = re.compile(r"^Require (?:Import|Export) ([\w ]+)\.", re.MULTILINE)
+COMPUTED = "Require Import Fractions {}.\n\nTheorem proof : statement.\nProof. unfold statement. computed. Qed.\n"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """A Rocq file ``module`` with a theorem ``proof``: of the ``statement``, or of its negation where ``negated``.
+
+    ``subject`` is the claim or remark, ``readings`` those it is read in, ``status`` what the proof says of it.
+    ``proof`` is the file's text where it is written, and None where it is shipped.
+    """
+
+    module: str
+    subject: str
+    readings: tuple[str, ...]
+    status: Status
+    statement: str
+    negated: bool = False
+    proof: str | None = None
+
+    @property
+    def stated(self) -> str:
+        """The module of the statement."""
+        return "statement_" + self.module.removeprefix("proof_").removeprefix("not_")
+
+    @property
+    def texts(self) -> dict[str, str]:
+        """Module -> text, of what is written for this piece."""
+        written = {self.stated: self.statement}
+        return written if self.proof is None else written | {self.module: self.proof}
+
+
+def reading_of(claim: Claim) -> Reading:
+    """The reading in which a claim is proved: as repaired, else the plain one."""
+    return READINGS["repaired" if "repaired" in claim.readings else "all-steps"]
+
+
+def proved(module: str, claim: Claim | None = None) -> Piece:
+    """The piece of a shipped file, about the claim that it names or the one given."""
+    kind, _, name = module.partition("_")
+    key, _, reading = name.partition("__")
+    claim = claim or claim_named(key.replace("_", "-"))
+    how = READINGS[reading.replace("_", "-")] if reading else reading_of(claim)
+    status = Status.REFUTED if kind == "not" else Status.HOLDS
+    return Piece(module, claim.key, (how.name,), status, statement(claim, how), negated=kind == "not")
+
+
+def computed(example: Counterexample) -> Piece:
+    """The piece of a counterexample; InputError where it is not about fractions alone."""
+    module = f"instance_{example.name.replace('-', '_')}"
+    readings = (str(example.document.get("reading", "-")), *example.document.get("also", ()))
+    stated = f"statement_{module}"
+    return Piece(
+        module, example.subject, readings, Status.REFUTED, proposition(example), proof=COMPUTED.format(stated)
+    )
+
+
+def pieces() -> Iterator[Piece]:
+    """Every piece that is shipped."""
+    for pattern in ("rocq/proof_*.v", "rocq/not_*.v"):
+        yield from (proved(path.stem) for path in shipped(pattern))
+    for path in all_files():
+        try:
+            yield computed(read(path))
+        except InputError:  # exp, which fractions do not have
+            continue
+
+
+def sources() -> dict[str, Path]:
+    """The hand-written files by their modules."""
+    found = {path.stem: path for path in shipped("rocq/*.v")}
+    for name, path in found.items():
+        if name.startswith("statement_"):
+            raise reject("no statement may be shipped: it is written from the claim", str(path), "delete the file")
+    return found
+
+
+def needs(text: str) -> list[str]:
+    """The modules that a file requires, Rocq's own left out."""
+    return " ".join(REQUIRED.findall(text)).split()
