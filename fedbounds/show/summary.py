@@ -270,7 +270,7 @@ def remark_table(remarks: Iterable[Remarked]) -> Table:
         for verdict in item.verdicts
     ]
     head = ("remark", "the paper", "read as", "verdict", "because")
-    return Table.of(head, body, "Remarks, each by exact instances alone")
+    return Table.of(head, body, "Remarks, each by exact instances")
 
 
 def _because(verdict: Verdict) -> str:

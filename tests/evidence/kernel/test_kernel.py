@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import re
+from pathlib import Path
 
 import pytest
 import sympy as sp
@@ -18,6 +20,7 @@ from fedbounds.theory.verdict import Status
 
 needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
 STORED = kernel.stored()
+ROOT = Path(__file__).resolve().parents[3]
 PROVED = sorted(proof.subject for proof in STORED if proof.status is Status.HOLDS)
 
 
@@ -235,3 +238,22 @@ def test_without_rocq_one_sentence(monkeypatch):
     monkeypatch.setattr(checker.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match="needs Rocq"):
         kernel.check()
+
+
+def test_the_page_counts_what_there_is():
+    page = (ROOT / "docs/kernel.md").read_text()
+    table = {key: int(number) for key, number in re.findall(r"^\| ([a-zA-Z ]+?) \| (\d+) \|$", page, re.MULTILINE)}
+    every = list(pieces.pieces())
+    written = [text for piece in every for text in piece.texts.values()]
+    kinds = [piece.module.partition("_")[0] for piece in every]
+    assert table == {
+        "theorems proved": kinds.count("proof"),
+        "statements proved false": kinds.count("not"),
+        "counterexamples computed again": kinds.count("instance"),
+        "axioms used": len({name for proof in STORED for name in proof.axioms}),
+        "lines of Rocq by hand": sum(len(path.read_text().splitlines()) for path in pieces.sources().values()),
+        "lines of Rocq written by the package": sum(len(text.splitlines()) for text in written),
+    }
+    opening = page.split("\n\n")[1]
+    for number, what in ((14, "theorems"), (4, "negations"), (27, "counterexamples")):
+        assert f"{number} {what}" in opening and number in table.values()
