@@ -63,8 +63,11 @@ def test_every_remark_has_a_row_and_what_no_instance_decides_says_why():
     assert undecided == {"rho-tilde"} and rows.keys() == checks().keys() | undecided
     assert "by convention" in rows["rho-tilde"].verdicts[0].detail
     assert all(v.status is Status.REFUTED for key in rows.keys() - undecided for v in rows[key].verdicts)
-    assert len(rows["induction"].verdicts) == 3 and rows["equation-2"].remark.key not in plugins.claims()
-    (found,) = rows["negative-alpha"].verdicts
+    kinds = [verdict.evidence for verdict in rows["induction"].verdicts]
+    assert kinds == [Evidence.EXACT] * 3 + [Evidence.KERNEL] * 3
+    assert rows["equation-2"].remark.key not in plugins.claims()
+    found, again = rows["negative-alpha"].verdicts
+    assert again.evidence is Evidence.KERNEL and "checked at release by Rocq" in again.detail
     assert found.detail == "Theorem 1 fails for negative weights: 10201/10000 > 10093/10000"
     assert found.coverage == Coverage.from_json(rows["negative-alpha"].to_json()["verdicts"][0]["coverage"])
     assert "full gradients, C = 1, N = 2, T = 1" in found.coverage.words()

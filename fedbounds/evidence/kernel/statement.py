@@ -47,7 +47,7 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
 }
 # What readings change: rho_bar at the starts of rounds, and the iterate that is weighted by p inside a round.
-AT_STARTS = {"rho_bar": ("skew_at_start M rho_bar",)}
+AT_STARTS: Mapping[str, tuple[str, ...]] = {"rho_bar": ("skew_at_start M rho_bar",)}
 BY_P = {"Delta": "Delta_p M", "Delta_next": "Delta_next_p M tau", "drift": "drift_p M"}
 # Assumptions that are the tie of a constant, by their keys; relations are printed, and others cannot be expressed.
 OWNED: Mapping[str, str] = {
@@ -71,8 +71,8 @@ def statement(claim: Claim, reading: Reading) -> str:
     if claim.scope == "constant" or claim.kind is not Kind.INEQUALITY or (along and by_p):
         what = f"a claim of scope {claim.scope} and kind {claim.kind} in the reading {reading.name}"
         raise _cannot(claim, what, "inequalities of a step, and those of a horizon weighted by alpha, can be")
-    measured = MEASURED | (BY_P if by_p else {}) | (ALONG if along else {})
-    tied = TIED | (AT_STARTS if reading.skew == "sync" else {}) | ({"tau": ()} if along else {})
+    measured = {**MEASURED, **(BY_P if by_p else {}), **(ALONG if along else {})}
+    tied = {**TIED, **(AT_STARTS if reading.skew == "sync" else {}), **({"tau": ()} if along else {})}
     left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
     assumptions = claim.assumptions_in(reading)
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
