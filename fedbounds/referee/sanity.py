@@ -21,7 +21,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, from_json, rows
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
@@ -34,7 +34,7 @@ Unit = tuple[float, float]
 WHOLE = {"tau": 3.0, "N": 2.0, "T": 5.0, "t": 1.0, "m": 2.0}
 # A power read off a ratio of floats lies this near a multiple of one half, or the expression has no dimension.
 READ_OFF = 1e-6
-# A noisy instance has 2^(clients x steps) outcomes, each of which is run.
+# A noisy instance has 2^(clients x steps) outcomes, each of which is run; beyond this many steps, their moments are.
 NOISY_STEPS = 6
 # Units of w and F to test a claim in whose dimensions are wrong.
 SCALES = tuple((Fraction(w), Fraction(f)) for w, f in ((1000, 1), ("1/1000", 1), (1, 1000), (1, "1/1000")))
@@ -106,6 +106,7 @@ SHAPES: tuple[tuple[Any, ...], ...] = (
     ([1, 4], [-1, 1], HALVES, [100], [0, 0]),
     ([1, 10], [10, -10], HALVES, [0], [0, 0]),
     ([[1, 4], [4, 1]], [[0, 0], [0, 0]], HALVES, [1, 1], [0, 0]),
+    ([[1, 10], [1, 10]], [[0, 0], [0, 0]], HALVES, [0, 0], [1, 1]),
     ([1, 1, 1, 1], [0, 0, 0, 0], QUARTERS, [0], [1, 1, 1, 1]),
     ([1, 1, 2, 2], [3, -3, 1, -1], QUARTERS, [0], [0] * 4),
 )
@@ -117,19 +118,25 @@ WEIGHTINGS: tuple[dict[str, Any], ...] = (
 )
 # Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
 MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
-# (tau, rounds): a round of one step first.
-LENGTHS = {"horizon": ((1, 1), (1, 4), (2, 3), (1, 30)), "constant": ((1, 1), (2, 2))}
-STEPS = ((1, 1), (2, 1), (5, 1), (2, 2))
+# Over many local steps only small ones tell tau^2 from tau.
+MANY, TINY = 10, Fraction(1, 1000)
+# (tau, rounds): a round of one step first. A client alone is followed over the longest.
+LENGTHS = {"horizon": ((1, 1), (1, 4), (2, 3), (1, 30), (1, 200)), "constant": ((1, 1), (2, 2))}
+LONGEST = 100
+STEPS = ((1, 1), (2, 1), (5, 1), (2, 2), (50, 1))
 
 
 def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
     """Exact instances that the claim may speak of, simplest first, with its step size or those above."""
     for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), SHAPES):
-        if any(noise) and len(p) * tau * rounds > NOISY_STEPS:
+        many = len(p) * tau * rounds > NOISY_STEPS
+        if rounds > LONGEST and len(p) > 1:
             continue
         weightings = WEIGHTINGS if len(p) == 2 else WEIGHTINGS[:1]
         if any(noise):
-            weightings = tuple(one for one in weightings if one["weighting"] == "fedavg")
+            weightings = tuple(
+                one for one in weightings if one["weighting"] == "fedavg" and not (many and "present" in one)
+            )
         if rounds > NOISY_STEPS:
             weightings = tuple(one for one in weightings if "present" not in one)
         spectrum = [x for row in rows(c) for x in row]
@@ -140,6 +147,8 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
                 instance = with_steps(from_json(fields | weighting), claim.steps)
             except (InputError, KeyError):
                 continue  # a step size that is no positive fraction here
+            if any(noise) and many and max(instance.eta) * L > 1:
+                continue  # its moments are not linear in the noise
             share = Fraction(weighting.get("present", len(p)), len(p))
             seen = {"tau": tau, "N": len(p), "participation": share, "eta_L": [step * L for step in instance.eta]}
             seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
@@ -150,7 +159,8 @@ def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
 def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:
     """Steps of a run: of a claim that states its own only eta_0 counts."""
     own = claim.steps
-    starts = [*(multiple / spectrum[0] for multiple in MULTIPLES), 2 / sum(spectrum, Fraction(0))]
+    multiples = MULTIPLES if tau < MANY else (TINY,)
+    starts = [*(multiple / spectrum[0] for multiple in multiples), 2 / sum(spectrum, Fraction(0))]
     for first in starts if own is None or own.has(eta_0) else starts[:1]:
         for fall in FALLS if own is None and tau > 1 else FALLS[:1]:
             yield [*[first] * (tau - 1), first * fall] * rounds
@@ -228,5 +238,5 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, S
 
 def places(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
-    record = run(instance)
+    record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
     return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))

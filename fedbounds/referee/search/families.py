@@ -9,9 +9,11 @@ from dataclasses import replace
 import numpy as np
 
 from fedbounds.evidence.conditions import penalty
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Family, decode
+from fedbounds.referee.search.shrink import DENOMINATORS, round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -55,14 +57,18 @@ def families(claim: Claim, reading: Reading, budget: Budget) -> list[Family]:
 
 
 def _kinds(claim: Claim, reading: Reading, shape: Family) -> list[Family]:
-    """The weightings under which some instance meets the assumptions; minimisers apart, p free where they may be."""
+    """The weightings under which some instance meets the assumptions; losses apart, p free where they may be."""
     assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
     several = any("m" in a.symbols() for a in assumed)
     greedy = ["fedmax", *(f"fedmax:{k}" for k in range(2, shape.N) if several)]
     # A client alone has all weight, whatever the weighting.
     choices = (["fedavg"],) if shape.present == 1 else ([*greedy, "fixed"], ["fedavg"])
-    for same, equal, weightings in itertools.product((False, True), (False, True), choices):
-        kinds = [replace(shape, weighting=w, homogeneous=same, equal=equal) for w in weightings]
+    # Clients with one loss need a second coordinate for L > mu.
+    shapes = (shape, replace(shape, homogeneous=True), replace(shape, homogeneous=True, alike=True, d=shape.d + 1))
+    for form, equal, weightings in itertools.product(shapes, (False, True), choices):
+        if form.alike and weightings is not choices[-1]:
+            continue  # they tie at the start of every round
+        kinds = [replace(form, weighting=w, equal=equal) for w in weightings]
         possible = [kind for kind in kinds if _possible(claim, reading, assumed, kind)]
         if possible:
             return possible
@@ -73,4 +79,15 @@ def _possible(claim: Claim, reading: Reading, assumed: Sequence[Assumption], fam
     """Whether some of a few instances of a family meets what is assumed of losses and weights."""
     batch = decode(family, np.random.default_rng(0).random((TRIED, family.dimension)), claim)
     values = simulate_batch(batch).observed(batch, reading).constants
-    return bool((penalty(assumed, values, TRIED) == 0).any())
+    return bool((penalty(assumed, values, TRIED) == 0).any()) and _told(assumed, claim, reading, family)
+
+
+def _told(assumed: Sequence[Assumption], claim: Claim, reading: Reading, family: Family) -> bool:
+    """Whether an instance of the family, one step long, meets the assumptions that are no relation of symbols."""
+    opaque = [a.exactly for a in assumed if a.exactly is not None and not a.parts]
+    one = replace(family, tau=1, rounds=1)
+    instance = round_to(
+        decode(one, np.random.default_rng(0).random((1, one.dimension)), claim), claim, DENOMINATORS[-1]
+    )
+    values = run(instance).constants(reading.skew) if opaque else {}
+    return all(exactly(instance, values)[0] for exactly in opaque)

@@ -35,7 +35,7 @@ class Family:
     """The discrete part of an instance: what stays fixed while the numbers are searched.
 
     With ``noise`` the gradients have noise of two values; ``absent`` clients, drawn uniformly, miss a round;
-    ``equal`` clients have p_i = 1/N.
+    ``equal`` clients have p_i = 1/N; ``alike`` ones, homogeneous too, have one loss.
     """
 
     N: int
@@ -46,6 +46,7 @@ class Family:
     schedule: str
     homogeneous: bool = False
     equal: bool = False
+    alike: bool = False
     noise: bool = False
     absent: int = 0
 
@@ -93,7 +94,7 @@ class Family:
     def blocks(self) -> dict[str, int]:
         """Name -> number of coordinates of the unit cube that encode it."""
         return {
-            "curvatures": self.N * self.d,
+            "curvatures": self.d * (1 if self.alike else self.N),
             "minima": 0 if self.homogeneous else (self.N - 1) * self.d,
             "p": 0 if self.equal else self.N,
             "w0": self.d,
@@ -111,7 +112,8 @@ class Family:
     def label(self) -> str:
         """A short name for progress and state files."""
         parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
-        parts += ["same minimisers"] * self.homogeneous + ["equal p"] * self.equal + ["noise"] * self.noise
+        parts += ["one loss"] * self.alike + ["same minimisers"] * (self.homogeneous and not self.alike)
+        parts += ["equal p"] * self.equal + ["noise"] * self.noise
         return ",".join(parts + [f"{self.present} present"] * (self.absent > 0))
 
 
@@ -155,7 +157,7 @@ def decode(family: Family, cube: Array, claim: Claim) -> Batch:
         parts[name] = cube[:, start : start + size]
         start += size
     P, N, d = len(cube), family.N, family.d
-    c = MAX_CONDITION ** parts["curvatures"].reshape(P, N, d)
+    c = np.broadcast_to(MAX_CONDITION ** parts["curvatures"].reshape(P, -1, d), (P, N, d))
     m = np.zeros((P, N, d))
     if not family.homogeneous:
         m[:, 1:] = 2 * parts["minima"].reshape(P, N - 1, d) - 1

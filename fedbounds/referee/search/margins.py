@@ -35,9 +35,9 @@ class Margins:
 def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
     """The smallest relative margin of a claim on each instance.
 
-    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger, and for a one-step inequality with Delta
-    subtracted from both sides: tiny steps would otherwise bring every margin to 0. OUTSIDE and more where an
-    assumption fails.
+    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger, with what the left side is before the
+    step, or at the start of the run, taken off both: tiny steps would otherwise bring every margin to 0.
+    OUTSIDE and more where an assumption fails.
     """
     with np.errstate(all="ignore"):
         record = simulate_batch(batch)
@@ -49,7 +49,8 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
         P = len(batch.p)
         shape = np.broadcast_shapes(np.shape(lhs), *(np.shape(term) for term in terms), (P, 1))
         lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
-        base = values["Delta"] if claim.lhs == Delta_next else 0.0
+        start = lhs[:, :1] if claim.scope == "horizon" else 0.0
+        base = values["Delta"] if claim.lhs == Delta_next else start
         size = np.maximum(np.abs(lhs - base), np.abs(rhs - base))
         # Where terms of both signs cancel, their sizes tell how far the right-hand side is from failing.
         spread = np.maximum(size, _spread(terms, base, shape))

@@ -331,6 +331,17 @@ def test_too_much_noise_is_refused():
         run(small(eta=["1/8"] * 12, tau=2, noise=["1", "1"]))
 
 
+@settings(max_examples=25, deadline=None)
+@given(instances(weightings=("fedavg",)), st.tuples(*[st.sampled_from([F(0), F(1, 2), F(-3)])] * 3))
+def test_moments_say_what_the_enumerated_outcomes_say(instance, noise):
+    noisy = instance.with_(noise=noise[: instance.N])
+    assume(any(noisy.noise) and instance.N * instance.total <= 8)
+    all_of_them, moments = run(noisy), run(noisy, most=1)
+    assert not moments.points, "the outcomes were not enumerated"
+    for field in ("values", "paths", "rho_sync", "rho_all", "alphas", "ratios"):
+        assert getattr(moments, field) == getattr(all_of_them, field), field
+
+
 def test_ties_share_the_weight():
     assert largest((F(1), F(1), F(0)), 1) == (F(1, 2), F(1, 2), 0)
     assert largest((F(2), F(1), F(1)), 2) == (F(1, 2), F(1, 4), F(1, 4))
