@@ -219,19 +219,22 @@ def _by_moments(instance: Instance) -> ExactRun:
     mean = run(instance.with_(noise=()))
     N, p, tau, variances = instance.N, instance.p, instance.tau, tuple(s**2 for s in instance.noise)
     c, m = ([row[0] for row in rows] for rows in (instance.curvatures, instance.minima))
-    curvature = sum((a * x for a, x in zip(p, c, strict=True)), Fraction(0))
+
+    def mean_of(numbers: Sequence[Fraction]) -> Fraction:
+        return sum((a * x for a, x in zip(p, numbers, strict=True)), Fraction(0))
+
     center, reach, largest = [instance.w0[0]] * N, [Fraction(0)] * N, Fraction(0)
     covariance = [[Fraction(0)] * N for _ in range(N)]
     paths = {name: list(row) for name, row in mean.paths["alpha"].items()}
     for t in range(instance.total + 1):
         if t % tau == 0:  # all clients have one model
-            center, reach = ([sum(a * x for a, x in zip(p, row, strict=True))] * N for row in (center, reach))
-        spread = sum(p[i] * p[j] * covariance[i][j] for i, j in itertools.product(range(N), repeat=2))
+            center, reach = ([mean_of(row)] * N for row in (center, reach))
+        spread = mean_of([mean_of(row) for row in covariance])
         if t % tau == 0:
             covariance = [[spread] * N for _ in range(N)]
         paths["distance_sq"][t] += spread
-        paths["gap"][t] += curvature * spread / 2
-        paths["drift"][t] += sum((p[i] * covariance[i][i] for i in range(N)), Fraction(0)) - spread
+        paths["gap"][t] += mean_of(c) * spread / 2
+        paths["drift"][t] += mean_of([covariance[i][i] for i in range(N)]) - spread
         if t == instance.total:
             break
         for (_, i, grad_sq, _), x in zip(mean.points[t * N : (t + 1) * N], center, strict=True):
