@@ -41,6 +41,21 @@ OUT = click.option(
 )
 
 
+ROCQ = click.option(
+    "--rocq", type=click.Path(path_type=Path), help="File for the certificates that `coqc` alone checks."
+)
+
+
+def written_for_rocq(path: Path, certificates: list[Any]) -> None:
+    """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
+    from fedbounds.evidence.kernel.gram import standalone
+    from fedbounds.files import write_text
+
+    if not certificates:
+        raise reject("a file for Rocq needs a certificate", "none", "ask where the claim holds")
+    write_text(path, standalone(certificates))
+
+
 def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(OPTIONS):
         command = option(command)
@@ -52,8 +67,11 @@ def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--all", "every", is_flag=True, help="Every one-round claim, in every reading it has.")
 @PLUGIN
 @OUT
+@ROCQ
 @setting_options
-def certify(claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: Path | None, **flags: Any) -> None:
+def certify(
+    claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: Path | None, rocq: Path | None, **flags: Any
+) -> None:
     """Decide a one-round CLAIM for every L-smooth mu-strongly convex problem at given parameters.
 
     HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator.
@@ -66,7 +84,10 @@ def certify(claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: 
     if every:
         flags["reading"] = None
     rows = []
-    for found in fedbounds.certify(claim, out=out, plugins=extra, **flags):
+    decided = fedbounds.certify(claim, out=out, plugins=extra, **flags)
+    if rocq is not None:
+        written_for_rocq(rocq, [found.certificate for found in decided if found.certificate is not None])
+    for found in decided:
         told = found.verdict
         ratio = "-" if told.tightness is None else f"{told.tightness:.4g}"
         rows.append((told.claim, told.reading, str(found.setting.step), str(told.status), ratio, told.detail))
@@ -112,7 +133,8 @@ def _shown(constant: Any) -> tuple[str, str]:
 @click.command("verify-certificate")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @PLUGIN
-def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...]) -> int:
+@ROCQ
+def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...], rocq: Path | None) -> int:
     """Verify certificate FILES in exact arithmetic, with no solver and no floating point.
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
@@ -121,7 +143,7 @@ def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...]) -
     from fedbounds.plugins import claims
 
     known = claims(extra)
-    count, bad, subjects = 0, 0, set()
+    count, bad, subjects, valid = 0, 0, set(), []
     for count, (certificate, wrong) in enumerate(verified(files, known), 1):
         name = certificate.name or f"certificate {count}"
         if wrong:
@@ -129,10 +151,13 @@ def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...]) -
             click.echo(f"{name}: REJECTED ({wrong})")
             continue
         subjects.add(subject(certificate))
+        valid.append(certificate)
         right = " + ".join(f"({value}) {form}" for form, value in certificate.rhs.items()) or "0"
         click.echo(f"{name}: verified: {describe(certificate)}: {certificate.lhs} <= {right}")
     pairs = len(subjects - {None})
     click.echo(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
+    if rocq is not None:
+        written_for_rocq(rocq, valid)
     return FAILED if bad else 0
 
 

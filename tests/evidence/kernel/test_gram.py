@@ -1,0 +1,76 @@
+"""Certificates as Rocq checks them: by `coqc` alone, from the certificate's own numbers, and no wrong one."""
+
+import subprocess
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.evidence import kernel
+from fedbounds.evidence.kernel import audit as checker
+from fedbounds.evidence.kernel import gram
+from fedbounds.evidence.sdp.written import read, save
+from fedbounds.plugins import shipped
+
+needs_rocq = pytest.mark.skipif(kernel.available() is None, reason="Rocq (Coq) is not installed: apt-get install coq")
+SMALL = next(c for path in shipped("certificates/any-local-models.jsonl") for c in read(path))
+CURVED = next(c for path in shipped("certificates/no-gradient.jsonl") for c in read(path))
+
+
+def refusal(folder, text):
+    """What Rocq complains of in a file, empty where it accepts it."""
+    (folder / "certificate.v").write_text(text)
+    done = subprocess.run(["coqc", "-q", "certificate.v"], cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode != 0 or set(checker.AXIOMS) >= {
+        line for line in done.stdout.splitlines() if "." in line and not line.startswith(" ")
+    }
+    return done.stderr
+
+
+@pytest.mark.parametrize("certificate", [SMALL, CURVED], ids=lambda one: one.name)
+def test_weights_and_roots_make_up_the_remainder(certificate):
+    text = gram.standalone([certificate])
+    assert text.count("Theorem certified") == 1 and certificate.name in text
+    assert "Require Import Space" not in text and all(label in text for label in certificate.multipliers)
+
+
+@pytest.mark.parametrize("S", [[[4, 2], [2, 1]], [[2, -1], [-1, 2]], [[0, 0], [0, 3]], [[5]]])
+def test_a_matrix_is_its_squares(S):
+    S = [[Fraction(x) for x in row] for row in S]
+    squares, n = list(gram._squares(S)), len(S)
+    assert all(weight >= 0 for weight, _ in squares)
+    assert [[sum(w * l[i] * l[j] for w, l in squares) for j in range(n)] for i in range(n)] == S
+
+
+@needs_rocq
+def test_coqc_alone_accepts_certificates(tmp_path):
+    saved, out = save(tmp_path / "two.jsonl", [SMALL, CURVED]), tmp_path / "two.v"
+    done = CliRunner().invoke(main, ["verify-certificate", str(saved), "--rocq", str(out)])
+    assert done.exit_code == 0 and refusal(tmp_path, out.read_text()) == ""
+
+
+@needs_rocq
+@pytest.mark.parametrize("planted", ["multiplier", "constant", "constraint", "index"])
+def test_rocq_refuses_a_planted_error(tmp_path, planted):
+    first, *others = SMALL.multipliers
+    wrong = {
+        "multiplier": replace(SMALL, multipliers={**SMALL.multipliers, first: "1/2"}),
+        "constant": replace(SMALL, rhs={**SMALL.rhs, "Delta": "1/2"}),
+        "constraint": replace(SMALL, multipliers={label: SMALL.multipliers[label] for label in others}),
+    }.get(planted, SMALL)
+    text = gram.standalone([wrong])
+    if planted == "index":
+        start = text.index("Definition claim")
+        first_row = text.index("  [", text.index("Definition constraints")) + 3
+        text = text[:first_row] + "1; " + text[first_row:start] + text[start:]
+    assert refusal(tmp_path, text)
+
+
+def test_without_a_certificate_one_sentence(tmp_path):
+    (tmp_path / "none.jsonl").write_text("")
+    done = CliRunner().invoke(
+        main, ["verify-certificate", str(tmp_path / "none.jsonl"), "--rocq", str(tmp_path / "a.v")]
+    )
+    assert done.exit_code == 2 and "a file for Rocq needs a certificate" in done.output
