@@ -58,6 +58,13 @@ class Path:
     X: Numbers = None
     alpha: Numbers = None
 
+    def __post_init__(self) -> None:
+        for name in ("eta", "w", "X", "alpha"):
+            if getattr(self, name) is not None:
+                seen = getattr(self, name).view()
+                seen.flags.writeable = False  # what one symbol's function changed another's would see
+                object.__setattr__(self, name, seen)
+
     @property
     def t(self) -> Numbers:
         """0, 1, ..., T."""

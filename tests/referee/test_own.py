@@ -182,6 +182,8 @@ def test_a_band_decides_over_noisy_repetitions():
     assert empirical.examine(claim("n", "horizon", own.average_gap + 1, gap), seen).status is Status.REFUTED
     curved = claim("n", "horizon", own.average_gap**2, gap)
     assert empirical.examine(curved, seen).detail == empirical.NOT_LINEAR
+    most = claim("n", "horizon", gap, gap + own.dissimilarity(1))
+    assert "not known from the paths that were drawn" in empirical.examine(most, seen).detail
     absent = examine_run(simulate(planned.with_(participation=0.5)), PLAIN)
     verdict = empirical.examine(claim("n", "horizon", own.average_gap, gap + 1), absent)
     assert verdict.status is Status.UNDECIDED and "average_gap is not known" in verdict.detail
@@ -195,6 +197,7 @@ def broken(**declared):
     ("symbol", "said"),
     [
         (broken(of=lambda path: path.nothing), "AttributeError"),
+        (broken(of=lambda path: path.w.sort(axis=0)), "read-only"),
         (broken(of=lambda path: path.t[:2] * 0), "2 values where the claim has"),
         (broken(of=lambda path: path.t - 1, nonnegative=True), "not the sign that is declared"),
         (own.known("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
