@@ -14,6 +14,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.coverage import Span
+from fedbounds.theory.own import own_symbols
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, drift, eta, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -57,8 +58,8 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
         difference = difference.subs(drift, 0)  # a round of one step has no time to drift
     if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
         return bool(sp.simplify(difference) == 0)
-    if not all(symbol.is_nonnegative for symbol in difference.free_symbols):
-        return False  # signs are read off coefficients
+    if own_symbols(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
+        return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {L: mu + SLACK[0], tau: 1 + SLACK[1]})
 
 

@@ -19,9 +19,10 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.setting import applies
-from fedbounds.plugins import load_file
+from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
 from fedbounds.referee.identity import stated
+from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.sanity import misprints
@@ -275,6 +276,14 @@ def test_names_and_definitions_are_guarded():
         claim("mine", "constant", own.zeta_star_sq, L, definitions={own.zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):
         claim("mine", "constant", own.zeta_star_sq, L, eta=1 / own.zeta_star_sq)
+
+
+def test_a_declared_sign_proves_nothing():
+    known = claim_named("lemma-1")
+    below = own.constant("below", lambda losses: -losses.L, nonnegative=True)
+    mine = replace(known, key="mine", terms={**known.terms, "more": below})
+    assert not follows(mine, PLAIN, known, PLAIN)
+    assert follows(replace(mine, terms={**known.terms, "more": L}), PLAIN, known, PLAIN)
 
 
 def test_the_code_of_a_symbol_is_part_of_the_statement():

@@ -41,8 +41,8 @@ CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
 """
 
 
-def found_with(jobs, claim):
-    case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), pieces=Pieces(jobs=jobs))
+def found_with(claim, **pieces):
+    case = stages.Case(claim, READINGS["plain"], "small", 0, Suite(()), pieces=Pieces(**pieces))
     found = [stages.certificates(replace(case, budget="few")), stages.search(replace(case, budget="few"))]
     return [(one.lines, [verdict.to_json() for verdict in one.verdicts]) for one in found]
 
@@ -53,8 +53,11 @@ def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
     monkeypatch.setitem(stages.GRIDS, "few", stages.Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     path = tmp_path / "mine.py"
     path.write_text(OWN)
-    for claim in (load_file(FOLDER / "true.py").DRIFT, *load_file(path).CLAIMS):
-        assert found_with(1, claim) == found_with(2, claim)
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        for claim in (load_file(FOLDER / "true.py").DRIFT, *load_file(path).CLAIMS):
+            here = found_with(claim)
+            assert here == found_with(claim, jobs=2) == found_with(claim, scheduler=cluster.scheduler_address)
 
 
 def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
