@@ -46,18 +46,15 @@ def refute(
     """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
 
     REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
-    ``jobs`` processes need claims that their keys name; ``out``, a JSON file, lets the same call continue.
+    ``jobs``: processes; ``out``, a JSON file, lets the same call continue.
     """
     from fedbounds.referee.search.campaign import run_all, searches
-    from fedbounds.study.result import verdicts_from
 
-    extra, path = modules_from(plugins), None if out is None else Path(out)
+    path = None if out is None else Path(out)
     if path is not None:
         files.require_writable(path.parent)
-    todo = list(searches(claims_from(claim, extra), reading))
-    paths = [str(module.__file__) for module in extra]
-    found = run_all(todo, budget, seed, jobs=jobs, out=path, plugins=paths, progress=progress)
-    return Findings(tuple(verdicts_from(found)), _of_verdict)
+    todo = list(searches(claims_from(claim, modules_from(plugins)), reading))
+    return Findings(tuple(run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress)), _of_verdict)
 
 
 @dataclass(frozen=True)

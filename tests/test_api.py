@@ -5,6 +5,7 @@ import doctest
 import importlib
 import json
 import sys
+from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
@@ -19,6 +20,7 @@ from fedbounds.theory.verdict import Status
 
 SMALL = {"clients": 2, "dimension": 2, "rounds": 4, "tau": 2, "replicates": 8}
 FALSE = Claim("skewed", "False", "a draft", "constant", rho_tilde, {"skew": rho_bar})
+FALSE_TOO = replace(FALSE, key="skewed-too")
 
 
 @pytest.fixture(scope="module")
@@ -95,8 +97,7 @@ def test_a_search_returns_verdicts_on_an_object_as_on_a_key():
     )
     assert by_key.items == by_object.items and by_key[0].status is Status.REFUTED
     assert by_key.rows()[0]["claim"] == "speed-floor" and len(by_key) == 1
-    with pytest.raises(InputError, match="processes find claims by key"):
-        fedbounds.refute(FALSE, jobs=2)
+    assert [verdict.claim for verdict in fedbounds.refute([FALSE, FALSE_TOO], jobs=2)] == ["skewed", "skewed-too"]
 
 
 def test_certificates_and_tight_constants_are_as_the_command_s(tmp_path):

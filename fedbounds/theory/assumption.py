@@ -7,8 +7,9 @@ Where it is no relation, it gives these facets itself, as pure functions against
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -23,6 +24,8 @@ Array = NDArray[np.float64]
 Sign = Literal["<", "<=", "="]
 # Two numbers that are equal by design differ by a few units in the last place once computed in floating point.
 EQUAL = 1e-12
+# Where the shipped assumptions are, which are made of this module.
+SHIPPED = f"{__package__}.assumptions"
 
 
 class Answer(NamedTuple):
@@ -143,6 +146,14 @@ class Assumption:
                 )
             _part(one)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: a shipped one is itself there, and no relation is decided anew, as sympy would."""
+        shipped = [name for name, one in vars(importlib.import_module(SHIPPED)).items() if one is self]
+        if shipped:
+            return _shipped, (shipped[0],)
+        written = tuple((one.func, one.args) for one in self._relations())
+        return _written, ({item.name: getattr(self, item.name) for item in fields(self)} | {"relation": written},)
+
     def _relations(self) -> Sequence[Any]:
         if self.relation is None:
             return ()
@@ -162,6 +173,16 @@ class Assumption:
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that its relations speak of."""
         return frozenset(s.name for part in self.parts for s in (part.left - part.right).free_symbols)
+
+
+def _shipped(name: str) -> Assumption:
+    found: Assumption = getattr(importlib.import_module(SHIPPED), name)
+    return found
+
+
+def _written(values: dict[str, Any]) -> Assumption:
+    relations = tuple(kind(*sides, evaluate=False) for kind, sides in values["relation"])
+    return Assumption(**values | {"relation": relations[0] if len(relations) == 1 else relations or None})
 
 
 def _part(relation: Relational) -> Part:

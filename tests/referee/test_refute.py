@@ -84,7 +84,7 @@ def test_true_claims_are_not_refuted_and_say_how_close(key):
     assert 0 < verdict.data["closest"] <= 1 + ROUNDING
     assert "not refuted for" in verdict.detail and verdict.detail.endswith("this proves nothing")
     assert verdict.coverage.axes["gradients"] == {"full"} and verdict.coverage.axes["participation"] == {1}
-    assert "full gradients, C = 1" in summary(verdict.to_json())[2]
+    assert "full gradients, C = 1" in summary(verdict)[2]
     assert verdict.data["evaluations"] > 100
 
 
@@ -108,7 +108,7 @@ def test_what_a_claim_forgets_of_chance_is_found_in_fractions(claim, forgets):
     verdict = refute(claim, READINGS["repaired"], TINY)
     assert verdict.status is Status.REFUTED and forgets(from_json(verdict.data["instance"]))
     assert F(verdict.data["lhs"]) > F(verdict.data["rhs"]) == sum(map(F, verdict.data["terms"].values()))
-    text = instance_text(verdict.to_json())
+    text = instance_text(verdict)
     assert all(name in text for name in ("alpha", "G_sq", "sigma_sq", "C ", "eta", "Delta", "contraction ="))
 
 
@@ -151,9 +151,9 @@ OWN = [
 @pytest.mark.parametrize("claim", [*claims().values(), *OWN], ids=lambda claim: claim.key)
 def test_no_claim_is_too_odd_to_search(claim):
     for reading in claim.readings:
-        verdict = refute(claim, READINGS[reading], TINIEST).to_json()
+        verdict = refute(claim, READINGS[reading], TINIEST)
         said = summary(verdict)[2] + instance_text(verdict)
-        assert verdict["status"] in ("REFUTED", "UNDECIDED") and "inf" not in said and "nan" not in said
+        assert verdict.status in ("REFUTED", "UNDECIDED") and "inf" not in said and "nan" not in said
 
 
 def test_theorem_1_is_refuted_on_the_papers_own_steps_only_without_the_repair():
@@ -433,8 +433,8 @@ def test_command_prints_both_sides_as_fractions(tmp_path):
 
 
 def test_a_counterexample_can_be_checked_by_hand():
-    verdict = found("theorem-1", "sync", TINY).to_json()
-    data, text = verdict["data"], instance_text(verdict)
+    verdict = found("theorem-1", "sync", TINY)
+    data, text = verdict.data, instance_text(verdict)
     assert sum(F(value) for value in data["terms"].values()) == F(data["rhs"])
     assert {"G_sq", "sigma_sq", "rho_bar", "rho_tilde", "Gamma"} <= set(data["constants"])
     assert {"Delta", "eta"} <= set(data["varying"]) and data["varying"]["Delta_next"] == data["lhs"]
@@ -463,6 +463,6 @@ def test_command_rejects_bad_input(arguments):
 
 
 def test_what_is_not_refuted_is_told_in_one_sentence():
-    verdict = found("pi-max", "literal", TINY).to_json()
+    verdict = found("pi-max", "literal", TINY)
     assert summary(verdict)[2].startswith("not refuted for the problem a diagonal quadratic")
     assert instance_text(verdict).endswith("proves nothing.")

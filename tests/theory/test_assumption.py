@@ -1,12 +1,15 @@
 """Assumptions: a relation is written once, and every kind of evidence reads it."""
 
+import pickle
 from dataclasses import replace
 from fractions import Fraction as F
 
+import cloudpickle
 import numpy as np
 import pytest
 import sympy as sp
 
+from fedbounds import plugins
 from fedbounds.evidence.conditions import in_floats, in_fractions, penalty
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.budget import BUDGETS
@@ -127,3 +130,14 @@ def test_a_claim_speaks_of_what_its_relations_allow(relation, axis, region):
 def test_the_corollary_speaks_of_its_own_steps_and_everyone():
     axes = claim_named("corollary").coverage(LITERAL).axes
     assert axes == {"eta_L": Span(high=F(1, 4)), "participation": Span(1, 1)}
+
+
+@pytest.mark.parametrize("claim", plugins.claims().values(), ids=lambda claim: claim.key)
+def test_a_claim_is_the_same_in_another_process(claim):
+    """Sympy decides a relation anew as it reads it: p_min > 0 of a positive symbol came back as True."""
+    again = cloudpickle.loads(cloudpickle.dumps(claim))
+    assert again.terms == claim.terms and cloudpickle.loads(cloudpickle.dumps(a.smooth)) is a.smooth
+    for ours, theirs in zip(claim.assumptions, again.assumptions, strict=True):
+        assert (ours.key, ours.parts) == (theirs.key, theirs.parts)
+    own = replace(a.positive_p, key="own")
+    assert pickle.loads(pickle.dumps(own)) == own

@@ -1,6 +1,9 @@
 """``fedbounds refute``: search for a counterexample, or verify those that are known."""
 
+from __future__ import annotations
+
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -11,6 +14,8 @@ from fedbounds.cli.options import PLUGIN, QUIET, sounded
 
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
+    from fedbounds.study.tabled import Findings
+    from fedbounds.theory.verdict import Verdict
 
 WIDTH = 100
 HEAD = ["claim", "reading", "refuted by", "budget"]
@@ -40,21 +45,21 @@ def refute(verify: bool, quiet: bool, **options: Any) -> int:
             plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH), nl=False
         )
         return 0
-    found = [verdict.to_json() for verdict in _search(quiet=quiet, **options)]
-    click.echo(plain_table(HEAD, [summary(v) for v in found], WIDTH), nl=False)
-    if len(found) <= len(DETAILED):
+    found = _search(quiet=quiet, **options)
+    click.echo(plain_table(HEAD, map(summary, found), WIDTH), nl=False)
+    if len(found) <= DETAILED:
         for verdict in found:
             click.echo("\n" + instance_text(verdict))
     return sounded(_beside_what_is_known(found, options["extra"]))
 
 
 # A single claim is shown with its instances; a table of all of them is long enough.
-DETAILED = range(4)
+DETAILED = 4
 
 
 def _search(
     claim: str | None, everything: bool, jobs: int, extra: tuple[ModuleType, ...], quiet: bool, **options: Any
-) -> Any:
+) -> Findings[Verdict]:
     """The verdicts of every claim and reading asked for."""
     import fedbounds
     from fedbounds.errors import reject
@@ -66,37 +71,32 @@ def _search(
         return fedbounds.refute(claim, jobs=min(jobs, os.cpu_count() or 1), plugins=extra, progress=bar, **options)
 
 
-def _beside_what_is_known(found: list[dict[str, Any]], extra: tuple[ModuleType, ...]) -> "list[Line]":
+def _beside_what_is_known(found: Iterable[Verdict], extra: tuple[ModuleType, ...]) -> list[Line]:
     """The lines of the claims that were refuted: a proof or certificate that covers the instance is an alarm."""
     from fedbounds.plugins import claim_named
     from fedbounds.study.ledger import ANYWHERE, ledger
-    from fedbounds.study.result import verdicts_from
 
-    refuted = [(ANYWHERE, verdict) for verdict in verdicts_from([v for v in found if v["status"] == "REFUTED"])]
+    refuted = [(ANYWHERE, verdict) for verdict in found if verdict.status == "REFUTED"]
     keys = dict.fromkeys(verdict.claim for _, verdict in refuted)
     return ledger({key: claim_named(key, extra) for key in keys}, refuted) if refuted else []
 
 
-def summary(verdict: dict[str, Any]) -> list[str]:
+def summary(verdict: Verdict) -> tuple[str, ...]:
     """One row of the table: claim, reading, both sides or the closest approach, evaluations."""
-    data = verdict.get("data", {})
-    spent = f"{data.get('budget', '')} {data.get('evaluations', 0)}".strip()
-    if verdict["status"] != "REFUTED":
-        return [verdict["claim"], verdict["reading"], verdict["detail"].partition(";")[0], spent]
-    sides = verdict["detail"].partition(", exactly")[0]
-    return [verdict["claim"], verdict["reading"], sides, spent]
+    spent = f"{verdict.data.get('budget', '')} {verdict.data.get('evaluations', 0)}".strip()
+    end = ", exactly" if verdict.status == "REFUTED" else ";"
+    return verdict.claim, verdict.reading, verdict.detail.partition(end)[0], spent
 
 
-def instance_text(verdict: dict[str, Any]) -> str:
+def instance_text(verdict: Verdict) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
     from fedbounds.show.trial import instance
 
-    data = verdict.get("data", {})
-    name = f"{verdict['claim']} [{verdict['reading']}]"
-    if verdict["status"] != "REFUTED":
-        return f"{name}: {verdict['detail']}."
-    when = f" at t = {data['t']}:" if data["t"] is not None else ":"
-    return "\n".join([f"{name} is false{when}", *instance(data)])
+    name = f"{verdict.claim} [{verdict.reading}]"
+    if verdict.status != "REFUTED":
+        return f"{name}: {verdict.detail}."
+    when = "" if verdict.data["t"] is None else f" at t = {verdict.data['t']}"
+    return "\n".join([f"{name} is false{when}:", *instance(verdict.data)])
 
 
 def verified() -> list[list[str]]:
