@@ -53,6 +53,7 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, quiet: bool)
 
     Without Rocq it repeats what was checked at release.
     """
+    from fedbounds.errors import reject
     from fedbounds.evidence.kernel import available, check, store, stored
     from fedbounds.theory.verdict import Evidence
     from fedbounds.theory.words import word
@@ -60,6 +61,8 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, quiet: bool)
     start, here = time.perf_counter(), available() is not None
     found = check(claims, None if quiet else lambda module: say(f"  {module}"), afresh) if here else stored()
     found = [piece for piece in found if not claims or piece.subject in claims]
+    if not found:
+        raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")
     for piece in found:
         words = (
             f"{word(piece.status, Evidence.KERNEL)}, statement {piece.statement[:12]}"

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 import sympy as sp
+from click.testing import CliRunner
 
+from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
@@ -152,16 +154,31 @@ def planted(monkeypatch, tmp_path, file, old, new):
     monkeypatch.setattr(pieces, "shipped", lambda pattern: sorted(tmp_path.glob(pattern.removeprefix("rocq/"))))
 
 
-def found_of(subject, module):
-    """What Rocq says here of one piece."""
-    (found,) = [found for found in kernel.check([subject], afresh=True) if found.module == module]
-    return found
-
-
 @needs_rocq
-def test_lemma_1_is_proved_here():
+def test_lemma_1_is_proved_here_and_then_remembered(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (proof,) = kernel.check(["lemma-1"])
     assert not proof.fault and proof == next(known for known in STORED if known.module == "proof_lemma_1")
+    monkeypatch.setattr(checker, "_coqc", lambda *call: ("called again", ""))
+    assert kernel.check(["lemma-1"]) == [proof]
+    assert kernel.check(["lemma-1"], afresh=True)[0].fault
+    # What was kept of other texts is not what was found of these.
+    planted(monkeypatch, tmp_path, "Space.v", "Open Scope R_scope.", "Open Scope R_scope. ")
+    assert kernel.check(["lemma-1"])[0].fault
+
+
+def test_without_rocq_the_command_says_at_release_and_never_here(monkeypatch):
+    monkeypatch.setattr(checker.shutil, "which", lambda name: None)
+    done = CliRunner().invoke(main, ["kernel", "theorem-1", "corollary"])
+    lines = done.output.splitlines()
+    assert done.exit_code == 0 and "proof_corollary ['repaired']: PROVED" in done.output
+    told = [line for line in lines if "statement" in line]
+    assert len(told) == 8 and all(line.endswith("checked at release") for line in told)
+    assert (
+        "8 of 8 checked at release; Rocq is not installed here" in done.output and "checked here" not in done.output
+    )
+    done = CliRunner().invoke(main, ["kernel", "nothing"])
+    assert done.exit_code == 2 and "must have something to check" in done.output
 
 
 @needs_rocq
