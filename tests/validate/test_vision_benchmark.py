@@ -3,14 +3,12 @@
 import functools
 import importlib.metadata
 import json
-from dataclasses import replace
 
-import numpy as np
 import pytest
 
 from fedbounds.vision import training
 from validate.benchmarks import __main__ as bench
-from validate.benchmarks import vision, vision_flower
+from validate.benchmarks import vision
 
 
 @pytest.fixture(scope="module")
@@ -33,21 +31,10 @@ def test_contestants_agree_and_a_wrong_one_is_noticed(work):
             vision.check(work, {"nothing done": lambda w: w.start})
 
 
-def test_flowers_client_is_the_plain_loop():
-    sizes, client = (2, 20, 1), 1
-    work = vision.workload(*sizes)
-    start = [piece.detach().numpy() for piece in vision.Tuned().put(work.start).parameters()]
-    trained = vision_flower.train(start, client, sizes, work.settings.lr)
-    alone = vision.loop(vision.Plain, replace(work, alpha=np.eye(2)[client]))
-    for piece, wanted in zip(trained, vision.Plain().put(alone).parameters(), strict=True):
-        np.testing.assert_allclose(piece, wanted.detach().numpy(), rtol=1e-4, atol=1e-6)
-
-
 def test_a_table_and_a_file(tmp_path, capsys, monkeypatch):
     small = functools.partial(vision.measure, clients=2, samples=20, repeats=1)
     monkeypatch.setattr(vision, "measure", small)
     monkeypatch.setattr(vision, "EVALUATED", 60)
-    monkeypatch.setattr(vision.frameworks, "has", lambda name: name == "torch")
     bench.main(["--only", "vision", "--out", str(tmp_path)])
     printed, found = capsys.readouterr().out, json.loads((tmp_path / "vision_speed.json").read_text())
     rows = found["rounds"]
@@ -55,5 +42,3 @@ def test_a_table_and_a_file(tmp_path, capsys, monkeypatch):
     assert all(row["processor"] > 0 and row["wall"] > 0 and name in printed for name, row in rows.items())
     assert found["workload"] == {"clients": 2, "samples": 20, "epochs": 1, "batch": 64, "repeats": 1}
     assert found["machine"]["torch"] == importlib.metadata.version("torch")
-    found["rounds"]["Flower"] = {"wall": 2.0, "tuned loop over it": 0.5}
-    assert "Flower" in vision.table(found)

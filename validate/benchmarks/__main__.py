@@ -40,7 +40,7 @@ def machine() -> dict[str, str]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    names = ("numpy", "numba", "jax", "fedjax", "flwr", "torch")
+    names = ("numpy", "numba", "jax", "fedjax", "torch")
     found = {name: importlib.metadata.version(name) for name in names if frameworks.has(name)}
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return {

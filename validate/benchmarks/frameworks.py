@@ -1,6 +1,6 @@
-"""The reference workloads in JAX, torch and FedJAX, each used where it is installed.
+"""The reference workloads in JAX and FedJAX, each used where it is installed.
 
-JAX and torch follow the same rounds as fedbounds on the same batches, which they are given ready (drawing them is
+JAX follows the same rounds as fedbounds on the same batches, which it is given ready (drawing them is
 not timed), all replicates and clients at once, float64, on the CPU. FedJAX brings its own sampling (shuffled
 batches) and runs one replicate at a time through its own `federated_averaging` with a constant step and float64
 parameters; its curve is compared statistically, and its time on a part is scaled to the workload.
@@ -42,13 +42,8 @@ def has(name: str) -> bool:
 
 
 def available(experiment: Experiment) -> dict[str, Callable[[Experiment], np.ndarray]]:
-    """Engines of the installed frameworks, their data and batches ready for one experiment."""
-    found = {}
-    if has("jax"):
-        found["JAX"] = jax_engine(experiment)
-    if has("torch"):
-        found["torch"] = torch_engine(experiment)
-    return found
+    """JAX where it is installed, its data and batches ready for one experiment."""
+    return {"JAX": jax_engine(experiment)} if has("jax") else {}
 
 
 def batches(experiment: Experiment) -> np.ndarray:
@@ -122,40 +117,6 @@ def _mean_hessian(experiment: Experiment) -> np.ndarray:
     data = experiment.problem.kernel_data()
     assert isinstance(data, LeastSquaresArrays)
     return np.tensordot(experiment.problem.p, data.H, 1)
-
-
-def torch_engine(experiment: Experiment) -> Callable[[Experiment], np.ndarray]:
-    """The same as gathered arrays in torch, without gradients recorded."""
-    import torch
-
-    X, y, reg, logistic, etas = _data(experiment)
-    data, targets = torch.as_tensor(np.array(X)), torch.as_tensor(np.array(y))
-    rows, p = torch.as_tensor(batches(experiment)).long(), torch.as_tensor(np.array(experiment.problem.p))
-    weights, H = torch.as_tensor(_sample_weights(experiment)), torch.as_tensor(_mean_hessian(experiment))
-    w_star = torch.as_tensor(np.array(experiment.problem.w_star))
-
-    def gap(W: Any) -> Any:
-        if not logistic:
-            return (((W - w_star) @ H) * (W - w_star)).sum(-1) / 2
-        loss = torch.nn.functional.softplus(-targets * (W @ data.T)) @ weights
-        return loss + reg / 2 * (W * W).sum(-1) - experiment.problem.F_star
-
-    def run(_: Experiment) -> np.ndarray:
-        W = torch.as_tensor(np.tile(experiment.start, (experiment.replicates, 1)))
-        gaps = [gap(W)]
-        with torch.no_grad():
-            for chosen, sizes in zip(rows, etas, strict=True):
-                U = W[:, None].expand(-1, len(p), -1)
-                for batch, eta in zip(chosen, sizes, strict=True):
-                    x, t = data[batch], targets[batch]
-                    z = (x @ U[..., None])[..., 0]
-                    slopes = -t * torch.sigmoid(-t * z) if logistic else z - t
-                    U = U - eta * ((slopes[..., None, :] @ x)[..., 0, :] / x.shape[2] + reg * U)
-                W = torch.einsum("n,rnd->rd", p, U)
-                gaps.append(gap(W))
-        return torch.stack(gaps, 1).numpy()
-
-    return run
 
 
 def fedjax_times(experiment: Experiment, rounds: int) -> dict[str, float]:

@@ -3,10 +3,9 @@
 The paper's network on N = 50 clients of 200 made-up images, batches of 64, plain SGD, one local epoch, one thread.
 The contestants take turns and medians are kept: other work on the machine slows all of them, so what counts are the
 ratios to the tuned plain loop: PyTorch's layers with channels last and pooling before ReLU, autograd and torch.optim,
-one client after the other. The untuned loop is what a newcomer writes. Ratios are of processor time, and by the clock
-for Flower, which has processes of its own. The averaged models are checked to agree before any time is printed. The
-evaluation of 10,000 images, which every round ends with, is timed apart. bfloat16 takes part where the processor
-multiplies it.
+one client after the other. The untuned loop is what a newcomer writes. Ratios are of processor time. The averaged
+models are checked to agree before any time is printed. The evaluation of 10,000 images, which every round ends with, is
+timed apart. bfloat16 takes part where the processor multiplies it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from fedbounds.vision import network, training
 from fedbounds.vision.network import Network
 from fedbounds.vision.settings import ImageSettings
 from fedbounds.vision.training import Samples
-from validate.benchmarks import frameworks, vision_flower
 from validate.benchmarks.clock import turns
 
 TUNED, PLAIN = "plain loop, tuned", "plain loop"
@@ -165,9 +163,6 @@ def measure(clients: int = 50, samples: int = 200, epochs: int = 1, repeats: int
         evaluation = functools.partial(training.evaluate, work.start, work.samples, index)
         tasks["evaluation of 10,000 images, float32"] = functools.partial(evaluation, "float32", where)
         rows = _ratios(turns(tasks, repeats, np.median))
-    if frameworks.has("flwr"):
-        by_clock = vision_flower.seconds(sizes, work.settings.lr, repeats)
-        rows["Flower"] = {"wall": by_clock, "tuned loop over it": rows[TUNED]["wall"] / by_clock}
     given = dict(zip(("clients", "samples", "epochs"), sizes, strict=True)) | {"batch": 64, "repeats": repeats}
     return {"workload": given, "distance from the plain loop": away, "rounds": rows}
 
@@ -182,6 +177,5 @@ def table(found: dict[str, object]) -> str:
     rows: dict[str, dict[str, float]] = found["rounds"]  # type: ignore[assignment]
     lines = [f"{'one round':<38}{'processor s':>12}{'clock s':>10}{'tuned loop / it':>17}"]
     for name, row in sorted(rows.items(), key=lambda item: item[1]["tuned loop over it"]):
-        processor = f"{row['processor']:.3f}" if "processor" in row else "-"
-        lines.append(f"{name:<38}{processor:>12}{row['wall']:>10.3f}{row['tuned loop over it']:>17.2f}")
+        lines.append(f"{name:<38}{row['processor']:>12.3f}{row['wall']:>10.3f}{row['tuned loop over it']:>17.2f}")
     return "\n".join(lines)
