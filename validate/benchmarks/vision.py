@@ -4,8 +4,8 @@ The paper's network on N = 50 clients of 200 made-up images, batches of 64, plai
 The contestants take turns and medians are kept: other work on the machine slows all of them, so what counts are the
 ratios to the tuned plain loop: PyTorch's layers with channels last and pooling before ReLU, autograd and torch.optim,
 one client after the other. The untuned loop is what a newcomer writes. Ratios are of processor time. The averaged
-models are checked to agree before any time is printed. The evaluation of 10,000 images, which every round ends with, is
-timed apart. bfloat16 takes part where the processor multiplies it.
+models are checked to agree before any time is printed. The evaluation of 10,000 images, which every round ends with,
+is timed apart. bfloat16 takes part where the processor multiplies it.
 """
 
 from __future__ import annotations

@@ -13,10 +13,8 @@ from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
 from fedbounds.theory.quantity import Constant, Provenance
 
-# Multipliers of the simplex programme below this are zero; it is well above rounding, far below any mixture.
-SUPPORT = 1e-12
-# A simplex programme over k points needs few exchanges; more means that rounding makes it cycle.
-EXCHANGES = 50
+# Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.
+SUPPORT = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,64 +33,41 @@ class Interpolant:
     mu: float
     L: float
 
-    def __post_init__(self) -> None:
-        K = self.L - self.mu
-        s = self.g - self.mu * self.x
-        h = self.f - self.mu / 2 * (self.x**2).sum(axis=1)
-        object.__setattr__(self, "centres", self.x - s / K)
-        object.__setattr__(self, "minima", h - (s**2).sum(axis=1) / (2 * K))
-
     def __call__(self, x: Array) -> tuple[float, Array]:
         """(F(x), grad F(x)) at one point (d,)."""
-        K, centres, minima = self.L - self.mu, self.centres, self.minima  # type: ignore[attr-defined]
-        weights = simplex_minimum(centres, minima, x, K)
-        away = x - weights @ centres
+        K = self.L - self.mu
+        s = self.g - self.mu * self.x
+        offsets = self.x - s / K - x
+        minima = self.f - self.mu / 2 * (self.x**2).sum(axis=1) - (s**2).sum(axis=1) / (2 * K)
+        weights = simplex_minimum(K * offsets @ offsets.T, minima)
+        away = -weights @ offsets
         value = K / 2 * away @ away + weights @ minima + self.mu / 2 * x @ x
         return float(value), K * away + self.mu * x
 
 
-def simplex_minimum(centres: Array, minima: Array, x: Array, K: float) -> Array:
-    """argmin over the simplex of K/2 ||x - centres^T l||^2 + minima . l, by an active-set method: (k,)."""
-    offsets = centres - x
-    H = K * offsets @ offsets.T
-    weights = np.zeros(len(minima))
-    weights[np.argmin(np.diag(H) / 2 + minima)] = 1.0
-    for _ in range(EXCHANGES * len(minima)):
-        slopes = H @ weights + minima
-        free = weights > SUPPORT
-        entering = int(np.argmin(slopes))
-        level = float(weights @ slopes)
-        if slopes[entering] >= level - SUPPORT * max(1.0, abs(level)):
-            break
-        free[entering] = True
-        weights = _descend(H, minima, weights, free)
-    return weights
+def simplex_minimum(H: Array, m: Array) -> Array:
+    """argmin over the simplex of l H l/2 + m . l: (k,). Which weights are positive is found first, then how large."""
+    from scipy.optimize import minimize
 
-
-def _descend(H: Array, minima: Array, weights: Array, free: NDArray[np.bool_]) -> Array:
-    """Minimise over the affine hull of the free vertices, dropping those that would turn negative."""
-    while True:
-        index = np.flatnonzero(free)
-        k = len(index)
-        system = np.zeros((k + 1, k + 1))
-        system[:k, :k] = H[np.ix_(index, index)]
-        system[:k, k] = system[k, :k] = 1.0
-        wanted = np.linalg.lstsq(system, np.append(-minima[index], 1.0), rcond=None)[0][:k]
-        if (wanted >= -SUPPORT).all():
-            result = np.zeros_like(weights)
-            result[index] = np.maximum(wanted, 0.0)
-            return np.asarray(result / result.sum())
-        current = weights[index]
-        falling = wanted < current
-        steps = np.where(falling & (wanted < 0), current / np.where(falling, current - wanted, 1.0), np.inf)
-        step = float(min(steps.min(), 1.0))
-        moved = np.maximum(current + step * (wanted - current), 0.0)
-        weights = np.zeros_like(weights)
-        weights[index] = moved / moved.sum()
-        free = free.copy()
-        free[index[int(np.argmin(steps))]] = False
-        if not free.any():
-            return weights
+    k, scale = len(m), max(float(np.abs(H).max()), float(np.abs(m).max())) or 1.0
+    H, m, ones = H / scale, m / scale, np.ones(len(m))
+    found: Array = minimize(
+        lambda weights: weights @ H @ weights / 2 + m @ weights,
+        np.eye(k)[np.argmin(np.diag(H) / 2 + m)],
+        jac=lambda weights: H @ weights + m,
+        bounds=[(0, 1)] * k,
+        constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1, "jac": lambda weights: ones},
+        method="SLSQP",
+        options={"ftol": 1e-16, "maxiter": 100 * k},
+    ).x
+    free = np.flatnonzero(found > SUPPORT)
+    system = np.pad(H[np.ix_(free, free)], (0, 1), constant_values=1.0)
+    system[-1, -1] = 0.0
+    exact = np.linalg.lstsq(system, np.append(-m[free], 1.0), rcond=None)[0][:-1]
+    if (exact >= 0).all():
+        found = np.zeros(k)
+        found[free] = exact
+    return found
 
 
 @dataclass(frozen=True, eq=False)
