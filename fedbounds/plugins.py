@@ -25,8 +25,7 @@ KINDS = ("CLAIMS", "WEIGHTING", "PROBLEM", "DERIVATIONS")
 
 if TYPE_CHECKING:
     from fedbounds.model.weighting import Weighting, WeightingPlugin
-    from fedbounds.theory.claim import Claim, Role
-    from fedbounds.theory.remark import Remark
+    from fedbounds.theory.claim import Claim, Remark, Role
 
     Theorem = str | Path | Claim | Iterable[Claim]
 

@@ -11,21 +11,33 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import sympy as sp
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run import Run
 from fedbounds.model.protocol import Progress
+from fedbounds.referee.implied import proved_factor, why_still_true
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
-from fedbounds.referee.redundancy import proved_factor, why_still_true
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sensitivity import Place, examined, nearest_caught
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
 
 # A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
 NEGLIGIBLE = 1e-9
+# Thousands of examinations share one table, so each is decided far from a false alarm.
+ERROR_RATE = 1e-6
+# The smallest relative change of a part that is looked for, the largest, and the bisections of its logarithm.
+SMALLEST_CHANGE, LARGEST_CHANGE, HALVINGS = 1e-8, 1e3, 12
+# A second regime must catch a change smaller by this share to be called the sharper one (bisection's precision).
+SAME_CHANGE = 0.02
+HALF = 0.5
+# Stands for the relative change of a part while its smallest caught value is sought.
+CHANGE = sp.Symbol("change", positive=True)
 
 
 class Outcome(enum.StrEnum):
@@ -63,6 +75,16 @@ class Row:
 
     def to_json(self) -> dict[str, object]:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A regime where the claim applies: its run, and the unmutated right-hand side there."""
+
+    regime: Regime
+    run: Run
+    rhs: np.ndarray
+    scale: np.ndarray
 
 
 def power(
@@ -156,7 +178,11 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
     judged = {
         mutant.change.startswith("times") for mutant, effect in zip(mutants, effects, strict=True) if effect is None
     }
-    limits = {up: _limits(claim, reading, part, places, up) for up in judged}
+    limits: dict[bool, dict[str, Any]] = {}
+    for up in judged:
+        caught, sharpest = nearest_caught(claim, reading, part, places, up)
+        proved = proved_factor(claim, part, reading, up)
+        limits[up] = {"caught": caught, "sharpest": sharpest, "proved": proved}
     rows = []
     for mutant, effect in zip(mutants, effects, strict=True):
         if effect is not None:
@@ -164,11 +190,6 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
         else:
             rows.append(replace(_judged(mutant, reading, places), **limits[mutant.change.startswith("times")]))
     return rows
-
-
-def _limits(claim: Claim, reading: Reading, part: Part, places: Sequence[Place], up: bool) -> dict[str, Any]:
-    caught, sharpest = nearest_caught(claim, reading, part, places, up)
-    return {"caught": caught, "sharpest": sharpest, "proved": proved_factor(claim, part, reading, up)}
 
 
 def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcome | None:
@@ -222,3 +243,62 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
         if row.change:
             counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
     return counts
+
+
+def examined(claim: Claim, run: Run) -> Verdict | None:
+    """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
+    try:
+        with np.errstate(all="ignore"):
+            return empirical.examine(claim, run, ERROR_RATE)
+    except InputError:
+        return None
+
+
+def nearest_caught(
+    claim: Claim, reading: Reading, part: Part, places: Sequence[Place], up: bool
+) -> tuple[float | None, str]:
+    """The factor on a part nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
+    sign = 1 if up else -1
+    read = replace(as_read(scaled(claim, part, 1 + sign * CHANGE).claim, reading), assumptions=())
+    best, sharpest = LARGEST_CHANGE, ""
+    for place in places:
+        if _catches(read, place, _clearly_below(best) if sharpest else best):
+            best, sharpest = _bisected(read, place, best, up), place.regime.name
+        if best <= SMALLEST_CHANGE:
+            break
+    return (1 + sign * best, sharpest) if sharpest else (None, "")
+
+
+def _clearly_below(change: float) -> float:
+    """A change that is smaller than ``change``, or leaves more of the part, by the share SAME_CHANGE."""
+    if change > 1:
+        return max(change * (1 - SAME_CHANGE), 1.0)
+    return 1 - (1 - change) * (1 + SAME_CHANGE) - SMALLEST_CHANGE if change > HALF else change * (1 - SAME_CHANGE)
+
+
+def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
+    """The smallest change that a place catches, at most ``high``, itself caught.
+
+    Bisected on a logarithmic scale; towards deletion (change 1) on that of what is left of the part.
+    """
+    low = SMALLEST_CHANGE
+    if _catches(read, place, low):
+        return low
+    for corner in () if up else (1.0, HALF):
+        if low < corner < high:
+            low, high = (low, corner) if _catches(read, place, corner) else (corner, high)
+    toward_deletion = not up and low >= HALF and high <= 1
+    if toward_deletion:
+        low, high = 1 - low, max(1 - high, SMALLEST_CHANGE)
+    for _ in range(HALVINGS):
+        middle = math.sqrt(low * high)
+        caught = _catches(read, place, 1 - middle if toward_deletion else middle)
+        low, high = (low, middle) if caught else (middle, high)
+    return 1 - high if toward_deletion else high
+
+
+def _catches(read: Claim, place: Place, change: float) -> bool:
+    """Whether the claim with a part changed by the symbol CHANGE is refuted at that value of it."""
+    constants = {**place.run.constants, CHANGE.name: Constant(change, Provenance.GIVEN)}
+    verdict = examined(read, replace(place.run, constants=constants))
+    return verdict is not None and verdict.status is Status.REFUTED

@@ -42,13 +42,13 @@ class Regime:
 
 
 @dataclass(frozen=True)
-class RoundSteps:
-    """eta_t = ``within[t mod tau]``: the same arbitrary step sizes in every round."""
+class Table:
+    """eta_t as listed, over and over: of a whole run, or the same in every round."""
 
-    within: tuple[float, ...]
+    values: tuple[float, ...]
 
     def __call__(self, t: int) -> float:
-        return self.within[t % len(self.within)]
+        return self.values[t % len(self.values)]
 
 
 def line(
@@ -139,14 +139,6 @@ class Suite:
             except DivergedError:
                 self.trajectories[key] = None
         return self.trajectories[key]
-
-
-@dataclass(frozen=True)
-class Table:
-    values: tuple[float, ...]
-
-    def __call__(self, t: int) -> float:
-        return self.values[t]
 
 
 def own_steps(planned: Experiment, claim: Claim) -> StepSize:

@@ -6,7 +6,7 @@ the whole suite simulates in seconds. Most are equality cases or near ones, sinc
 
 from fedbounds.evidence.run import Policy
 from fedbounds.model.schedule import Geometric
-from fedbounds.referee.regime import MANY, REPLICATES, Regime, RoundSteps, Suite, experiment, line, plane
+from fedbounds.referee.regime import MANY, REPLICATES, Regime, Suite, Table, experiment, line, plane
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.fixed import Fixed
@@ -169,13 +169,13 @@ REGIMES: tuple[Regime, ...] = (
         "fast decay",
         "opposite pulls, each round's last step a quarter of the others: Lemma 2 near equality",
         lambda: experiment(
-            line([1, 1], [1e3, -1e3]), [0], eta=RoundSteps((*[4e-6] * 99, 1e-6)), tau=100, rounds=1, stride=3
+            line([1, 1], [1e3, -1e3]), [0], eta=Table((*[4e-6] * 99, 1e-6)), tau=100, rounds=1, stride=3
         ),
     ),
     Regime(
         "faster decay",
         "the last step of a round a 25th of the first: Lemma 2 as written fails",
-        lambda: experiment(line([1, 1], [1, -1]), [0], eta=RoundSteps((0.25, 0.01)), tau=2, rounds=4),
+        lambda: experiment(line([1, 1], [1, -1]), [0], eta=Table((0.25, 0.01)), tau=2, rounds=4),
     ),
     Regime(
         "drift",

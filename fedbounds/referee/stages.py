@@ -24,7 +24,7 @@ from fedbounds.referee import power, sanity
 from fedbounds.referee.implied import PROVERS, inherited
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import PROBE, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.study import ledger

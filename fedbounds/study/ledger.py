@@ -22,10 +22,9 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.files import read_json, write_json
 from fedbounds.study.result import Result, verdicts_from
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.remark import Remark
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import grounds
 

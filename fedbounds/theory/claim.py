@@ -176,6 +176,22 @@ class Claim:
         return frozenset(s.name for side in sides for s in sp.sympify(side).free_symbols)
 
 
+@dataclass(frozen=True)
+class Remark:
+    """A remark of a paper that no claim states in terms, examined by exact instances alone.
+
+    ``words`` are the paper's where they stand in quotation marks, ``reading`` how they are taken here.
+
+    ``undecided`` says why no instance can decide it, where that is so; else the counterexamples of its ``key`` do.
+    """
+
+    key: str
+    source: str
+    words: str
+    reading: str
+    undecided: str = ""
+
+
 def statement(claim: Claim) -> str:
     """LaTeX of the claim, from the same sympy terms that are evaluated."""
     if claim.kind is Kind.RATE:

@@ -16,6 +16,7 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table
+from fedbounds.referee.implied import SLACK, argument_for, never_negative, proved_factor, why_still_true
 from fedbounds.referee.mutants import (
     FACTORS,
     as_read,
@@ -27,11 +28,9 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.power import Outcome
-from fedbounds.referee.redundancy import SLACK, argument_for, never_negative, proved_factor, why_still_true
+from fedbounds.referee.power import ERROR_RATE, Outcome
 from fedbounds.referee.regime import Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sensitivity import ERROR_RATE
 from fedbounds.study.bound import main_bound
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.quantity import Constant

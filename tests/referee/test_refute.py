@@ -21,10 +21,9 @@ from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search.budget import BUDGETS
 from fedbounds.referee.search.campaign import run_all, searches
 from fedbounds.referee.search.dynamics import simulate_batch
-from fedbounds.referee.search.families import families
+from fedbounds.referee.search.families import BUDGETS, families
 from fedbounds.referee.search.family import Batch, Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, margins
 from fedbounds.referee.search.refute import refute

@@ -12,8 +12,7 @@ import sympy as sp
 from fedbounds import plugins
 from fedbounds.evidence.conditions import in_floats, in_fractions, penalty
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.budget import BUDGETS
-from fedbounds.referee.search.families import families
+from fedbounds.referee.search.families import BUDGETS, families
 from fedbounds.referee.search.family import Family, decode
 from fedbounds.referee.search.margins import OUTSIDE, margins
 from fedbounds.referee.search.refute import refute

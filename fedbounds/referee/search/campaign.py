@@ -10,7 +10,7 @@ from typing import Any
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.referee.identity import stated, tell_anew
-from fedbounds.referee.search.budget import BUDGETS
+from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import Progress, refute
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.sweep.run import in_order

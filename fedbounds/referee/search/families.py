@@ -1,16 +1,15 @@
-"""Which families a search tries: those that can meet the claim's assumptions, simplest first."""
+"""How much a search may spend, and which families it tries: those that can meet the assumptions, simplest first."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from fedbounds.evidence.conditions import penalty
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.referee.search.budget import Budget
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Family, decode
 from fedbounds.referee.search.shrink import DENOMINATORS, round_to
@@ -33,6 +32,30 @@ LENGTHS = {
     "step": ((1, 1), (2, 1), (3, 1), (2, 2), (10, 1)),
     "horizon": ((1, 1), (2, 1), (1, 8), (3, 4), (1, 60), (4, 10), (1, 800)),
     "constant": ((1, 1), (1, 2), (2, 1), (1, 6)),
+}
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may spend: generations and restarts a family, which families, seconds of shrinking."""
+
+    name: str
+    generations: int
+    population: int
+    restarts: int
+    clients: tuple[int, ...]
+    dimensions: tuple[int, ...]
+    polish: int
+    shrink_seconds: float
+
+
+BUDGETS = {
+    b.name: b
+    for b in (
+        Budget("small", 40, 6, 1, (2,), (1,), 100, 4.0),
+        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 30.0),
+        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0),
+    )
 }
 
 

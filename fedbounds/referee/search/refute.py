@@ -26,8 +26,7 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.identity import identity, tell_anew
-from fedbounds.referee.search.budget import Budget
-from fedbounds.referee.search.families import OF_STEPS, families
+from fedbounds.referee.search.families import OF_STEPS, Budget, families
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
 from fedbounds.referee.search.shrink import DENOMINATORS, Judge, by_hand, judge, rationalise, round_to, shrink
