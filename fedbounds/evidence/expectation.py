@@ -9,6 +9,7 @@ are then compared.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -239,22 +240,12 @@ def bounds(expression: sp.Expr, ranges: Mapping[str, Range]) -> Range:
         return sum(lows[1:], lows[0]), sum(highs[1:], highs[0])
     if isinstance(expression, sp.Max | sp.Min):
         pick = np.maximum if isinstance(expression, sp.Max) else np.minimum
-        return _fold(pick, lows), _fold(pick, highs)
+        return functools.reduce(pick, lows), functools.reduce(pick, highs)
     if expression.is_Mul:
-        result = parts[0]
-        for part in parts[1:]:
-            result = _hull([a * b for a in result for b in part])
-        return result
+        return functools.reduce(lambda result, part: _hull([a * b for a in result for b in part]), parts)
     if expression.is_Pow and expression.exp.is_Integer:
         return _power(parts[0], int(expression.exp))
     return np.asarray(-np.inf), np.asarray(np.inf)
-
-
-def _fold(pick: np.ufunc, values: Sequence[Array]) -> Array:
-    result = values[0]
-    for value in values[1:]:
-        result = pick(result, value)
-    return result
 
 
 def _hull(corners: Sequence[Array]) -> Range:
@@ -268,8 +259,7 @@ def _power(base: Range, exponent: int) -> Range:
     low, high = base
     if exponent < 0:
         inside = (low <= 0) & (high >= 0)
-        low, high = _power((np.where(inside, -np.inf, 1 / high), np.where(inside, np.inf, 1 / low)), -exponent)
-        return low, high
+        return _power((np.where(inside, -np.inf, 1 / high), np.where(inside, np.inf, 1 / low)), -exponent)
     low, high = np.asarray(low**exponent), np.asarray(high**exponent)
     if exponent % 2 == 0:
         straddles = (base[0] < 0) & (base[1] > 0)

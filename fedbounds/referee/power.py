@@ -109,7 +109,10 @@ def power(
 
 
 def power_of(claim: Claim, suite: Suite) -> list[Row]:
-    baseline = [_baseline(claim, READINGS[name], suite) for name in claim.readings]
+    baseline = []
+    for name in claim.readings:
+        found = list(verdicts_in(claim, READINGS[name], suite))
+        baseline.append(_row(claim, READINGS[name], "", "", found, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
     if of_reading.outcome is not Outcome.HOLDS:
@@ -121,12 +124,6 @@ def power_of(claim: Claim, suite: Suite) -> list[Row]:
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
         rows.append(_whole_row(mutant, reading, places, suite))
     return rows
-
-
-def _baseline(claim: Claim, reading: Reading, suite: Suite) -> Row:
-    """The unmutated claim in a reading: it holds wherever it applies, or is false as stated."""
-    verdicts = list(verdicts_in(claim, reading, suite))
-    return _row(claim, reading, "", "", verdicts, Outcome.FALSE_AS_STATED, Outcome.HOLDS)
 
 
 def _row(

@@ -13,9 +13,8 @@ from typing import Any
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import cannot_express
-from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
+from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.covered import conditions, own_setting, pointwise
 from fedbounds.evidence.sdp.decide import examination
 from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
@@ -25,7 +24,7 @@ from fedbounds.referee.implied import PROVERS, inherited
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.families import BUDGETS
-from fedbounds.referee.search.refute import PROBE, refute
+from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -98,18 +97,11 @@ def read_back(case: Case) -> Found:
     """What the claim speaks of, and which evidence cannot express it."""
     claim, reading = case.claim, case.reading
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
-    lacking = [f"exact and the search {cannot_express(_unknown(case))}"] if _unknown(case) else []
+    unknown = unexpressed(claim, reading)
+    lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not applies(claim):
         lacking.append("certificates: it is no one-round statement in the model's quantities")
     return Found((speaks, *lacking))
-
-
-def _unknown(case: Case) -> tuple[str, ...]:
-    probe = run(PROBE)
-    return (
-        *judge_assumptions(case.claim, probe, case.reading)[1],
-        *(unmeasured(case.claim, probe, case.reading) if case.claim.kind is not Kind.RATE else ()),
-    )
 
 
 def glance(case: Case) -> Found:
@@ -117,7 +109,7 @@ def glance(case: Case) -> Found:
     claim, reading = case.claim, case.reading
     wrong = sanity.misprints(claim, reading)
     lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
-    if claim.kind is Kind.RATE or _unknown(case):
+    if claim.kind is Kind.RATE or unexpressed(claim, reading):
         return Found((*lines, "limits: not in fractions"))
     tested, instance = sanity.sweep(claim, reading, bool(wrong))
     if instance is not None:

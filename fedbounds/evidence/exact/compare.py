@@ -40,6 +40,17 @@ class Sides:
         return (self.rhs - self.lhs) / scale if scale else Fraction(0)
 
 
+# An instance without coincidences shows which symbols an exact run has, and so which assumptions it can express.
+ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
+PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,), eta=(HALF, HALF), tau=2)
+
+
+def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
+    """The assumptions and symbols of a claim that no instance in fractions can express."""
+    probe = run(PROBE)
+    return (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
+
+
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
     own = record.own(claim, reading)

@@ -127,7 +127,7 @@ def interior(
     if kernel is None:
         constraints.append(S - delta * np.eye(n) >> 0)
     else:
-        rest = _complement(kernel)
+        rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         constraints += [rest.T @ S @ rest - delta * np.eye(rest.shape[1]) >> 0, S @ kernel == 0]
     status = _attempt(cp.Problem(cp.Maximize(delta), constraints), inaccurate=True)
@@ -136,12 +136,6 @@ def interior(
     found = np.zeros(m)
     found[keep] = np.array(multipliers.value) * top / rows
     return float(np.array(delta.value)), found
-
-
-def _complement(kernel: NDArray[Any]) -> NDArray[Any]:
-    """An orthonormal basis (n, n - r) of the complement of the columns of ``kernel``."""
-    Q, _ = np.linalg.qr(kernel, mode="complete")
-    return Q[:, kernel.shape[1] :]
 
 
 def _attempt(problem: Any, inaccurate: bool = False) -> str:

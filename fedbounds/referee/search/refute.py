@@ -21,7 +21,7 @@ import numpy as np
 from fedbounds import files
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.conditions import cannot_express
-from fedbounds.evidence.exact.compare import examine, judge_assumptions, unmeasured
+from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
@@ -29,7 +29,7 @@ from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.search.families import OF_STEPS, Budget, families
 from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
-from fedbounds.referee.search.shrink import DENOMINATORS, Judge, by_hand, judge, rationalise, round_to, shrink
+from fedbounds.referee.search.shrink import DENOMINATORS, by_hand, judge, rationalise, round_to, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
@@ -41,10 +41,6 @@ WORTH_TRYING = -1e-7
 # What a call must share with that which wrote its state file; where only the statement differs, it starts anew.
 REQUIRED = ("claim", "reading", "budget", "seed")
 UNMET = "no instance met its assumptions"
-
-# An instance without coincidences shows which symbols an exact run has, and so which assumptions it can express.
-ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
-PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,), eta=(HALF, HALF), tau=2)
 
 Progress = Callable[[str, int, int], None]
 Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
@@ -108,8 +104,7 @@ def refute(
     total)`` is called before every family; ``each`` computes the families, in order. REFUTED carries the instance and
     both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
     """
-    probe = run(PROBE)
-    unknown = (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
+    unknown = unexpressed(claim, reading)
     if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
         unknown = (*unknown, OWN_STEPS)
     if unknown:
@@ -127,10 +122,13 @@ def refute(
         if k >= len(outcomes):
             outcomes.append(_outcome(next(fresh)))
             _save(state, claim, reading, budget, seed, outcomes)
-        instance = _exact(claim, reading, outcomes[k], violates)
+        close = outcomes[k].margin <= WORTH_TRYING
+        instance = rationalise(_batch(claim, outcomes[k]), claim, violates) if close else None
         if instance is not None:
             smallest = shrink(instance, schedule(claim, family), violates, budget.shrink_seconds)
-            return _refuted(claim, reading, smallest, budget, outcomes[: k + 1])
+            verdict, spent = examine(smallest, claim, reading), sum(o.evaluations for o in outcomes[: k + 1])
+            told = {**by_hand(smallest, claim, reading), "budget": budget.name, "evaluations": spent}
+            return replace(verdict, data={**verdict.data, **told})
     return _survived(claim, reading, budget, outcomes)
 
 
@@ -144,22 +142,8 @@ def _outcome(data: Mapping[str, Any]) -> Outcome:
     return Outcome(Family(**data["family"]), data["evaluations"], data["margin"], tuple(data["point"]))
 
 
-def _exact(claim: Claim, reading: Reading, outcome: Outcome, violates: Judge) -> Instance | None:
-    """The family's best point as an exact counterexample, or None."""
-    if outcome.margin > WORTH_TRYING:
-        return None
-    return rationalise(_batch(claim, outcome), claim, violates)
-
-
 def _batch(claim: Claim, outcome: Outcome) -> Batch:
     return decode(outcome.family, np.array([outcome.point]), claim)
-
-
-def _refuted(claim: Claim, reading: Reading, instance: Instance, budget: Budget, outcomes: list[Outcome]) -> Verdict:
-    verdict = examine(instance, claim, reading)
-    spent = sum(o.evaluations for o in outcomes)
-    data = {**verdict.data, **by_hand(instance, claim, reading), "budget": budget.name, "evaluations": spent}
-    return replace(verdict, data=data)
 
 
 def searched(todo: Sequence[Family]) -> Coverage:
