@@ -3,7 +3,7 @@
 from fedbounds.claims.corollary import ETA, GAMMA, SPEED, per_step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.symbols import G_sq, Gamma, L, gap, m, mu, rho_pairs, rho_tilde, sigma_sq, tau
+from fedbounds.theory.symbols import *
 
 CHO_2020 = Claim(
     key="cho-2020",

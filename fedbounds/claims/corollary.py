@@ -4,22 +4,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Kind, Repair, Role
-from fedbounds.theory.symbols import (
-    Delta_0,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    gamma,
-    gap,
-    mu,
-    p_min,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    t,
-    tau,
-)
+from fedbounds.theory.symbols import *
 
 GAMMA = {gamma: 4 * L / mu}
 ETA = 1 / (mu * (t + gamma))

@@ -15,19 +15,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption, Part, RunLike
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_next,
-    Gamma,
-    L,
-    drift,
-    eta,
-    growth,
-    mu,
-    rho_bar,
-    rho_tilde,
-    sigma_0_sq,
-)
+from fedbounds.theory.symbols import *
 
 SHARE = 2 * eta * L * (1 + growth)
 

@@ -29,20 +29,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import (
-    Delta_0,
-    Delta_T,
-    L,
-    L_sample,
-    N,
-    T,
-    eta_0,
-    mu,
-    sigma_dif_sq,
-    sigma_opt_sq,
-    sigma_sq,
-    tau,
-)
+from fedbounds.theory.symbols import *
 
 PAPER = "Khaled, Mishchenko and Richtarik, Tighter theory for local SGD, AISTATS 2020"
 START = (1 - eta_0 * mu) ** T * Delta_0

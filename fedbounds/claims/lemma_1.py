@@ -2,7 +2,7 @@
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import L, excess, grad_sq
+from fedbounds.theory.symbols import *
 
 LEMMA_1 = Claim(
     key="lemma-1",

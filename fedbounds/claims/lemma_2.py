@@ -2,7 +2,7 @@
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Repair, Role
-from fedbounds.theory.symbols import G_sq, drift, eta, tau
+from fedbounds.theory.symbols import *
 
 LEMMA_2 = Claim(
     key="lemma-2",

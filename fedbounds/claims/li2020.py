@@ -4,7 +4,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.symbols import Delta_0, G_sq, Gamma, L, T, gamma, gap, mu, sigma_p_sq, t, tau
+from fedbounds.theory.symbols import *
 
 SCALE = L / mu / (gamma + T)
 

@@ -8,7 +8,7 @@ from fedbounds.claims.corollary import ERROR, ETA, GAMMA, NOISE, SPEED, per_step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.symbols import Gamma, L, N, gap, mu, p_min, pi_max, pi_min, rho_bar, rho_tilde
+from fedbounds.theory.symbols import *
 
 LAMBDA_1 = NOISE * rho_bar
 LAMBDA_2 = 8 * L * Gamma / (3 * mu)

@@ -9,23 +9,7 @@ import sympy as sp
 from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Repair, Role
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    drift,
-    eta,
-    gamma,
-    gap,
-    mu,
-    rho_bar,
-    rho_tilde,
-    tau,
-)
+from fedbounds.theory.symbols import *
 
 SHARPER_STEP = Claim(
     key="sharper-step",

@@ -24,25 +24,7 @@ import sympy as sp
 from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Repair
-from fedbounds.theory.symbols import (
-    Delta,
-    Delta_0,
-    Delta_next,
-    G_sq,
-    Gamma,
-    L,
-    T,
-    drift,
-    eta,
-    gamma,
-    gap,
-    mu,
-    pi_min,
-    rho_bar,
-    rho_tilde,
-    sigma_sq,
-    tau,
-)
+from fedbounds.theory.symbols import *
 
 CONDITIONS = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation)
 KEPT = 1 - eta * mu

@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, L, N, drift, eta, gap_t, mu, sigma_sq, tau
+from fedbounds.theory.symbols import *
 
 PAPER = "Stich, Local SGD converges fast and communicates little, ICLR 2019"
 REMARK = "The constants were re-derived (see the module's docstring), not compared with the printed lemma."

@@ -4,7 +4,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Repair, Role
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, Gamma, L, eta, mu, rho_bar, rho_tilde, sigma_sq, tau
+from fedbounds.theory.symbols import *
 
 CONTRACTION = sp.Rational(3, 8)
 
