@@ -16,13 +16,8 @@ def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Co
     extremes, problem = trajectory.extremes, trajectory.experiment.problem
     p = problem.p
     if policy.source == "given":
-        sigma_sq, G_sq = float(policy.sigma_sq or 0), float(policy.G_sq or 0)
-        note = "given by the user"
-        return (
-            Constant(sigma_sq, Provenance.GIVEN, note),
-            Constant(G_sq, Provenance.GIVEN, note),
-            Constant(float((p**2).sum()) * sigma_sq, Provenance.GIVEN, note),
-        )
+        sigma_sq = policy.sigma_sq or 0
+        return _three(Provenance.GIVEN, "given by the user", sigma_sq, policy.G_sq or 0, (p**2).sum() * sigma_sq)
     if policy.source == "ball":
         return _over_ball(trajectory, float(policy.radius or 0))
     per_client = extremes.sigma_i_sq.max(axis=0)
@@ -34,11 +29,12 @@ def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Co
             Constant(float(p**2 @ per_client), Provenance.EXACT, "worst conditional variances visited"),
         )
     note = "worst conditional expectation at the points visited, every step and replicate"
-    return (
-        Constant(float(per_client.max()), Provenance.EXACT, note),
-        Constant(float(extremes.G_sq.max()), Provenance.EXACT, note),
-        Constant(float(p**2 @ per_client), Provenance.EXACT, note),
-    )
+    return _three(Provenance.EXACT, note, per_client.max(), extremes.G_sq.max(), p**2 @ per_client)
+
+
+def _three(provenance: Provenance, note: str, *values: float) -> tuple[Constant, Constant, Constant]:
+    sigma_sq, G_sq, sigma_p_sq = (Constant(float(value), provenance, note) for value in values)
+    return sigma_sq, G_sq, sigma_p_sq
 
 
 def _over_ball(trajectory: Trajectory, radius: float) -> tuple[Constant, Constant, Constant]:
@@ -54,13 +50,9 @@ def _over_ball(trajectory: Trajectory, radius: float) -> tuple[Constant, Constan
     if b is not None:
         std = std + problem.noise_lipschitz * reach / np.sqrt(b)
     sigma_i_sq = std**2
-    G_sq = float((sigma_i_sq + (problem.L * reach) ** 2).max())
+    G_sq = (sigma_i_sq + (problem.L * reach) ** 2).max()
     note = f"certified over the ball of radius {radius:g} around w*"
-    return (
-        Constant(float(sigma_i_sq.max()), Provenance.BOUND, note),
-        Constant(G_sq, Provenance.BOUND, note),
-        Constant(float(problem.p**2 @ sigma_i_sq), Provenance.BOUND, note),
-    )
+    return _three(Provenance.BOUND, note, sigma_i_sq.max(), G_sq, problem.p**2 @ sigma_i_sq)
 
 
 def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> Run:

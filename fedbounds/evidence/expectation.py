@@ -44,8 +44,6 @@ AUTOMATIC_WORK = 2e10
 SMALLEST_SKEWS = ("rho_bar", "rho_pairs")
 TOTAL = "sigma^2 and G^2 as total expectations"
 
-# Nothing is estimated, so the error rate that the shared decision asks for decides nothing.
-UNUSED_RATE = 0.1
 # A computed eigenvalue is off by a small multiple of the largest one's last place, the form itself by some more.
 EIGENVALUE_ROUNDING = 1e-11
 
@@ -130,7 +128,7 @@ def examine(claim: Claim, run: Run) -> Verdict:
     if claim.scope == "point":
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="a claim about every point, not an expectation")
     if claim.kind is Kind.RATE:
-        found = empirical.examine_rate(claim, run, UNUSED_RATE, deterministic=True)
+        found = empirical.examine_rate(claim, run, empirical.CERTAIN, deterministic=True)
         return replace(found, evidence=Evidence.EXPECTATION)
     low, high = run.constants["rho_bar"].value, _largest_skew(run)
     used = {symbol.name for symbol in _difference(claim, run).free_symbols}
@@ -141,7 +139,7 @@ def examine(claim: Claim, run: Run) -> Verdict:
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
     known = np.ones(len(sides[0].times), dtype=bool)
     found = min(
-        (empirical.decide(*each, side, UNUSED_RATE, known) for each, side in zip(pinned, sides, strict=True)),
+        (empirical.decide(*each, side, empirical.CERTAIN, known) for each, side in zip(pinned, sides, strict=True)),
         key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf,
     )
     if len(ends) == 1:

@@ -41,6 +41,8 @@ from fedbounds.theory.quantity import Provenance
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+# Any rate the bands' table has, for columns that are known for certain and need none.
+CERTAIN = 0.1
 # Why the mean of a curved function of what was measured decides nothing.
 NOT_LINEAR = "it is not linear in expectations, so means of replicates do not stand for it"
 # What the band's error rate rests on, said beside it.
@@ -179,7 +181,7 @@ def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
     if sides.lhs.size == 0:
         return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
     if claim.scope == "point":
-        return _examine_points(claim, run, sides)
+        sides, error_rate = _one_by_one(sides), CERTAIN
     defined = sides.defined
     if not defined.any():
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
@@ -261,31 +263,11 @@ def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, dete
     return "; ".join(words)
 
 
-def _examine_points(claim: Claim, run: Run, sides: Comparison) -> Verdict:
-    """A statement about every visited point and client: deterministic, no band."""
+def _one_by_one(sides: Comparison) -> Comparison:
+    """A statement about every visited point and client: each a column of its own, with nothing to average."""
     floor = SQUARED_CANCELLATION * float(sides.lhs.max(initial=0.0))
-    rounding = sides.rounding + floor
-    difference, size = sides.lhs - sides.rhs, np.maximum(np.abs(sides.lhs), np.abs(sides.rhs))
-    refuted = difference > rounding
-    holds = difference <= np.where(rounding <= NEGLIGIBLE * size, rounding, -rounding)
-    untested = (size == 0) | ((np.abs(difference) <= rounding) & (floor > NEGLIGIBLE * size))
-    status, grounds = concluded(claim, run, refuted, holds, untested)
-    relative = -difference / np.maximum(np.maximum(sides.lhs, sides.rhs), np.finfo(float).tiny)
-    relative[np.abs(difference) <= rounding] = 0.0
-    row, column = np.unravel_index(int(np.argmin(relative)), relative.shape)
-    used = sides.lhs > floor
-    return _verdict(
-        claim,
-        run,
-        status,
-        margin=float(relative[row, column]),
-        tightness=float((sides.rhs[used] / sides.lhs[used]).min()) if used.any() else None,
-        worst_t=int(sides.times[column]),
-        detail=f"{relative.size} visited points; worst lhs {sides.lhs[row, column]:.4g}, "
-        f"rhs {sides.rhs[row, column]:.4g}{grounds}",
-        data={"lhs": float(sides.lhs[row, column]), "rhs": float(sides.rhs[row, column])},
-        coverage=this_run(run),
-    )
+    lhs, rhs, rounding = (side.reshape(1, -1) for side in (sides.lhs, sides.rhs, sides.rounding + floor))
+    return Comparison(np.tile(sides.times, len(sides.lhs)), lhs, rhs, rounding, np.full_like(lhs, floor))
 
 
 def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool) -> Verdict:
