@@ -153,7 +153,7 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     model = build(wider, exact)
     for known in candidates(wider):
         if known.keys() <= set(model.labels) and verify(model, lhs, rhs, known)[0]:
-            return _certificate(lhs, rhs, wider, known, claim.key, scale)
+            return certify_form(lhs, rhs, wider, claim.key, scale, known=known)
     return certify_form(lhs, rhs, wider, claim.key, scale) if setting.local == "steps" else None
 
 
@@ -165,21 +165,12 @@ def certify_form(
     scale: Mapping[str, Fraction] | None = None,
     note: Mapping[str, object] | None = None,
     faces: bool = True,
+    known: Mapping[str, Fraction] | None = None,
 ) -> Certificate | None:
-    """A certificate of lhs <= sum_k rhs_k form_k at a setting, or None where none was found."""
-    multipliers = prove(setting, lhs, rhs, faces)
-    return None if multipliers is None else _certificate(lhs, rhs, setting, multipliers, claim, scale, note)
-
-
-def _certificate(
-    lhs: str,
-    rhs: Mapping[str, Fraction],
-    setting: Setting,
-    multipliers: Mapping[str, Fraction],
-    claim: str | None,
-    scale: Mapping[str, Fraction] | None = None,
-    note: Mapping[str, object] | None = None,
-) -> Certificate:
+    """A certificate of lhs <= sum_k rhs_k form_k at a setting, by multipliers ``known`` or found; None without."""
+    multipliers = prove(setting, lhs, rhs, faces) if known is None else known
+    if multipliers is None:
+        return None
     return Certificate(
         lhs=lhs,
         rhs={k: str(v) for k, v in rhs.items()},
