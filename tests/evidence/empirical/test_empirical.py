@@ -19,7 +19,7 @@ from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory.assumptions import full_participation
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_next, G_sq, eta, gap, mu, sigma_p_sq
+from fedbounds.theory.symbols import Delta, Delta_next, G_sq, eta, gap, grad_sq, mu, sigma_p_sq
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
@@ -51,6 +51,12 @@ def test_lemma_2_is_false_for_arbitrary_steps():
     assert verdict.data["lhs"] == pytest.approx(1 / 16) and verdict.data["rhs"] == pytest.approx(4 / 625)
     repaired = examine("lemma-2", trajectory, "repaired")
     assert repaired.status is Status.NOT_APPLICABLE and "earlier step size" in repaired.detail
+
+
+def test_an_identity_at_every_point_fails_from_either_side():
+    for factor, status in ((1, Status.HOLDS), (2, Status.REFUTED), (sp.Rational(1, 2), Status.REFUTED)):
+        claim = Claim("same", "same", "here", "point", grad_sq, {"itself": factor * grad_sq}, kind=Kind.IDENTITY)
+        assert examine(claim, noiseless(pair(), FedAvg(), lambda t: 0.25)).status is status
 
 
 @pytest.fixture(scope="module")
