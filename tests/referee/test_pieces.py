@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from fedbounds.referee.search.budget import Budget
 
 from fedbounds.cli.app import main
 from fedbounds.cli.options import CONTRADICTION
@@ -20,6 +19,7 @@ from fedbounds.referee import implied, stages
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.families import Budget
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.show import trial as show
 from fedbounds.theory.coverage import Coverage
