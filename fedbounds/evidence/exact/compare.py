@@ -41,9 +41,8 @@ class Sides:
 
 
 # An instance without coincidences shows which symbols an exact run has, and so which assumptions it can express.
-# Its kappa is 4, so that a root of L or mu has a value too.
-ONE, FOUR, HALF = Fraction(1), Fraction(4), Fraction(1, 2)
-PROBE = Instance(((ONE,), (FOUR,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(FOUR,), eta=(HALF, HALF), tau=2)
+ONE, TWO, HALF = Fraction(1), Fraction(2), Fraction(1, 2)
+PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,), eta=(HALF, HALF), tau=2)
 
 
 def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
