@@ -17,7 +17,7 @@ TORCH := --retries 1 --timeout 20 --extra-index-url https://download.pytorch.org
 	"$(shell grep '^torch==' constraints.txt)+cpu"
 endif
 
-.PHONY: demo test browser kernel lint types docs bench clean setup
+.PHONY: demo test fuzz browser kernel lint types docs bench clean setup
 
 setup: $(DEV)
 
@@ -41,6 +41,10 @@ demo: $(BASE)
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n 2
+
+# A minute of damaged files, every format that is read.
+fuzz: $(DEV)
+	$(BIN)/python -m validate.robustness.formats --seconds 60
 
 browser: $(DEV)
 	$(BIN)/python tests/browser/check_report.py

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector
+from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector, whole
 from fedbounds.evidence.exact.outcomes import ExactRun, combine, distance_sq, run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
@@ -37,11 +37,11 @@ def induction(data: Data) -> Compared:
     beta, mu, B, C, D, gamma, Delta_0 = (fraction(data[k]) for k in ("beta", "mu", "B", "C", "D", "gamma", "Delta_0"))
     _require(beta * mu * B > 1 and gamma > 0 and C >= 0 and Delta_0 >= 0, "the paper's conditions on the induction")
     Delta = Delta_0
-    for t in range(int(data["t"])):
+    for t in range(whole(data["t"])):
         eta = beta / (t + gamma)
         Delta = (1 - eta * mu * B) * Delta + eta**2 * C + eta * D
         _require(Delta >= 0, "every Delta_t, a squared distance, to be non-negative")
-    s = int(data["t"]) + gamma
+    s = whole(data["t"]) + gamma
     psi = max(gamma * Delta_0, (beta**2 * C + D * beta * s) / (beta * mu * B - 1))
     return Delta, psi / s, "<="
 
@@ -79,7 +79,7 @@ def power_of_choice(data: Data) -> Compared:
 
     Power-of-Choice ranks by F_i(w) (Cho, Wang and Joshi, 2020), FedMax(k) by F_i(w) - F_i*.
     """
-    instance, w, k, i = from_json(data["instance"]), vector(data["w"]), int(data["k"]), int(data["client"])
+    instance, w, k, i = from_json(data["instance"]), vector(data["w"]), whole(data["k"]), whole(data["client"])
     return largest(instance.excess(w), k)[i], largest(_losses(instance, w), k)[i], "="
 
 
@@ -216,11 +216,11 @@ def softmax_path(data: Data) -> Compared:
     and the first rises with x, so for any x_0 > 1 the largest deviation from FedMax(k) is, at every
     temperature, at least min(alpha_N(x_0), alpha_1(x_0) - 1/k). That bound is the left side.
     """
-    e, p, k, x = vector(data["e"]), vector(data["p"]), int(data["k"]), fraction(data["x"])
+    e, p, k, x = vector(data["e"]), vector(data["p"]), whole(data["k"]), fraction(data["x"])
     decreasing = all(a > b for a, b in itertools.pairwise(e))
     _require(decreasing and x > 1 and 1 <= k < len(e), "decreasing gaps, x > 1 and k < N")
     _require(all(g.denominator == 1 for g in e), "whole gaps, so that powers of x are exact")
-    raw = [q * x ** int(g) for q, g in zip(p, e, strict=True)]
+    raw = [q * x ** whole(g) for q, g in zip(p, e, strict=True)]
     alpha = [a / sum(raw) for a in raw]
     return min(alpha[-1], alpha[0] - Fraction(1, k)), Fraction(0), "<="
 

@@ -9,6 +9,21 @@ class DivergedError(ArithmeticError):
     """A run left the finite numbers: the message names the step and the likely cause."""
 
 
-def reject(what: str, received: object, remedy: str) -> InputError:
-    """Build the one sentence an input error shows: what, the value received, the remedy."""
+# Characters of each part of a message: a name of thousands of letters is cut.
+LONGEST = 300
+
+
+def reject(what: object, received: object, remedy: object) -> InputError:
+    """Build the one sentence an input error shows: what, the value received, the remedy, none with marks unseen."""
+    what, received, remedy = map(readable, (what, received, remedy))
     return InputError(f"{what}, but received {received}: {remedy}.")
+
+
+def readable(value: object) -> str:
+    """``value`` as one line for a terminal: cut where it is long, a character that does not print as its code."""
+    try:
+        text = str(value)[: LONGEST + 1]
+    except ValueError:
+        return "a number of thousands of digits"
+    text = text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+    return "".join(mark if mark.isprintable() else ascii(mark)[1:-1] for mark in " ".join(text.splitlines()))

@@ -1,18 +1,21 @@
 """Files: nothing is ever half-written, and what is read has the form that it must have.
 
-No other module imports msgspec. Writing goes through a temporary name beside the target, then a rename. Reading
-refuses, in one sentence, what is no regular file, what is too long or too deep, a key that is given twice, and
-whatever differs from the type asked for.
+No other module imports msgspec. Writing goes through a temporary name beside the target, then a rename, and never
+replaces what is no regular file. Reading refuses, in one sentence, what is no regular file, what is too long or too
+deep, a key that is given twice, text that a terminal would obey, and whatever differs from the type asked for.
 """
 
 import contextlib
 import json
 import os
+import re
+import sqlite3
 import stat
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
-from typing import IO, Any, TypeVar, cast
+from typing import IO, Annotated, Any, TypeVar, cast
 
 import msgspec
 
@@ -22,13 +25,21 @@ T = TypeVar("T")
 Bounds = msgspec.Meta
 # No result of a study comes near it; an endless file is refused before it fills the memory.
 LONGEST = 2**28
+# What a rational number is written as; certificates need a hundred digits and no exponent.
+DIGITS = 400
+NUMBER = rf"^-?[0-9]{{1,{DIGITS}}}(/[0-9]{{1,{DIGITS}}}|(\.[0-9]{{1,{DIGITS}}})?([eE][-+]?[0-9]{{1,3}})?)\Z"
+Rational = Annotated[str, Bounds(pattern=NUMBER)]
+# What a terminal would obey, as JSON writes it (other than line breaks and tabs), and halves of characters; after an
+# even number of backslashes it is text about codes.
+CODES = r"u(?:00(?:0[0-8bcef]|1.|7f|[89].)|20(?:2[a-e]|6[6-9])|d[89ab]..(?!\\ud[c-f])|(?<!\\ud[89ab]..\\u)d[c-f])"
+CONTROL = re.compile(rf"(?<!\\)(?:\\\\)*\\(?:[br]|{CODES})|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]", re.I)
+LOCK = ".fedbounds.lock"
 
 
 def write(path: str | Path, fill: Callable[[IO[bytes]], object]) -> Path:
-    """Call ``fill`` on a temporary binary file, then rename it to ``path``."""
-    path = Path(path)
+    """Call ``fill`` on a temporary binary file, then rename it to ``path``, or to where a link there leads."""
+    path = require_replaceable(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     except OSError as wrong:
         raise _unwritable(path, wrong) from wrong
@@ -55,6 +66,36 @@ def write_text(path: str | Path, text: str) -> Path:
 def write_json(path: str | Path, value: Any) -> Path:
     """Write ``value`` as JSON; a non-finite number is an error, as JSON has none."""
     return write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+
+
+def require_replaceable(path: str | Path) -> Path:
+    """Where an output goes: ``path`` without links, which must be new or a regular file, in a folder that exists."""
+    path = Path(os.path.realpath(path))
+    require_writable(path.parent)
+    if path.exists() and not path.is_file():
+        raise reject(
+            f"an output must be a new file or a regular one, not {path}", "another thing", "name another file"
+        )
+    return path
+
+
+@contextlib.contextmanager
+def locked(folder: str | Path) -> Iterator[Path]:
+    """Make ``folder`` and keep other processes out of it, until the block or this process ends, in whatever way."""
+    folder = require_writable(folder)
+    with contextlib.ExitStack() as held:
+        try:
+            lock = held.enter_context(contextlib.closing(sqlite3.connect(folder / LOCK, timeout=0)))
+            lock.execute("BEGIN EXCLUSIVE")
+        except sqlite3.Error as wrong:
+            remedy = "wait for it to end, or choose another folder"
+            raise reject(f"one process at a time writes in {folder}", f"a second one ({wrong})", remedy) from None
+        yield folder
+
+
+def locked_file(path: Path | None) -> contextlib.AbstractContextManager[object]:
+    """The same for the folder of an output that may be replaced; nothing where none is asked for."""
+    return contextlib.nullcontext() if path is None else locked(require_replaceable(path).parent)
 
 
 def require_writable(folder: str | Path) -> Path:
@@ -92,9 +133,14 @@ def read_json(path: str | Path) -> Any:
 
 
 def parse_json(text: str | bytes, name: str) -> Any:
-    """The value of a JSON ``text``, with neither repeated keys nor infinite numbers; errors speak of ``name``."""
+    """The value of a JSON ``text`` without repeated keys, infinite numbers and marks; errors speak of ``name``."""
     try:
-        return json.loads(text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite)
+        text = text if isinstance(text, str) else text.decode()
+        if found := CONTROL.search(text):
+            raise ValueError(f"the control character {found[0]!a}")
+        return json.loads(
+            text, object_pairs_hook=_once, parse_constant=_no_number, parse_float=_finite, parse_int=_whole
+        )
     except RecursionError:
         raise reject(f"{name} must be readable JSON", "too many brackets within brackets", "write it again") from None
     except ValueError as wrong:
@@ -114,6 +160,12 @@ def _no_number(word: str) -> float:
     raise ValueError(f"{word}, which JSON does not know")
 
 
+def _whole(text: str) -> int:
+    if len(text) > len("-9223372036854775808"):
+        raise ValueError(f"{text[:40]}, a whole number that no count reaches")
+    return int(text)
+
+
 def _finite(text: str) -> float:
     value = float(text)
     if value in (float("inf"), float("-inf")):
@@ -128,7 +180,7 @@ class Misshapen(ValueError):
 def convert(value: Any, kind: Any) -> Any:
     """``value`` (of JSON or TOML) as ``kind``: scalars, lists, mappings and dataclasses of them, nothing coerced."""
     try:
-        return msgspec.convert(value, kind)
+        return msgspec.convert(value, kind, dec_hook=_decoded)
     except (msgspec.ValidationError, RecursionError) as wrong:
         raise Misshapen(str(wrong)) from None
 
@@ -142,9 +194,26 @@ def shaped(value: Any, kind: type[T], name: str) -> T:
         raise reject(f"{name} must be as fedbounds writes it", received, "write it again") from None
 
 
+def _decoded(kind: type, value: Any) -> Any:
+    """A fraction from its text; of other types that msgspec does not know a value is one already."""
+    return as_fraction(value) if kind is Fraction else value
+
+
+def as_fraction(text: object) -> Fraction:
+    """The number as written (3/8, 0.375, 1e-3 or 2), not rounded; InputError where it is none, or has many digits."""
+    if isinstance(text, Fraction):
+        return text
+    try:
+        if isinstance(text, str | int) and not isinstance(text, bool) and re.match(NUMBER, str(text).strip()):
+            return Fraction(text)
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise reject("a rational number was expected", repr(text), f"write 3/8 or 0.375, of at most {DIGITS} digits")
+
+
 def plain(value: Any) -> Any:
-    """``value``, of dataclasses and tuples, as the dictionaries, lists and scalars that JSON has."""
-    return msgspec.to_builtins(value)
+    """``value``, of dataclasses, tuples and fractions, as the dictionaries, lists and scalars that JSON has."""
+    return msgspec.to_builtins(value, enc_hook=str)
 
 
 def _unwritable(path: Path, wrong: OSError) -> InputError:

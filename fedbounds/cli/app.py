@@ -1,12 +1,18 @@
 """The command line: parse, call, print. Results go to standard output, everything else to standard error.
 
 Exit codes: 0 done; 1 a verdict that ``--fail-on`` names; 2 bad input or a diverged run; 3 two kinds of evidence
-contradict each other; 130 interrupted.
+contradict each other; 130 interrupted; 141 nobody read on.
 """
 
+import contextlib
+import errno
 import importlib
+import io
+import os
 import pkgutil
+import signal
 import sys
+import threading
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -27,7 +33,7 @@ from fedbounds.cli.options import (
 )
 from fedbounds.errors import DivergedError, InputError, reject
 
-BAD_INPUT, INTERRUPTED = 2, 130
+BAD_INPUT, INTERRUPTED, UNREAD = 2, 130, 141
 WIDTH = 100
 
 
@@ -49,10 +55,17 @@ class LazyGroup(click.Group):
         """Run, and turn every expected failure into one sentence and an exit code."""
         if not standalone_mode:
             return super().main(args, standalone_mode=False, **extra)
+        _prepare()
         try:
-            sys.exit(super().main(args, standalone_mode=False, **extra) or 0)
+            code = super().main(args, standalone_mode=False, **extra) or 0
+            sys.stdout.flush()
+            sys.exit(code)
         except (InputError, DivergedError) as wrong:
             _stop(str(wrong), BAD_INPUT)
+        except MemoryError as wrong:
+            _stop(f"The memory is not enough for this: {wrong or 'ask for less'}.", BAD_INPUT)
+        except OSError as wrong:
+            _unprinted(wrong)
         except click.exceptions.NoArgsIsHelpError as wrong:
             _stop(wrong.format_message(), BAD_INPUT)
         except click.ClickException as wrong:
@@ -61,8 +74,27 @@ class LazyGroup(click.Group):
             _stop("Interrupted: nothing further was written.", INTERRUPTED)
 
 
+def _prepare() -> None:
+    """A termination ends like Ctrl-C, cleanly; what is printed is printed as far as there is where, and letters."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
+    sys.stdout, sys.stderr = (stream or io.StringIO() for stream in (sys.stdout, sys.stderr))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _unprinted(wrong: OSError) -> None:
+    """End where nobody reads on, or there is no room for what is printed; what is saved was saved before."""
+    if wrong.errno not in (errno.EPIPE, errno.ENOSPC):
+        raise wrong
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    _stop("" if wrong.errno == errno.EPIPE else f"Printing failed: {wrong.strerror}.", UNREAD)
+
+
 def _stop(sentence: str, code: int) -> None:
-    say(sentence)
+    if sentence:
+        say(sentence)
     sys.exit(code)
 
 
@@ -107,7 +139,7 @@ def check(
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
     """
     import fedbounds
-    from fedbounds.files import require_writable, write_text
+    from fedbounds.files import locked, write_text
     from fedbounds.show import summary
     from fedbounds.show.terminal import progress
     from fedbounds.study.ledger import ledger
@@ -115,20 +147,19 @@ def check(
     from fedbounds.study.sweep.grid import settings_from
 
     chosen = ({} if config is None else settings_from(config)) | given(flags)
-    if out is not None:
-        require_writable(out)
-    if save_config is not None:
-        write_text(save_config, Settings.of(chosen).to_toml())
-    with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, **chosen)
+    with locked(out) if out is not None else contextlib.nullcontext():
+        if save_config is not None:
+            write_text(save_config, Settings.of(chosen).to_toml())
+        with progress(not quiet) as bar:
+            result = fedbounds.check(progress=bar, **chosen)
+        if out is not None:
+            _save(result, out, quiet)
     lines = ledger(result.claims, result.verdicts)
     if form == "json":
         print_json(result.to_json())
     else:
         click.echo(summary.to_text(summary.summary(result, lines, verbose), colour=colour()), nl=False)
-    if out is not None:
-        _save(result, out, quiet)
-    elif not quiet and form == "table":
+    if out is None and not quiet and form == "table":
         say("Nothing was saved: add --out DIR for the pictures and the numbers.")
     return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
@@ -137,6 +168,8 @@ def _save(result: Any, out: Path, quiet: bool) -> None:
     from fedbounds.show import plots
     from fedbounds.study import store
 
+    for old in (out / f"{stem}{suffix}" for stem in plots.FIGURES for suffix in (".png", ".svg")):
+        old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
     store.save(result, out)
     pictures = plots.draw(out, result.claims)
     if not quiet:

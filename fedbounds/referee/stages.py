@@ -231,7 +231,9 @@ def search(case: Case) -> Found:
 
 def constants(case: Case) -> Found:
     """The smallest constant of each term at some of the certified settings, and the terms that are needed at none."""
-    held = [v for v in case.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS and v.data]
+    held = [
+        v for v in case.verdicts if v.evidence is Evidence.SDP and v.status is Status.HOLDS and "setting" in v.data
+    ]
     if not held:
         return Found(("no setting is certified, so no constant is known to be tight",))
     count = min(GRIDS[case.budget].tight, len(held))

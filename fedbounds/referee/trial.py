@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from fedbounds import files, plugins
-from fedbounds.errors import reject
 from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
@@ -57,11 +56,6 @@ class Stage:
         """The stage as a JSON object."""
         found = [verdict.to_json() for verdict in self.verdicts]
         return {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Stage:
-        """The stage that `to_json` wrote."""
-        return Stage(data["name"], data["seconds"], tuple(data["lines"]), tuple(verdicts_from(data["verdicts"])))
 
 
 @dataclass(frozen=True)
@@ -223,22 +217,36 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
     if state is None or not state.exists():
         return ()
     saved, wanted = files.read_json(state), identity(claim, reading, budget, seed)
-    try:
-        if saved["stated"] != wanted["stated"]:
-            tell_anew(state, claim.key)
-        if any(saved[name] != value for name, value in wanted.items()):
-            return ()
-        found = [Stage.from_json(stage) for stage in saved["stages"]]
-    except (KeyError, TypeError) as wrong:
-        raise reject(
-            "the state of a trial must be as fedbounds writes it", f"{state} ({wrong})", "delete it"
-        ) from None
+    held = files.shaped(saved, _Saved, state.name)
+    if held.stated != wanted["stated"]:
+        tell_anew(state, claim.key)
+    if any(saved.get(name) != value for name, value in wanted.items()):
+        return ()
+    found = [Stage(one.name, one.seconds, one.lines, tuple(verdicts_from(one.verdicts))) for one in held.stages]
     known = {step.name for step in STAGES} - {LOOKED_UP}
     return tuple(
         replace(stage, verdicts=tuple(v for v in stage.verdicts if _own(v, claim, reading)))
         for stage in found
         if stage.name in known
     )
+
+
+@dataclass(frozen=True)
+class _Written:
+    """A stage as a state file holds it."""
+
+    name: str
+    seconds: float
+    lines: tuple[str, ...]
+    verdicts: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What a state file holds besides what it belongs to."""
+
+    stated: str
+    stages: list[_Written]
 
 
 def _own(verdict: Verdict, claim: Claim, reading: str) -> bool:

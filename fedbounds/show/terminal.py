@@ -76,7 +76,7 @@ def _drawn(table: Table, width: int) -> Rows:
 
 def fitted(columns: list[list[str]], room: int) -> list[int]:
     """The widths of ``columns`` of texts in ``room``: the fewest lines, no word broken while there is a choice."""
-    widths = [max(map(len, texts)) for texts in columns]
+    widths = [min(max(map(len, texts)), room) for texts in columns]
     least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in columns]
 
     @cache

@@ -76,7 +76,7 @@ def _by(trial: Trial, shown: Verdict) -> str:
 
 def settings(trial: Trial) -> str:
     """The certified settings in a few words, each of them in the details."""
-    places = [Setting.from_json(v.data["setting"]) for v in trial.certified if v.data]  # type: ignore[arg-type]
+    places = [Setting.from_json(v.data["setting"]) for v in trial.certified if "setting" in v.data]  # type: ignore[arg-type]
     kappas = sorted({Fraction(s.L / s.mu) for s in places})
     taus = sorted({s.tau for s in places})
     said = f"kappa among {', '.join(map(str, kappas))} and tau among {', '.join(map(str, taus))}"
@@ -103,8 +103,9 @@ def instance(data: Mapping[str, Any]) -> list[str]:
     """What checks a refutation by hand, from its verdict's ``data``: the instance, the constants, and each term."""
     rows = list(data.get("instance", {}).items())
     if "terms" in data:
-        rows += [("alpha", data["alpha"]), *(data["constants"] | data["varying"]).items(), ("left", data["lhs"])]
-        rows += [*(("term", f"{name} = {value}") for name, value in data["terms"].items()), ("right", data["rhs"])]
+        rows += [("alpha", data.get("alpha")), *data.get("constants", {}).items(), *data.get("varying", {}).items()]
+        terms = (("term", f"{name} = {value}") for name, value in data["terms"].items())
+        rows += [("left", data.get("lhs")), *terms, ("right", data.get("rhs"))]
     return [f"  {key:<11}{_flat(value)}" for key, value in rows]
 
 

@@ -15,14 +15,15 @@ infinity (null in JSON).
 
 from __future__ import annotations
 
+import contextlib
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_type_hints
 
 from fedbounds.errors import reject
-from fedbounds.files import Bounds, plain, shaped
+from fedbounds.files import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.study.tabled import SUFFIXES, Tabled, flat, shown
@@ -40,8 +41,6 @@ FORMAT = 2
 # Results written before the layout had a number; what they lack has a default.
 UNNUMBERED = 1
 NAME = "result.json"
-# Digits of a rational end of a coverage: certificates need a few dozen.
-RATIONAL = r"^-?[0-9]{1,400}(/[0-9]{1,400})?$"
 T = TypeVar("T")
 
 
@@ -188,13 +187,11 @@ class Result(Tabled):
         if version not in (UNNUMBERED, FORMAT):
             raise reject(f"{NAME} must have format {FORMAT}", f"format {version}", "use the version that wrote it")
         stored = shaped(value, _Stored, NAME)
-        try:
+        with _made(NAME):
             known: Mapping[str, Any] = vars(stored.problem)
             facts = ProblemFacts(**{**known, **{name: _constant(known[name]) for name in CONSTANTS}})
             runs, settings = tuple(map(_run, stored.runs)), Settings.of(stored.settings)
             return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
-        except (ValueError, TypeError, ZeroDivisionError) as wrong:
-            raise reject(f"{NAME} must be the result of a study", str(wrong), "save it again") from None
 
 
 def facts_of(problem: Problem) -> ProblemFacts:
@@ -239,7 +236,7 @@ CONSTANTS = ("L", "mu", "Gamma")
 
 @dataclass(frozen=True)
 class _Number:
-    rational: Annotated[str, Bounds(pattern=RATIONAL)] | None = None
+    rational: Rational | None = None
     sequence: list[int | float | _Number] | None = None
 
     def __post_init__(self) -> None:
@@ -284,7 +281,18 @@ def _constant(stored: Any) -> Constant:
     return Constant(math.inf if stored.value is None else stored.value, stored.provenance, stored.note)
 
 
+class _Data(TypedDict, total=False):
+    """What is shown of a verdict's data, piece by piece."""
+
+    instance: dict[str, Any]
+    constants: dict[str, Any]
+    varying: dict[str, Any]
+    terms: dict[str, Any]
+    setting: dict[str, Any]
+
+
 def _verdict(stored: Any) -> Verdict:
+    convert(stored.data, _Data)
     coverage = None if stored.coverage is None else Coverage.from_json(plain(stored.coverage))
     return Verdict(**vars(stored) | {"coverage": coverage})
 
@@ -296,4 +304,14 @@ def _run(stored: Any) -> WeightingRun:
 
 def verdicts_from(value: Any) -> list[Verdict]:
     """The verdicts of a list of their JSON objects; InputError where it is none."""
-    return [_verdict(stored) for stored in shaped(value, list[_Verdict], "a list of verdicts")]  # type: ignore[valid-type]
+    with _made("a list of verdicts"):
+        return [_verdict(stored) for stored in shaped(value, list[_Verdict], "a list of verdicts")]  # type: ignore[valid-type]
+
+
+@contextlib.contextmanager
+def _made(name: str) -> Iterator[None]:
+    """Turn what a value of the right form but no sense raises into one sentence about ``name``."""
+    try:
+        yield
+    except (ValueError, TypeError, ZeroDivisionError) as wrong:
+        raise reject(f"{name} must be as fedbounds writes it", wrong, "save it again") from None

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
-from fedbounds.vision.settings import filled
+from fedbounds.vision.settings import ImageSettings, filled
 
 PATTERN = "run-*.json"
 REMEDY = "name the records that fedbounds vision run wrote"
@@ -140,6 +140,8 @@ class _Record:
 def from_json(record: Any, source: str) -> ImageRun:
     """The run that ``record`` describes; ``source`` is the name an error gives it. Errors: InputError."""
     held = files.shaped(record, _Record, source)
+    settings = filled(held.settings)
+    files.shaped(settings, ImageSettings, source)
     for wanted, good, received in _tests(held):
         if not good:
             raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY)
@@ -148,15 +150,13 @@ def from_json(record: Any, source: str) -> ImageRun:
     arrays = {name: np.array(table, dtype=float) for name, table in (tables | {"client_losses": losses}).items()}
     for array in arrays.values():
         array.setflags(write=False)
-    return ImageRun(source, filled(held.settings), held.weighting, held.repetition, held.seed, **arrays)
+    return ImageRun(source, settings, held.weighting, held.repetition, held.seed, **arrays)
 
 
 def _tests(held: _Record) -> Iterator[tuple[str, bool, object]]:
     """(what a record must be, whether it is, what was received), each of which may rest on those before."""
     named = [held.settings.get(key) for key in ("data", "partition")]
     yield "whose settings name data and partition", all(isinstance(name, str) for name in named), named
-    rounds = filled(held.settings)["rounds"]
-    yield "whose rounds is a whole number", type(rounds) is int and rounds >= 1, rounds
     name = held.weighting
     yield "whose weighting is a name, with T > 0 if FedSoftMax", temperature(name) > 0, name
     R, N = len(held.accuracy) - 1, len(held.p)

@@ -118,7 +118,7 @@ def with_verdict(**parts):
         (changed(plugin_files=[{"path": "a.py", "sha256": "0", "source": "1"}]), "SHA-256"),
         ("[" * 10**6, "brackets"),
         ('{"a":' * 10**6, "brackets"),
-        ('{"format": ' + "1" * 10**5 + "}", "4300 digits"),
+        ('{"format": ' + "1" * 10**5 + "}", "whole number"),
         ('{"format": 2, "format": 2}', "'format' twice"),
         ('{"format": NaN}', "NaN"),
         ('{"format": 1e400}', "1e400"),

@@ -353,7 +353,7 @@ def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path
 
 def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     study = made(tmp_path / "log", 2)
-    with sweep_table.SweepTable(tmp_path / "out"), pytest.raises(InputError, match="one sweep at a time"):
+    with sweep_table.SweepTable(tmp_path / "out"), pytest.raises(InputError, match="one process at a time"):
         sweep.run(study, tmp_path / "out", jobs=1)
     with sweep_table.SweepTable(tmp_path / "out") as table:
         table.claim_version("0.0.1")
@@ -417,7 +417,7 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
     study, out = finished
     (tmp_path / "study.toml").write_text(STUDY)
     done = CliRunner().invoke(main, ["sweep", str(tmp_path / "study.toml"), "--out", str(out), "--jobs", "1"])
-    assert done.exit_code == 0
+    assert done.exit_code == 2  # cells failed
     printed = [line.split() for line in done.stdout.splitlines()[1:-1]]
     assert {tuple(words[:2]) for words in printed} == {
         (claim, name) for claim in ("theorem-1", "corollary") for name in ("literal", "sync", "repaired")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -60,25 +61,28 @@ def referee(
             click.echo(show.to_text(trial, verbose))
 
     progress = None if quiet else _say
-    trials = fedbounds.referee(
-        theorem,
-        reading,
-        budget,
-        seed=seed,
-        out=out,
-        jobs=jobs,
-        scheduler=scheduler,
-        plugins=extra,
-        progress=progress,
-        each=said,
-    ).items
-    if as_json:
-        print_json([trial.to_json() for trial in trials])
-    if out is not None:
-        files.write_text(out / "referee.html", show.to_html(trials))
-        files.write_text(out / "referee.tex", show.to_latex(trials))
+    with contextlib.ExitStack() as held:
+        for output in filter(None, (out and held.enter_context(files.locked(out)) / "referee.html", junit)):
+            files.require_replaceable(output)
+        trials = fedbounds.referee(
+            theorem,
+            reading,
+            budget,
+            seed=seed,
+            out=out,
+            jobs=jobs,
+            scheduler=scheduler,
+            plugins=extra,
+            progress=progress,
+            each=said,
+        ).items
+        if out is not None:
+            files.write_text(out / "referee.html", show.to_html(trials))
+            files.write_text(out / "referee.tex", show.to_latex(trials))
     if junit is not None:
         files.write_text(junit, show.to_junit(trials))
+    if as_json:
+        print_json([trial.to_json() for trial in trials])
     if not all(trial.finished for trial in trials):
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):

@@ -63,11 +63,12 @@ def _search(
     """The verdicts of every claim and reading asked for."""
     import fedbounds
     from fedbounds.errors import reject
+    from fedbounds.files import locked_file
     from fedbounds.show.terminal import progress
 
     if everything == (claim is not None):
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
-    with progress(not quiet) as bar:
+    with locked_file(options["out"]), progress(not quiet) as bar:
         return fedbounds.refute(claim, jobs=min(jobs, os.cpu_count() or 1), plugins=extra, progress=bar, **options)
 
 
@@ -95,7 +96,7 @@ def instance_text(verdict: Verdict) -> str:
     name = f"{verdict.claim} [{verdict.reading}]"
     if verdict.status != "REFUTED":
         return f"{name}: {verdict.detail}."
-    when = "" if verdict.data["t"] is None else f" at t = {verdict.data['t']}"
+    when = "" if verdict.data.get("t") is None else f" at t = {verdict.data['t']}"
     return "\n".join([f"{name} is false{when}:", *instance(verdict.data)])
 
 

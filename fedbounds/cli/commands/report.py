@@ -35,13 +35,13 @@ def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **
     what failed. Without it the study that the flags describe is run first.
     """
     import fedbounds
-    from fedbounds.files import require_writable
+    from fedbounds.files import require_replaceable
     from fedbounds.show.terminal import progress
 
     chosen = given(flags)
     if results is not None and chosen:
         raise reject("a saved study has its own settings", f"{results} and flags", "give the folder or the flags")
-    require_writable(out.parent)
+    require_replaceable(out)
     study: Path | Result
     if results is None:
         with progress(not quiet) as bar:
@@ -51,7 +51,7 @@ def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **
     page = fedbounds.report(study, out, trust_plugins=trust_plugins)
     if not quiet:
         for file in page.not_run:
-            say(f"Not run: the plug-in {file.path} (SHA-256 {file.sha256}); {TRUST} runs it.")
+            say(f"Not run ({TRUST} does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")
         say(f"Wrote {out} ({len(page.html.encode()) / 1e6:.1f} MB).")
     return sounded(page.lines)
 

@@ -17,10 +17,11 @@ from fedbounds.cli.options import QUIET, say
 @click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to use instead, as tcp://host:8786.")
 @click.option("--retry-failed", is_flag=True, help="Compute the cells that failed once more.")
 @QUIET
-def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed: bool, quiet: bool) -> None:
+def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed: bool, quiet: bool) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
-    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv.
+    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
+    if cells failed.
     """
     import fedbounds
     from fedbounds.show import terminal as console
@@ -36,14 +37,16 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
     done = found.summary
     click.echo(console.plain_table(HEAD, _counts(found.counts)), nl=False)
     click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
-    if done.failed and not quiet:
+    if done.failed:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
         for message, count in found.failures[:SHOWN]:
             say(f"  {count} x {message}")
+    return FAILED if done.failed else 0
 
 
 # Reasons of failure that are printed; the table holds every one.
 SHOWN = 5
+FAILED = 2
 HEAD = ("claim", "reading", "evidence", "cells x weightings")
 
 

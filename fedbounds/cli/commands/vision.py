@@ -169,7 +169,7 @@ def _experiment(
     _require_torch()
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
-    from fedbounds.files import require_writable
+    from fedbounds.files import locked
     from fedbounds.show import terminal as console
     from fedbounds.vision import federated, images, records, split, training
 
@@ -188,9 +188,8 @@ def _experiment(
     with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
     federated.deal(settings, pixels.train_labels, repetitions[0])
-    require_writable(out)
     try:
-        with console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
+        with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
             federated.run_all(settings, pixels, rules, repetitions, out, where, bar)
     except KeyboardInterrupt:
         say("Every finished round is kept: the same command goes on from there.")

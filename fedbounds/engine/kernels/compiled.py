@@ -7,7 +7,9 @@ run whole blocks of replicates side by side (see ``loop``), which compiles four 
 kernels, and on a machine that is busy with other work never waits at a barrier in every step.
 """
 
+import functools
 import hashlib
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +56,13 @@ def strict(function: Callable) -> Any:
 
 def kernel(function: Callable) -> Any:
     """An entry point called from Python: runs without the interpreter's lock, its machine code cached on disk."""
-    return _share_stamp(numba.njit(fastmath=SUMS, error_model="numpy", nogil=True, cache=True)(function))
+    compiled = functools.partial(numba.njit, fastmath=SUMS, error_model="numpy", nogil=True)
+    try:
+        return _share_stamp(compiled(cache=True)(function))
+    except RuntimeError:
+        # Neither beside the source nor at home can a file be written.
+        warnings.warn("Compiled anew each time: set NUMBA_CACHE_DIR to a folder that can be written.", stacklevel=1)
+        return compiled()(function)
 
 
 @strict

@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import importlib.metadata
 import importlib.util
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -19,10 +18,11 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
-from fedbounds.evidence.exact.instance import fraction, from_json
+from fedbounds.evidence.exact.instance import MALFORMED, fraction, from_json
 from fedbounds.evidence.exact.outcomes import run
+from fedbounds.files import read_json
 from fedbounds.plugins import claim_named, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -57,6 +57,14 @@ class Counterexample:
 
     def verify(self) -> Sides:
         """Recompute both sides exactly; InputError unless the statement fails and the recorded sides agree."""
+        try:
+            return self._verified()
+        except InputError:
+            raise
+        except MALFORMED as wrong:
+            raise reject(f"{self.name} must have what its claim or check needs", repr(wrong), "mend it") from None
+
+    def _verified(self) -> Sides:
         if "check" in self.document:
             found = {"": self._from_check()}
         else:
@@ -126,10 +134,7 @@ def reading_named(name: str) -> Reading:
 
 def read(path: Path) -> Counterexample:
     """One counterexample file."""
-    try:
-        document = json.loads(path.read_text())
-    except json.JSONDecodeError as error:
-        raise reject("a counterexample must be a JSON file", f"{path} ({error})", "correct its syntax") from None
+    document = read_json(path)
     if not isinstance(document, dict) or not {"claim", "check"} & set(document):
         raise reject("a counterexample names a claim or a check", str(path), "add one of these keys")
     return Counterexample(path.stem, document)

@@ -13,9 +13,14 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
+from fedbounds.files import as_fraction
 
 Vector = tuple[Fraction, ...]
+# What reading a value of another type or length raises.
+MALFORMED = (KeyError, TypeError, ValueError, IndexError, ArithmeticError, AttributeError)
+# Ten times the steps of the longest instance that is shipped.
+MOST = 1000
 Rows = tuple[Vector, ...]
 
 
@@ -140,10 +145,15 @@ def fraction(text: object) -> Fraction:
         return text
     if isinstance(text, bool) or not isinstance(text, int | str):
         raise reject("numbers must be written as fractions", repr(text), 'write "p/q" in quotes, or a whole number')
-    try:
-        return Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise reject("numbers must be written as fractions", repr(text), 'write "p/q"') from None
+    return as_fraction(text)
+
+
+def whole(number: object) -> int:
+    """A count of a document: more than `MOST` would keep exact arithmetic busy for ever."""
+    found = fraction(number)
+    if found.denominator > 1 or not 0 <= found <= MOST:
+        raise reject(f"a count must be a whole number from 0 to {MOST}", repr(number), "mend the file")
+    return int(found)
 
 
 def vector(numbers: object) -> Vector:
@@ -168,14 +178,20 @@ def from_json(data: Mapping[str, Any]) -> Instance:
         **dict.fromkeys(("p", "w0", "noise", "floor"), vector),
         "eta": _steps,
         **dict.fromkeys(("L", "mu"), fraction),
-        **dict.fromkeys(("tau", "present"), int),
+        **dict.fromkeys(("tau", "present"), whole),
         "weighting": str,
     }
-    unknown = sorted(set(data) - set(readers))
-    missing = sorted({"curvatures", "minima", "p", "w0", "eta"} - set(data))
-    if unknown or missing:
-        raise reject("an instance has fixed keys", f"unknown {unknown}, missing {missing}", f"use {sorted(readers)}")
-    return Instance(**{name: readers[name](value) for name, value in data.items()})
+    try:
+        unknown = sorted(set(data) - set(readers))
+        missing = sorted({"curvatures", "minima", "p", "w0", "eta"} - set(data))
+        if unknown or missing:
+            given = f"unknown {unknown}, missing {missing}"
+            raise reject("an instance has fixed keys", given, f"use {sorted(readers)}")
+        return Instance(**{name: readers[name](value) for name, value in data.items()})
+    except InputError:
+        raise
+    except MALFORMED as wrong:
+        raise reject("an instance must be an object of fractions", repr(wrong), "mend the file") from None
 
 
 def to_json(instance: Instance) -> dict[str, Any]:
@@ -204,7 +220,7 @@ def _steps(given: Any) -> Vector:
     if not isinstance(given, Mapping):
         return vector(given)
     mu, gamma = fraction(given["mu"]), fraction(given["gamma"])
-    return tuple(1 / (mu * (t + gamma)) for t in range(int(given["steps"])))
+    return tuple(1 / (mu * (t + gamma)) for t in range(whole(given["steps"])))
 
 
 def _written(table: Rows, flat: bool) -> list[Any]:

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.errors import InputError
+from fedbounds.errors import InputError, readable
 from fedbounds.evidence.sdp.forms import exact
 from fedbounds.evidence.sdp.model import Model, build, entries
-from fedbounds.evidence.sdp.setting import SENTENCE, Setting, brief, coefficients
+from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.files import Rational
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 
@@ -31,11 +32,11 @@ class Certificate:
     """
 
     lhs: str
-    rhs: Mapping[str, str]
+    rhs: Mapping[str, Rational]
     setting: Mapping[str, object]
-    multipliers: Mapping[str, str]
+    multipliers: Mapping[str, Rational]
     claim: str | None = None
-    scale: Mapping[str, str] = field(default_factory=dict)
+    scale: Mapping[str, Rational] = field(default_factory=dict)
     note: Mapping[str, object] = field(default_factory=dict)
     name: str = ""
 
@@ -57,7 +58,7 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
             return False, f"too large: a model of {entries(setting)} numbers, and {LARGEST} are checked at most"
         return verify(build(setting, exact), certificate.lhs, rhs, multipliers)
     except (InputError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
-        return False, f"malformed: {brief(error, SENTENCE)}"
+        return False, f"malformed: {readable(error)}"
 
 
 def verify(

@@ -14,6 +14,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.conditions import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, round_setting, sizes_at
+from fedbounds.files import as_fraction
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -47,10 +48,7 @@ def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
 
 def fraction(value: object) -> Fraction:
     """A number as written (3/8, 0.375 or 2), without rounding; InputError where it is none."""
-    try:
-        return Fraction(str(value).strip())
-    except (ValueError, ZeroDivisionError):
-        raise reject("a rational number was expected", repr(value), "write 3/8 or 0.375") from None
+    return as_fraction(str(value).strip())
 
 
 def fractions(values: str | Sequence[object]) -> tuple[Fraction, ...]:

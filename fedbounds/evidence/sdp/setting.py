@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Literal
 
 import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.files import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
 
-# Characters of a value that a message quotes, and of a message that is passed on.
-LONG, SENTENCE = 60, 300
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
 # What the right-hand side of a one-round statement may be made of.
@@ -60,28 +59,28 @@ class Setting:
         if not 0 <= self.mu < self.L:
             raise reject(
                 "mu must lie in [0, L)",
-                f"mu = {brief(self.mu)}, L = {brief(self.L)}",
+                f"mu = {self.mu}, L = {self.L}",
                 "use kappa = L/mu above 1 (at 1 F_i is fixed)",
             )
         if self.reading not in READINGS:
-            raise reject("reading must be a known name", brief(self.reading), f"use one of {', '.join(READINGS)}")
+            raise reject("reading must be a known name", self.reading, f"use one of {', '.join(READINGS)}")
         if type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
             raise reject(
-                f"a step of a round of tau = {brief(self.tau)} needs between 1 and tau positive step sizes",
+                f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes",
                 f"{len(self.eta)} of them",
                 "use a local step s with 0 <= s < tau",
             )
         self._check_models()
         if not 0 <= self.rho_bar <= self.ratios[1]:
             raise reject(
-                f"rho_bar must lie between 0 and max alpha_i/p_i = {brief(self.ratios[1])}",
-                brief(self.rho_bar),
+                f"rho_bar must lie between 0 and max alpha_i/p_i = {self.ratios[1]}",
+                self.rho_bar,
                 "no losses show such a skew",
             )
         if self.rho_tilde is not None and self.rho_tilde < self.ratios[0]:
             raise reject(
-                f"rho_tilde must be at least min alpha_i/p_i = {brief(self.ratios[0])}",
-                brief(self.rho_tilde),
+                f"rho_tilde must be at least min alpha_i/p_i = {self.ratios[0]}",
+                self.rho_tilde,
                 "no losses show such a skew",
             )
 
@@ -89,7 +88,7 @@ class Setting:
         if self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic"):
             raise reject(
                 "local models are steps or any, gradients full or stochastic",
-                f"{brief(self.local)}, {brief(self.gradients)}",
+                f"{self.local}, {self.gradients}",
                 "choose one of each",
             )
         if (self.local == "any" or self.gradients == "stochastic") and not self.knows_skew:
@@ -133,29 +132,12 @@ class Setting:
 
     def to_json(self) -> dict[str, object]:
         """The setting as a JSON object; every rational is a string."""
-        return {k: _text(v) for k, v in asdict(self).items()}
+        return dict(plain(self))
 
     @staticmethod
     def from_json(data: Mapping[str, object]) -> Setting:
         """The setting of a JSON object made by ``to_json``; one without ``gradients`` has full ones."""
-        fixed: dict[str, Any] = dict(data)
-        for name in ("alpha", "p", "eta"):
-            fixed[name] = tuple(Fraction(v) for v in fixed[name])
-        for name in ("mu", "L", "rho_bar", "rho_tilde"):
-            fixed[name] = None if fixed[name] is None else Fraction(fixed[name])
-        return Setting(**fixed)
-
-
-def brief(value: object, longest: int = LONG) -> str:
-    """A value as text, cut where a hostile file made it long."""
-    text = str(value)
-    return text if len(text) <= longest else f"{text[:longest]}..."
-
-
-def _text(value: object) -> object:
-    if isinstance(value, tuple):
-        return [str(v) for v in value]
-    return str(value) if isinstance(value, Fraction) else value
+        return shaped(data, Setting, "a setting")
 
 
 def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
@@ -164,7 +146,7 @@ def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
     if min(weights) < 0 or sum(weights) != 1:
         raise reject(
             f"{name} must be non-negative and sum to exactly 1",
-            brief(", ".join(str(w) for w in weights)),
+            ", ".join(str(w) for w in weights),
             "write weights as fractions such as 1/3",
         )
 

@@ -7,59 +7,34 @@ said in one sentence, quickly.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import Any
 
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import reject
 from fedbounds.evidence.sdp.certificate import Certificate, check
 from fedbounds.evidence.sdp.covered import place
-from fedbounds.evidence.sdp.setting import Setting, brief
-from fedbounds.files import convert, parse_json, write_text
+from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.files import convert, parse_json, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
 
 # Hundred times the longest certificate that is shipped.
 LONGEST_LINE = 1_000_000
-# Four times the digits of the longest number in a shipped certificate.
-LONGEST_NUMBER = 400
-RATIONAL = re.compile(rf"-?\d{{1,{LONGEST_NUMBER}}}(/\d{{1,{LONGEST_NUMBER}}})?", re.ASCII)
-
-
-class WrittenSetting(TypedDict):
-    """A `Setting` as it stands in a file; rationals are text."""
-
-    alpha: list[str]
-    p: list[str]
-    eta: list[str]
-    tau: int
-    mu: str
-    L: str
-    rho_bar: str
-    rho_tilde: str | None
-    reading: str
-    local: str
-    gradients: NotRequired[str]
 
 
 def read(path: Path) -> Iterator[Certificate]:
     """The certificates of a file, one at a time; InputError, naming the line, where one is none."""
-    try:
-        with path.open(encoding="utf-8") as file:
-            if path.suffix == ".json":
-                yield _read(file.read(LONGEST_LINE + 1), str(path))
-                return
-            number = 0
-            while line := file.readline(LONGEST_LINE + 1):
-                number += 1
-                if line.strip():
-                    yield _read(line, f"{path}, line {number}")
-    except (OSError, UnicodeDecodeError) as wrong:
-        raise _no_certificate(str(path), type(wrong).__name__) from None
+    content = read_bytes(path)
+    if path.suffix == ".json":
+        yield _read(content, str(path))
+        return
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip():
+            yield _read(line, f"{path}, line {number}")
 
 
 def save(path: Path, certificates: Iterable[Certificate]) -> Path:
@@ -76,30 +51,19 @@ def _document(certificate: Certificate) -> dict[str, Any]:
     return {"name": data.pop("name"), **{key: value for key, value in data.items() if value or key == "claim"}}
 
 
-def _read(text: str, where: str) -> Certificate:
-    if len(text) > LONGEST_LINE:
-        raise _no_certificate(where, f"more than {LONGEST_LINE} characters")
+def _read(text: bytes, where: str) -> Certificate:
     try:
-        return _certificate(parse_json(text, "it"))
+        if len(text) > LONGEST_LINE:
+            raise ValueError(f"more than {LONGEST_LINE} characters")
+        data = parse_json(text, "it")
+        found: Certificate = convert(data, Certificate)
+        setting = Setting.from_json(found.setting).to_json()
+        if data.keys() - {field.name for field in fields(Certificate)} or found.setting.keys() - setting.keys():
+            raise ValueError("fields that no certificate has")
+        return found
     except ValueError as wrong:
-        raise _no_certificate(where, brief(" ".join(str(wrong).split()))) from None
-
-
-def _certificate(data: Any) -> Certificate:
-    found: Certificate = convert(data, Certificate)
-    setting: WrittenSetting = convert(data["setting"], WrittenSetting)
-    if data.keys() - {field.name for field in fields(Certificate)} or setting.keys() < data["setting"].keys():
-        raise ValueError("fields that no certificate has")
-    numbers = [*found.rhs.values(), *found.multipliers.values(), *found.scale.values()]
-    numbers += [*setting["alpha"], *setting["p"], *setting["eta"], setting["mu"], setting["L"], setting["rho_bar"]]
-    for number in numbers if setting["rho_tilde"] is None else (*numbers, setting["rho_tilde"]):
-        if RATIONAL.fullmatch(number) is None:
-            raise ValueError(f"{number} is no rational number")
-    return found
-
-
-def _no_certificate(where: str, why: str) -> InputError:
-    return reject("a certificate must be a JSON object of this format", f"{where} ({why})", "regenerate it")
+        form = "a certificate must be a JSON object of this format"
+        raise reject(form, f"{where} ({wrong})", "regenerate it") from None
 
 
 def subject(certificate: Certificate) -> tuple[object, ...] | None:

@@ -81,7 +81,8 @@ def _labelled(features: NDArray, labels: NDArray, name: str) -> Dataset:
 
 def _typed(features: NDArray, targets: NDArray, name: str) -> Dataset:
     """The data with their targets as classes where they are few whole numbers, else as values."""
-    if np.all(targets == np.round(targets)) and len(np.unique(targets)) <= MAX_CLASSES:
+    whole = np.all(targets == np.round(targets)) and np.abs(targets).max() < 2**53  # beyond it labels run together
+    if whole and len(np.unique(targets)) <= MAX_CLASSES:
         return _labelled(features, targets, name)
     return Dataset(features, targets.astype(float), name, False)
 

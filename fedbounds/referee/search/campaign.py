@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,12 +75,21 @@ def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> t
     """
     if out is None or not out.exists():
         return {}, {}
-    saved = files.read_json(out)
-    if saved.get("search") != identity:
-        raise reject(f"{out} belongs to another search", saved.get("search"), "use another file")
-    told = saved.get("stated", {})
-    known = {verdict["claim"] for verdict in saved["verdicts"].values()}
-    changed = {key for key in known & own.keys() if told.get(key) != own[key]}
+    saved = files.shaped(files.read_json(out), _Saved, out.name)
+    if saved.search != identity:
+        raise reject(f"{out} belongs to another search", saved.search, "use another file")
+    found = verdicts_from(list(saved.verdicts.values()))
+    about = {pair: verdict.claim for pair, verdict in zip(saved.verdicts, found, strict=True)}
+    changed = {key for key in own.keys() & about.values() if saved.stated.get(key) != own[key]}
     for key in sorted(changed):
         tell_anew(out, key)
-    return {pair: found for pair, found in saved["verdicts"].items() if found["claim"] not in changed}, told
+    return {pair: verdict for pair, verdict in saved.verdicts.items() if about[pair] not in changed}, saved.stated
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """What the file of an earlier call holds."""
+
+    search: dict[str, Any]
+    verdicts: dict[str, dict[str, Any]]
+    stated: dict[str, str] = field(default_factory=dict)

@@ -268,15 +268,27 @@ def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, se
     """Families already searched according to the state file, none of an older claim; InputError on another search."""
     if state is None or not state.exists():
         return []
-    data = files.read_json(state)
-    wanted = identity(claim, reading.name, budget.name, seed)
-    found = data.get("search", {})
-    if {name: found.get(name) for name in REQUIRED} != {name: wanted[name] for name in REQUIRED}:
+    saved = files.shaped(files.read_json(state), _State, state.name)
+    wanted, found = identity(claim, reading.name, budget.name, seed), saved.search
+    if any(found.get(name) != wanted[name] for name in REQUIRED):
         raise reject(f"the state file {state} belongs to another search", found, "use another file")
     if found != wanted:
         tell_anew(state, claim.key)
         return []
-    return list(map(_outcome, data["outcomes"]))
+    searched = families(claim, reading, budget)[: len(saved.outcomes)]
+    if [one.family for one in saved.outcomes] != searched or any(
+        len(one.point) != one.family.dimension for one in saved.outcomes
+    ):
+        raise reject(f"the state file {state} must hold the families of its search", "others", "delete it")
+    return saved.outcomes
+
+
+@dataclass(frozen=True)
+class _State:
+    """A search as its state file holds it."""
+
+    search: dict[str, Any]
+    outcomes: list[Outcome]
 
 
 def _save(

@@ -23,6 +23,10 @@ LEADING = re.compile(r"(?:^|[({,])\s*-")
 DASH, OVERLINE = "&#x02015;", "&#x000AF;"
 # Brackets stretch and know their side without being told.
 FENCE = re.compile(r'<mo stretchy="true" fence="true" form="(?:prefix|postfix)">(?=(?:&#x0002[89];|[()\[\]{}])<)')
+# Attributes that LaTeX of a stranger's symbol could bring, as in \href{javascript:...}: all but those of notation.
+FOREIGN = re.compile(
+    r'\s(?!(?:mathvariant|stretchy|fence|form|accent|linethickness|columnalign|width)=)[\w:-]+="[^"]*"(?=[^<]*>)'
+)
 # Characters written as numbers, which only make a page longer.
 CODE = re.compile(r"&#x[0-9A-F]{5};(?<!&#x0003C;)(?<!&#x0003E;)(?<!&#x00026;)")
 GREEK = "alpha|beta|gamma|delta|eta|kappa|lambda|mu|xi|pi|rho|sigma|tau|psi|Gamma|Delta|Pi"
@@ -68,10 +72,12 @@ def _upright(symbol: sp.Symbol) -> str:
 
 def formula(text: str) -> Markup:
     """LaTeX as one inline <math> element, with the LaTeX as its alternative text."""
-    made = FENCE.sub("<mo>", convert(text))
+    # Inside \text{} a bracket would begin a tag.
+    made = FENCE.sub("<mo>", convert(text.replace("<", r"\lt ").replace(">", r"\gt ")))
     made = CODE.sub(lambda found: unescape(found[0]), made.replace(DASH, OVERLINE))
+    made = FOREIGN.sub("", made)
     made = re.sub(r"<mi>(?=[Α-Ω]<)", '<mi mathvariant="normal">', made)
-    return Markup(re.sub(r"<math [^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
+    return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
 
 
 def math(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> Markup:

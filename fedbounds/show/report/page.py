@@ -1,5 +1,8 @@
 """The page itself: every part put into one HTML template."""
 
+import base64
+import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from importlib.resources import files
 from typing import Any
@@ -116,7 +119,7 @@ def constants(result: Result) -> Table:
     body: list[list[object]] = []
     for name in sorted(found, key=lambda name: list(NOTATION).index(name) if name in NOTATION else len(NOTATION)):
         own = [run.constants.get(name) for run in runs]
-        symbol = NOTATION[name].latex if name in NOTATION else rf"\mathrm{{{name}}}"
+        symbol = NOTATION[name].latex if name in NOTATION else rf"\mathrm{{{re.sub(r'[^A-Za-z0-9 ]', ' ', name)}}}"
         meaning = NOTATION[name].meaning if name in NOTATION else ""
         provenance = "/".join(sorted({str(item.provenance) for item in own if item}))
         notes = prose("; ".join(dict.fromkeys(item.note for item in own if item and item.note)))
@@ -148,9 +151,11 @@ def setting(found: Any) -> str:
 
 def render(name: str, **parts: Any) -> str:
     """A template of this package with its parts, the style sheet and the script."""
+    script = _asset("script.js")
     shared = {
         "style": _asset("style.css"),
-        "script": _asset("script.js"),
+        "script": script,
+        "allowed": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "kinds": {str(kind): label for kind, label in LABELS.items()},
         "statuses": {str(status): STATUSES[status] for status in ORDER},
     }

@@ -28,7 +28,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedbounds.errors import DivergedError, InputError, reject
+from fedbounds.errors import DivergedError, InputError, readable, reject
 from fedbounds.model.protocol import Progress
 from fedbounds.plugins import PLUGIN
 from fedbounds.study.sweep.grid import Cell, Grid, parse, read
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 Compute = Callable[[Cell], CellOutcome]
 # Seconds between two looks of a worker at whether its parent still lives.
 LOOK = 1.0
-# Seconds to wait for the first worker of a cluster.
-WORKERS = 60
+# Seconds to wait for a scheduler, and then for the first worker of its cluster.
+SCHEDULER, WORKERS = 8, 60
 # Cells handed out for each process: the next one waits beside it, and few are lost if a process dies.
 AHEAD = 2
 KILLED = "its process was killed while computing it (out of memory?)"
@@ -167,8 +167,12 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
     with _cluster(scheduler) as client:
         from distributed import KilledWorker, as_completed
 
+        from fedbounds.study.check import versions
+
+        alike = functools.partial(_alike, compute, versions())
+
         def asked(some: Sequence[Cell]) -> Generator[tuple[Cell, CellOutcome | BaseException], None, None]:
-            futures = dict(zip(client.map(compute, some, pure=False), some, strict=True))
+            futures = dict(zip(client.map(alike, some, pure=False), some, strict=True))
             for future in as_completed(futures, loop=client.loop):
                 if future.cancelled():
                     raise ConnectionError("a connection that was lost")
@@ -178,6 +182,8 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
 
         suspects = []
         for cell, found in asked(cells):
+            if isinstance(found, InputError):
+                raise found
             if isinstance(found, KilledWorker):
                 suspects.append(cell)
             else:
@@ -194,19 +200,35 @@ def _cluster(scheduler: str) -> Generator[Any, None, None]:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
     from distributed import Client
 
+    from fedbounds.study.check import versions
+
     remedy = "start it with its workers and give the same command again; every finished cell is kept"
     log = logging.getLogger("distributed.client")
     before = log.level
     # What goes wrong is said once, in the sentence below, and not also in its tracebacks.
     log.setLevel(logging.CRITICAL)
     try:
-        with Client(scheduler, timeout=WORKERS, set_as_default=False) as client:
+        with Client(scheduler, timeout=SCHEDULER, set_as_default=False) as client:
             client.wait_for_workers(1, timeout=WORKERS)
+            others = [found for found in client.run(versions).values() if found != versions()]
+            if others:
+                raise reject(f"every worker needs the versions {versions()}", others[0], "install the same ones")
             yield client
+    except InputError:
+        raise
     except (OSError, ValueError, asyncio.CancelledError) as wrong:
         raise reject(f"the Dask cluster at {scheduler} must be there", f"{wrong}", remedy) from wrong
     finally:
         log.setLevel(before)
+
+
+def _alike(compute: Compute, wanted: dict[str, str], cell: Cell) -> CellOutcome:
+    """The cell's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
+    from fedbounds.study.check import versions
+
+    if versions() != wanted:
+        raise reject(f"every worker needs the versions {wanted}", versions(), "install the same ones")
+    return compute(cell)
 
 
 def _given_up(cell: Cell, found: CellOutcome | BaseException) -> CellOutcome:
@@ -287,7 +309,7 @@ def compute_cell(cell: Cell) -> CellOutcome:
     except (InputError, DivergedError) as wrong:
         message = str(wrong)
     except Exception as wrong:
-        message = f"{type(wrong).__name__}: {wrong}"
+        message = readable(f"{type(wrong).__name__}: {wrong}")
     return CellOutcome(cell.key, time.monotonic() - start, rows, message)
 
 

@@ -12,6 +12,7 @@ import hashlib
 import io
 import json
 import sqlite3
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -21,8 +22,11 @@ from fedbounds import files
 from fedbounds.errors import reject
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.grid import Cell
+from fedbounds.theory.verdict import Evidence, Status
 
-TABLE, LOCK = "sweep.sqlite", ".sweep.lock"
+TABLE = "sweep.sqlite"
+# The layout of the table; it changes when a reader of the old one would misunderstand the new one.
+FORMAT = 1
 # Seconds to wait for a reader of the table (a picture being drawn) to finish.
 PATIENCE = 30.0
 # What is measured in a cell: column -> SQLite type.
@@ -73,10 +77,9 @@ class SweepTable:
     """The results of a sweep in a folder, open for writing by one process at a time."""
 
     def __init__(self, folder: str | Path) -> None:
-        folder = files.require_writable(folder)
-        self.path = folder / TABLE
-        with explained(self.path), contextlib.ExitStack() as opened:
-            opened.enter_context(contextlib.closing(_locked(folder / LOCK)))
+        with contextlib.ExitStack() as opened:
+            self.path = opened.enter_context(files.locked(folder)) / TABLE
+            opened.enter_context(explained(self.path))
             self._open = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             opened.enter_context(contextlib.closing(self._open))
             _create(self._open)
@@ -131,37 +134,58 @@ def explained(path: Path) -> Iterator[None]:
         raise reject(f"{path} must be a table that can be read and written", f"{wrong}", remedy) from wrong
 
 
-def _locked(path: Path) -> sqlite3.Connection:
-    """An exclusive lock on the folder, which the system releases however this process ends."""
-    lock = sqlite3.connect(path, timeout=0, isolation_level=None)
-    try:
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.Error as wrong:
-        lock.close()
-        if "locked" not in str(wrong):
-            raise
-        raise reject(f"{path.parent} takes one sweep at a time", "a second one", "wait for the first") from None
-    return lock
+def _schema() -> str:
+    """The statements that make the table, with all that its content keeps to: types, words, finite numbers."""
+    finite = {"REAL": f'CHECK (abs("{{}}") <= {sys.float_info.max!r})'}
+    words = {"status": f"CHECK (status IN {tuple(map(str, Status))})"}
+    words["evidence"] = f"CHECK (evidence IN {tuple(map(str, Evidence))})"
+    measured = ", ".join(
+        f'"{name}" {kind} {finite.get(kind, words.get(name, "")).format(name)}' for name, kind in MEASURED.items()
+    )
+    settings = ", ".join(f"json_extract(c.settings, '$.{name}') AS \"{name}\"" for name in SETTINGS)
+    values = ", ".join(f'v."{name}"' for name in MEASURED)
+    return f"""
+        CREATE TABLE meta (name TEXT PRIMARY KEY NOT NULL, value TEXT NOT NULL) STRICT;
+        CREATE TABLE cells
+            (key TEXT PRIMARY KEY NOT NULL, settings TEXT NOT NULL, message TEXT, seconds REAL NOT NULL) STRICT;
+        CREATE TABLE verdicts (cell TEXT NOT NULL REFERENCES cells(key), {measured},
+            PRIMARY KEY (cell, number)) STRICT;
+        CREATE VIEW results AS SELECT c.key AS cell, {settings}, {values}, c.message, c.seconds
+            FROM cells c LEFT JOIN verdicts v ON v.cell = c.key;"""
 
 
 def _create(connection: sqlite3.Connection) -> None:
-    measured = ", ".join(f'"{name}" {kind}' for name, kind in MEASURED.items())
-    settings = ", ".join(f"json_extract(c.settings, '$.{name}') AS \"{name}\"" for name in SETTINGS)
-    values = ", ".join(f'v."{name}"' for name in MEASURED)
+    """Make the table where there is none; InputError where another is."""
     # Committed cells survive a power cut, not only a killed process.
     connection.execute("PRAGMA synchronous = FULL")
-    connection.executescript(
-        f"""BEGIN;
-        CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT NOT NULL);
-        CREATE TABLE IF NOT EXISTS cells
-            (key TEXT PRIMARY KEY, settings TEXT NOT NULL, message TEXT, seconds REAL NOT NULL);
-        CREATE TABLE IF NOT EXISTS verdicts (cell TEXT NOT NULL REFERENCES cells(key), {measured},
-            PRIMARY KEY (cell, number));
-        DROP VIEW IF EXISTS results;
-        CREATE VIEW results AS SELECT c.key AS cell, {settings}, {values}, c.message, c.seconds
-            FROM cells c LEFT JOIN verdicts v ON v.cell = c.key;
-        COMMIT;"""
-    )
+    if not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+        connection.executescript(f"BEGIN; {_schema()} PRAGMA user_version = {FORMAT}; COMMIT;")
+    _check(connection)
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    """Refuse a table of another layout, and one whose content does not keep its own: a file may come from anybody."""
+    with contextlib.closing(sqlite3.connect(":memory:")) as own:
+        own.executescript(_schema())
+        listed = "SELECT type, name, sql FROM sqlite_master ORDER BY name"
+        same = own.execute(listed).fetchall() == connection.execute(listed).fetchall()
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if not same or version != FORMAT:
+        raise sqlite3.DatabaseError(f"it has format {version} or another layout; this version reads format {FORMAT}")
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok" or connection.execute("PRAGMA foreign_key_check").fetchone():
+        raise sqlite3.DatabaseError("rows that cannot be: " + found)
+
+
+def _text(content: bytes) -> str:
+    """Text of a table, which no terminal would obey."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as wrong:
+        raise sqlite3.DatabaseError(f"{wrong}") from None
+    if not text.replace("\n", "").replace("\t", "").isprintable():
+        raise sqlite3.DatabaseError("control characters")
+    return text
 
 
 @contextlib.contextmanager
@@ -174,10 +198,10 @@ def reading(folder: str | Path) -> Iterator[sqlite3.Connection]:
         connection = sqlite3.connect(
             f"{path.absolute().as_uri()}?mode=rw", uri=True, timeout=PATIENCE, isolation_level=None
         )
-        try:
+        with contextlib.closing(connection):
+            connection.text_factory = _text
+            _check(connection)
             yield connection
-        finally:
-            connection.close()
 
 
 def export(folder: str | Path, path: str | Path, keys: Iterable[str] | None = None) -> Path:

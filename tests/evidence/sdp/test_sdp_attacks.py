@@ -20,7 +20,8 @@ from fedbounds.evidence.sdp.covered import largest_step, own_setting, own_step
 from fedbounds.evidence.sdp.decide import certify, examination, examine
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.evidence.sdp.tight import tight_value
-from fedbounds.evidence.sdp.written import LONGEST_NUMBER, read, save, subject, verified
+from fedbounds.evidence.sdp.written import read, save, subject, verified
+from fedbounds.files import DIGITS
 from fedbounds.plugins import claim_named, claims
 from fedbounds.show.explain import sides
 from fedbounds.theory import assumptions as a
@@ -238,8 +239,8 @@ ODD += [
     [],
     {},
     ["1"],
-    "9" * LONGEST_NUMBER,
-    "9" * (LONGEST_NUMBER + 1),
+    "9" * DIGITS,
+    "9" * (DIGITS + 1),
     "theorem-1",
     "any",
     "stochastic",

@@ -1,0 +1,54 @@
+"""Names of a stranger's claims, data and constants in pages and terminals."""
+
+import json
+import re
+
+import made_study
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.files import parse_json
+from fedbounds.show.report import mathml
+from fedbounds.show.report.page import page
+from fedbounds.study.ledger import claims_of, ledger
+
+SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'
+LINK = r"\href{javascript:alert(1)}{x}"
+
+
+@pytest.mark.parametrize(
+    "text", [LINK, rf"\text{{{SCRIPT}}}", r"\text{<mi onclick=alert(1)>}", SCRIPT, r"\style{x}{y}"]
+)
+def test_latex_brings_neither_scripts_nor_links(text):
+    for made in (mathml.formula(text), mathml.math(sp.Symbol(text))):
+        tags = re.findall(r"<[^/][^>]*>", re.sub(r'alttext="[^"]*"', "", made))
+        assert not [tag for tag in tags if re.search(r"script|img|href|\bon\w+|style=", tag)]
+
+
+def test_a_page_escapes_every_name_of_a_file():
+    result, arrays = made_study.study()
+    for run in result["runs"]:
+        run["weighting"] += SCRIPT
+        run["constants"] = {SCRIPT + name: {**one, "note": SCRIPT} for name, one in run["constants"].items()}
+        run["constants"] |= {LINK: made_study.constant(1.0)}
+        for verdict in run["verdicts"]:
+            verdict["detail"] = SCRIPT
+    result["problem"]["kind"] = SCRIPT
+    result["settings"]["data"] = SCRIPT
+    found, drawn = made_study.objects(result, arrays)
+    html = page(found, ledger(claims_of(found), found.verdicts), drawn, SCRIPT)
+    assert html.count("<script>") == 1 and "<img" not in html and 'href="javascript' not in html
+    assert "script-src 'sha256-" in html
+
+
+@pytest.mark.parametrize("mark", ["\x1b[2K\rverified", "\x9b2K", "\r", "\u202e"])
+def test_no_file_moves_the_cursor(mark):
+    for text in (json.dumps({mark: 1}), json.dumps({"a": mark}, ensure_ascii=False)):
+        with pytest.raises(InputError) as wrong:
+            parse_json(text, "it")
+        assert str(wrong.value).isprintable()
+
+
+def test_a_number_of_pairs_and_text_about_codes_are_read():
+    assert parse_json(r'["\ud835\udd3c", "\\u001b", "a\n\tb"]', "it") == ["𝔼", r"\u001b", "a\n\tb"]

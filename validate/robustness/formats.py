@@ -1,0 +1,469 @@
+"""Every format that is read back, with a valid example of each and what a command makes of it.
+
+    python -m validate.robustness.formats --seconds 60        # mutations of all formats, until the time is over
+    python -m validate.robustness.formats --count 100000
+
+A mutation passes where it is read, or refused in one sentence (InputError, DivergedError). Anything else that is
+raised counts as a traceback, and more than PATIENCE seconds as a hang.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import signal
+import sqlite3
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fedbounds.errors import DivergedError, InputError
+
+PATIENCE = 10
+DEEP = 10**5
+# Seconds that a format is tried before the next has its turn.
+SLICE = 0.3
+# What stands in place of a value, or is put beside it.
+HOSTILE: tuple[Any, ...] = (
+    None, True, False, 0, -1, 10**9, 2**63, 10**40, 0.5, -1e308, 1e-320, "", "text", "1/0", "1e100000000", "1e-99999",
+    "-3/7", "nan", "inf", "\x1b[2K\rverified", "<script>alert(1)</script>", "javascript:alert(1)", "é" * 20000, "\0",
+    "\ud800", [], [[]], {}, {"": None}, [None], [0], ["1/2"], "HOLDS", "empirical", "../../etc/passwd", "9" * 5000,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Format:
+    """A kind of file: its name, a function that writes a valid one at a path, and the reader that a command uses."""
+
+    name: str
+    read: Callable[[Path], object]
+    path: Path
+    mutate: Callable[[random.Random, bytes], bytes]
+
+    def tried(self, rng: random.Random, valid: bytes) -> str:
+        """How the reader answers one mutation: accepted, refused, or what it raised."""
+        self.path.write_bytes(self.mutate(rng, valid))
+        return answered(lambda: self.read(self.path))
+
+
+def answered(read: Callable[[], object], patience: int = PATIENCE) -> str:
+    def late(*_: object) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(patience)
+    try:
+        read()
+        return "accepted"
+    except (InputError, DivergedError) as wrong:
+        said = str(wrong)
+        readable = "\n" not in said and said.isprintable() and len(said) <= 2000
+        return "refused" if readable else f"unreadable sentence: {said[:200]!a}"
+    except TimeoutError:
+        where = traceback.extract_tb(sys.exc_info()[2])
+        return f"hang: {next((f'{f.filename}:{f.lineno}' for f in reversed(where) if 'fedbounds' in f.filename), '')}"
+    except Exception as wrong:
+        where = [f for f in traceback.extract_tb(wrong.__traceback__) if "/fedbounds/" in f.filename]
+        at = f"{Path(where[-1].filename).name}:{where[-1].lineno}" if where else ""
+        return f"traceback: {type(wrong).__name__} at {at}: {str(wrong)[:80]!a}"
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def flipped(rng: random.Random, valid: bytes) -> bytes:
+    """Cut short, bits flipped, a piece doubled, left out or overwritten."""
+    made = bytearray(valid)
+    for _ in range(rng.randint(1, 3)):
+        a = rng.randrange(max(len(made), 1))
+        b = min(a + rng.choice((1, 1, 4, 40)), len(made))
+        piece = rng.choice(
+            (b"", b"\0", b"\xff\xfe", b"[" * DEEP, b"9" * 5000, b"1e400", b"{}", b'"', b"NaN", b"\n\n")
+        )
+        how = rng.randrange(4)
+        if how == 0:
+            del made[a:]
+        elif how == 1 and made:
+            made[a] ^= 1 << rng.randrange(8)
+        elif how == 2:
+            made[a:b] = piece
+        else:
+            made[a:a] = made[a:b] * rng.choice((1, 2, 100))
+    return bytes(made)
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    yield at
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in items:
+        yield from places(part, (*at, key))
+
+
+def replaced(rng: random.Random, value: Any) -> Any:
+    """The JSON value with one of its parts replaced, left out, doubled or given another name."""
+    *at, last = rng.choice(list(places(value))) or (None,)
+    if last is None:
+        return rng.choice(HOSTILE)
+    made = json.loads(json.dumps(value))
+    inner = made
+    for key in at:
+        inner = inner[key]
+    how = rng.randrange(5)
+    if how == 0:
+        del inner[last]
+    elif how == 1 and isinstance(inner, list):
+        inner.extend([inner[last]] * rng.choice((1, 1000)))
+    elif how == 1:
+        inner[str(rng.choice(HOSTILE))[:50]] = inner.pop(last)
+    else:
+        inner[last] = rng.choice(HOSTILE)
+    return made
+
+
+def json_file(rng: random.Random, valid: bytes) -> bytes:
+    """A mutation of a JSON file (or of one line of a file of JSON lines)."""
+    if rng.random() < 0.25:
+        return flipped(rng, valid)
+    lines = valid.splitlines() if valid.count(b"\n{") and valid.startswith(b"{") else [valid]
+    k = rng.randrange(len(lines))
+    value = json.loads(lines[k])
+    for _ in range(rng.choice((1, 1, 2))):
+        value = replaced(rng, value)
+    lines[k] = json.dumps(value).encode()
+    return b"\n".join(lines)
+
+
+def npz_file(rng: random.Random, valid: bytes) -> bytes:
+    """A mutation of an archive of arrays: of its bytes, or of an array in it."""
+    if rng.random() < 0.3:
+        return flipped(rng, valid)
+    with np.load(io.BytesIO(valid)) as found:
+        arrays = {name: found[name] for name in found}
+    name = rng.choice(list(arrays))
+    array, file = arrays[name], io.BytesIO()
+    how = rng.randrange(7)
+    if how == 0:
+        del arrays[name]
+    elif how == 1:
+        np.save(file, array)
+        return file.getvalue()
+    elif how == 6:
+        # A header that promises more than there is.
+        np.save(file, array)
+        arrays = {**arrays, name: array}
+        np.savez(whole := io.BytesIO(), **arrays)
+        return whole.getvalue().replace(b"'shape': (", b"'shape': (9999999999, ", 1)
+    else:
+        number = array if array.dtype == float else np.zeros(array.shape)
+        others = (
+            array[None],
+            number[..., :-1] if array.ndim else number,
+            array.astype(str),
+            number + 1j,
+            number * np.nan,
+        )
+        arrays[name] = others[rng.randrange(len(others))]
+    np.savez(file, **arrays)
+    return file.getvalue()
+
+
+def sqlite_file(rng: random.Random, valid: bytes) -> bytes:
+    """A mutation of a SQLite file: of its bytes, of a value in it, or of its schema."""
+    if rng.random() < 0.4:
+        return flipped(rng, valid)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t"
+        path.write_bytes(valid)
+        connection = sqlite3.connect(path, isolation_level=None)
+        try:
+            tables = [row[0] for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            table = rng.choice(tables)
+            columns = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
+            value = rng.choice((*HOSTILE, float("inf")))
+            value = json.dumps(value) if isinstance(value, dict | list) else value
+            value = value if not isinstance(value, int) or abs(value) < 2**63 else b"\0\xff"
+            value = value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+            statements = [
+                (f'UPDATE OR REPLACE {table} SET "{rng.choice(columns)}" = ? WHERE rowid = 1', (value,)),
+                (f'UPDATE OR REPLACE {table} SET "{rng.choice(columns)}" = ?', (value,)),
+                (f"DELETE FROM {table}", ()),
+                (f"DROP TABLE {table}", ()),
+                (f'ALTER TABLE {table} RENAME COLUMN "{rng.choice(columns)}" TO other', ()),
+            ]
+            connection.execute(*rng.choice(statements))
+        except sqlite3.Error:
+            pass
+        finally:
+            connection.close()
+        return path.read_bytes()
+
+
+def toml_file(rng: random.Random, valid: bytes) -> bytes:
+    """A mutation of a study of a sweep."""
+    if rng.random() < 0.3:
+        return flipped(rng, valid)
+    lines = valid.decode().splitlines()
+    k = rng.randrange(len(lines))
+    name = lines[k].partition("=")[0]
+    value = rng.choice((*HOSTILE, 1e400, "quadratics:1e400", [1, 2], ["a", "a"], "theory:1", "fedmax:0"))
+    try:
+        written = json.dumps(value).replace("null", "nan").replace("{", "[").replace("}", "]").replace(": ", ", ")
+    except ValueError:
+        written = "inf"
+    lines[k] = rng.choice((f"{name}= {written}", "", f"{lines[k]}\n{lines[k]}", f"[{name}]", f"x{lines[k]}"))
+    return "\n".join(lines).encode("utf-8", "replace")
+
+
+def formats(folder: Path) -> list[tuple[Format, bytes]]:
+    """Every format, with a valid file of it; ``folder`` is written to."""
+    return [
+        *_studies(folder),
+        *_sweeps(folder),
+        *_evidence(folder),
+        *_referee(folder),
+        *_vision(folder),
+        *_data(folder),
+    ]
+
+
+def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    import fedbounds
+    from fedbounds.files import read_json
+    from fedbounds.show import summary
+    from fedbounds.show.report.page import page
+    from fedbounds.study import store
+    from fedbounds.study.ledger import claims_of, ledger
+    from fedbounds.study.result import Result
+
+    out = folder / "study"
+    small = {"clients": 3, "dimension": 2, "samples": 5, "rounds": 3, "tau": 2, "replicates": 4, "batch": 2}
+    result = fedbounds.check(weightings=["fedavg", "fedmax"], claims=["corollary", "lemma-1", "theorem-1"], **small)
+    store.save(result, out)
+    text, packed = (out / store.RESULT).read_bytes(), (out / store.TRAJECTORIES).read_bytes()
+    drawn = store.series(result)
+
+    def shown(path: Path) -> None:
+        found = Result.from_json(read_json(path))
+        lines = ledger(claims_of(found), found.verdicts)
+        summary.to_text(summary.summary(found, lines, True))
+        json.dumps(found.to_json(), allow_nan=False)
+
+    def paged(path: Path) -> None:
+        found = Result.from_json(read_json(path))
+        if len(found.runs) == len(drawn):
+            page(found, ledger(claims_of(found), found.verdicts), drawn, "")
+
+    yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
+    yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
+    yield Format("result.json, as a page", paged, out / "mutant.json", json_file), text
+    yield Format("trajectories.npz", lambda path: store.read(out), out / store.TRAJECTORIES, npz_file), packed
+
+
+def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds.show.report.grid import sweep_page
+    from fedbounds.study.sweep import run as sweep
+    from fedbounds.study.sweep.table import MEASURED, TABLE, failures
+
+    text = """\
+[base]
+clients = 3
+problem = "quadratic"
+step = "theory"
+[grid]
+tau = [1, 2]
+batch = [2, "full"]
+weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
+[[exclude]]
+tau = 1
+batch = 2
+"""
+    row = dict.fromkeys(MEASURED) | {"number": 0, "weighting": "fedavg", "claim": "corollary", "reading": "repaired"}
+    row |= {"evidence": "empirical", "status": "HOLDS", "tightness": 2.0, "gap_last": 1.0, "detail": "a word"}
+    row |= {"floor_low": 0.5, "floor_high": 1.5, "floor": "open", "engine_used": "reference", "N": 3, "kappa": 4.0}
+    out = folder / "sweep"
+    (folder / "study.toml").write_text(text)
+    study = sweep.read(folder / "study.toml")
+    failed = study.cells[-1].key
+
+    def compute(cell: sweep.Cell) -> sweep.CellOutcome:
+        wrong = cell.key == failed
+        return sweep.CellOutcome(cell.key, 0.0, () if wrong else (row,), "out of memory" if wrong else None)
+
+    sweep.run(study, out, jobs=1, compute=compute)
+
+    def read(path: Path) -> None:
+        for journal in path.parent.glob(f"{TABLE}-*"):
+            journal.unlink()
+        sweep.verdicts(out)
+        failures(out)
+        sweep.export(out, out / "table.json")
+        sweep.export(out, out / "table.csv")
+        sweep_page(out)
+
+    yield Format("study.toml", sweep.read, folder / "mutant.toml", toml_file), text.encode()
+    yield Format("sweep.sqlite", read, out / TABLE, sqlite_file), (out / TABLE).read_bytes()
+
+
+def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds.evidence.exact import counterexamples
+    from fedbounds.evidence.kernel.audit import Audited
+    from fedbounds.evidence.sdp import written
+    from fedbounds.files import read_json, shaped
+    from fedbounds.plugins import claims, shipped
+
+    known = claims()
+
+    def certificates(path: Path) -> None:
+        for certificate, wrong in written.verified([path], known):
+            if not wrong:
+                written.describe(certificate)
+
+    lines = next(path for path in shipped("certificates/stated.jsonl")).read_bytes().splitlines(keepends=True)
+    yield Format("certificates", certificates, folder / "c.jsonl", json_file), b"".join(lines[:2])
+    for path in list(counterexamples.all_files())[::6]:
+        where = folder / "counterexample.json"
+        reader = lambda path: counterexamples.read(path).verify()  # noqa: E731
+        yield Format(f"counterexample {path.stem}", reader, where, json_file), path.read_bytes()
+    proofs = next(shipped("rocq/*.json"), None)
+    if proofs is not None:
+        reader = lambda path: shaped(read_json(path), list[Audited], path.name)  # noqa: E731
+        yield Format("audit of the kernel", reader, folder / "audit.json", json_file), proofs.read_bytes()
+
+
+def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds import files, plugins
+    from fedbounds.referee.identity import stated
+    from fedbounds.referee.search.budget import BUDGETS
+    from fedbounds.referee.search.campaign import _saved
+    from fedbounds.referee.search.families import families
+    from fedbounds.referee.search.refute import Outcome, _load, _save
+    from fedbounds.referee.trial import Stage, Trial, _kept
+    from fedbounds.show import trial as show
+    from fedbounds.theory.reading import READINGS
+    from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+    claim, reading, budget = plugins.claim_named("lemma-2"), READINGS["repaired"], BUDGETS["small"]
+    state = folder / "search.state"
+    found = [Outcome(family, 10, 0.5, (0.5,) * family.dimension) for family in families(claim, reading, budget)[:3]]
+    _save(state, claim, reading, budget, 0, found)
+    yield (
+        Format("state of a search", lambda path: _load(path, claim, reading, budget, 0), state, json_file),
+        state.read_bytes(),
+    )
+
+    one = Verdict(
+        "lemma-2", "repaired", Evidence.EXPECTATION, Status.HOLDS, margin=0.5, tightness=2.0, detail="a word"
+    )
+    trial = Trial(claim, "repaired", "small", 0, (Stage("expectation", 1.0, ("a line",), (one,)),))
+    kept = folder / "trial.json"
+    files.write_json(kept, trial.to_json())
+
+    def tried(path: Path) -> None:
+        again = Trial(claim, "repaired", "small", 0, _kept(claim, "repaired", "small", 0, path))
+        show.to_text(again, True)
+
+    yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
+    out = folder / "refuted.json"
+    verdicts = {"lemma-2/repaired": one.to_json()}
+    files.write_json(
+        out, {"search": {"budget": "small", "seed": 0}, "stated": {"lemma-2": stated(claim)}, "verdicts": verdicts}
+    )
+    identity, own = {"budget": "small", "seed": 0}, {"lemma-2": stated(claim)}
+    yield Format("verdicts of searches", lambda path: _saved(path, identity, own), out, json_file), out.read_bytes()
+
+
+def _vision(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds.cli.commands.vision import _text
+    from fedbounds.vision import records
+
+    record = {
+        "settings": {"data": "digits", "partition": "iid", "rounds": 3, "seed": 0, "target": 0.5},
+        "weighting": "fedsoftmax:0.2", "repetition": 0, "seed": 0, "p": [0.5, 0.5], "accuracy": [0.1, 0.5, 0.6, 0.7],
+        "test_loss": [1.0, 0.5, None, 0.3], "client_losses": [None, [1.0, 2.0], None, [0.5, None]],
+        "alpha": [[0.5, 0.5], [1.0, 0.0], [0.25, 0.75]],
+    }  # fmt: skip
+
+    def read(path: Path) -> None:
+        rows = records.table(records.read(path))
+        _text(rows)
+        json.dumps(rows, allow_nan=False)
+
+    yield (
+        Format("record of a vision run", read, folder / "run-fedavg-000.json", json_file),
+        json.dumps(record).encode(),
+    )
+
+
+def _data(folder: Path) -> Iterator[tuple[Format, bytes]]:
+    from fedbounds.problems.data import partition, sources
+
+    images = np.random.default_rng(0).integers(0, 255, (4, 3, 3), dtype=np.uint8)
+    header = lambda *shape: bytes((0, 0, 8, len(shape))) + b"".join(k.to_bytes(4, "big") for k in shape)  # noqa: E731
+    place = folder / "idx"
+    place.mkdir()
+    (place / "train-labels-idx1-ubyte").write_bytes(header(4) + bytes((0, 1, 2, 3)))
+    table = b"1 1:0.5 2:1\n0 1:2 3:4\n1 2:1e5\n"
+    hand = folder / "hand.json"
+    yield Format("IDX", lambda path: sources.load(f"idx:{place}"), place / "train-images-idx3-ubyte", flipped), (
+        header(*images.shape) + images.tobytes())  # fmt: skip
+    yield Format("LIBSVM", lambda path: sources.load(f"libsvm:{path}"), folder / "t.svm", flipped), table
+    yield (
+        Format("partition by hand", lambda path: partition.parse(f"hand:{path}"), hand, json_file),
+        b"[[2, 0], [0, 2]]",
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("--count", type=int, default=10**9)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="")
+    chosen = parser.parse_args()
+    warnings.simplefilter("error")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["XDG_CACHE_HOME"] = os.environ.get("XDG_CACHE_HOME", folder)
+        all_formats = [pair for pair in formats(Path(folder)) if chosen.only in pair[0].name]
+        seen: dict[str, Counter[str]] = {form.name: Counter() for form, _ in all_formats}
+        for form, valid in all_formats:
+            form.path.write_bytes(valid)
+            good = answered(lambda: form.read(form.path), 300)  # noqa: B023
+            if good != "accepted":
+                print(f"the valid {form.name} is not accepted: {good}")
+        rng, total = random.Random(chosen.seed), 0
+        started, spent = time.monotonic(), Counter[str]()
+        while total < chosen.count and time.monotonic() - started < chosen.seconds:
+            # The format that has had the least time is next, so that slow readers do not take it all.
+            form, valid = min(all_formats, key=lambda pair: spent[pair[0].name])
+            begun = time.monotonic()
+            while time.monotonic() - begun < SLICE:
+                seen[form.name][form.tried(rng, valid)] += 1
+                total += 1
+            spent[form.name] += time.monotonic() - begun
+    bad = 0
+    for name, answers in seen.items():
+        wrong = sum(count for answer, count in answers.items() if answer not in ("accepted", "refused"))
+        bad += wrong
+        tried, refused, read = sum(answers.values()), answers["refused"], answers["accepted"]
+        print(f"{name}: {tried} tried, {refused} refused, {read} read, {wrong} wrong")
+        for answer, count in answers.most_common():
+            if answer not in ("accepted", "refused"):
+                print(f"    {count} x {answer}")
+    print(f"{total} mutations, {bad} wrong answers")
+    sys.exit(bool(bad))
+
+
+if __name__ == "__main__":
+    main()

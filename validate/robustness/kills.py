@@ -1,0 +1,144 @@
+"""Processes killed at random moments: what was finished is kept, and the end is that of an uninterrupted run.
+
+python -m validate.robustness.kills --kills 50      # spread over the commands; prints a row a command
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STUDY = """\
+[base]
+clients = 3
+dimension = 2
+samples = 5
+rounds = 3
+replicates = 4
+claims = ["lemma-1"]
+weightings = ["fedavg"]
+[grid]
+seed = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]
+"""
+SMALL = [
+    "--clients",
+    "3",
+    "--dimension",
+    "2",
+    "--samples",
+    "5",
+    "--rounds",
+    "40",
+    "--replicates",
+    "8",
+    "--claim",
+    "lemma-1",
+    "--claim",
+    "corollary",
+]
+DIGITS = [
+    "--data",
+    "digits",
+    "--partition",
+    "iid",
+    "--clients",
+    "3",
+    "--samples",
+    "20",
+    "--rounds",
+    "12",
+    "--epochs",
+    "1",
+    "--batch",
+    "8",
+]
+# Command -> its arguments, where OUT is a folder and STUDY a file of a sweep; and the files compared.
+COMMANDS: dict[str, tuple[list[str], tuple[str, ...]]] = {
+    "check": (["check", *SMALL, "--out", "OUT"], ("result.json", "trajectories.npz", "*.svg")),
+    "sweep": (["sweep", "STUDY", "--jobs", "2", "--out", "OUT"], ("sweep.csv",)),
+    "refute": (["refute", "--all", "--reading", "sync", "--out", "OUT/found.json"], ("found.json",)),
+    "referee": (["referee", "lemma-2", "--out", "OUT"], ("referee.tex",)),
+    "certify --all": (["certify", "--all", "--tau", "2", "--out", "OUT"], ("*.jsonl",)),
+    "vision run": (["vision", "run", *DIGITS, "--out", "OUT"], ("run-*.json",)),
+}
+
+
+def digest(out: Path, patterns: tuple[str, ...]) -> dict[str, str]:
+    """Name -> SHA-256 of what is compared; the seconds that something took are left out."""
+    found = sorted(path for pattern in patterns for path in out.glob(pattern))
+    return {path.name: hashlib.sha256(_timeless(path.read_bytes())).hexdigest() for path in found}
+
+
+def _timeless(content: bytes) -> bytes:
+    import re
+
+    return re.sub(rb'"seconds": (?:[\d.e-]+|\[[^]]*\])', b"", re.sub(rb"\d+\.\d+ s\b", b"", content))
+
+
+def ended(arguments: list[str], out: Path, study: Path, after: float | None = None) -> tuple[int, str]:
+    """Exit code and standard error of a command, killed ``after`` seconds if it runs so long."""
+    words = [str(study) if word == "STUDY" else word.replace("OUT", str(out)) for word in arguments]
+    command = [sys.executable, "-m", "fedbounds.cli", *words]
+    process = subprocess.Popen(
+        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+    try:
+        _, said = process.communicate(timeout=after)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        _, said = process.communicate()
+    return process.returncode, said
+
+
+def survived(name: str, kills: int, rng: random.Random, folder: Path) -> tuple[int, bool, float]:
+    """Kills that took effect, whether the end is byte for byte that of a run without, and that run's seconds."""
+    arguments, patterns = COMMANDS[name]
+    study = folder / "study.toml"
+    study.write_text(STUDY)
+    started = time.monotonic()
+    code, said = ended(arguments, folder / "whole", study)
+    seconds = time.monotonic() - started
+    assert "Traceback" not in said, said
+    whole, done = digest(folder / "whole", patterns), 0
+    assert whole, f"{name} wrote nothing (exit code {code}: {said[-300:]})"
+    for k in range(kills):
+        out = folder / f"killed-{k % 3}"  # three folders, so that a run is killed several times over
+        found, said = ended(arguments, out, study, rng.uniform(0.2, 1) * seconds)
+        assert "Traceback" not in said, said
+        done += found == -signal.SIGKILL
+    same = True
+    for out in sorted(folder.glob("killed-*")):
+        _, said = ended(arguments, out, study)
+        assert "Traceback" not in said, said
+        same &= digest(out, patterns) == whole
+    return done, same, seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--kills", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", choices=COMMANDS)
+    chosen = parser.parse_args()
+    rng, wrong = random.Random(chosen.seed), 0
+    names = [chosen.only] if chosen.only else list(COMMANDS)
+    for j, name in enumerate(names):
+        kills = chosen.kills // len(names) + (j < chosen.kills % len(names))
+        with tempfile.TemporaryDirectory() as folder:
+            done, same, seconds = survived(name, kills, rng, Path(folder))
+        wrong += not same
+        word = "the same bytes" if same else "OTHER BYTES"
+        print(f"| {name} | {done} of {kills} kills | {word} | {seconds:.0f} s without |", flush=True)
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()
