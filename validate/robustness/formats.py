@@ -343,12 +343,10 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.referee.search.budget import BUDGETS
-
     from fedbounds import files, plugins
     from fedbounds.referee.identity import stated
     from fedbounds.referee.search.campaign import _saved
-    from fedbounds.referee.search.families import families
+    from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept
     from fedbounds.show import trial as show
