@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import files
-from fedbounds.study.sweep.run import in_order
+from fedbounds.study.sweep.spread import in_order
 
 
 @dataclass(frozen=True)

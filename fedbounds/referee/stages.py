@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -15,11 +13,11 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.sdp.covered import conditions, own_setting, pointwise
 from fedbounds.evidence.sdp.decide import examination
-from fedbounds.evidence.sdp.setting import Setting, applies, round_setting
+from fedbounds.evidence.sdp.setting import Setting, applies
 from fedbounds.evidence.sdp.tight import tight
 from fedbounds.referee import power, sanity
+from fedbounds.referee.grid import GRIDS, settings
 from fedbounds.referee.implied import PROVERS, inherited
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
@@ -38,16 +36,6 @@ from fedbounds.theory.words import word
 NAMED = 4
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Where one-round claims are put to the SDP, and how many of the certified settings get tight constants."""
-
-    kappas: tuple[int, ...]
-    taus: tuple[int, ...]
-    weights: tuple[tuple[tuple[str, str], tuple[str, str]], ...]
-    tight: int
-
-
 # What a certificate combines, in words, by the first word of its label.
 FACTS = {
     "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
@@ -55,16 +43,6 @@ FACTS = {
     "noise": "that variances are at least 0",
     "variance": "that variances are at most sigma^2",
     "drift": "Minkowski's inequality for the drift",
-}
-EVEN, UNEVEN, BIASED = ("1/2", "1/2"), ("9/10", "1/10"), ("3/4", "1/4")
-GRIDS = {
-    "small": Grid((2, 10, 100), (1, 2, 4), ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN)), 2),
-    "large": Grid(
-        (2, 3, 10, 30, 100, 1000),
-        (1, 2, 3, 4, 6),
-        ((EVEN, EVEN), (UNEVEN, UNEVEN), (BIASED, EVEN), (EVEN, UNEVEN)),
-        12,
-    ),
 }
 
 
@@ -172,7 +150,7 @@ def certificates(case: Case) -> Found:
         return Found(("it is no one-round statement in the quantities of the certificates",))
     found: list[Verdict] = []
     labels: list[set[str]] = []
-    places = [setting.to_json() for setting in settings(case)]
+    places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
     for piece in case.pieces.each("certificates", partial(_certificate, case.claim), places):
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
@@ -198,28 +176,6 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
         verdict, certificate = replace(verdict, status=Status.VACUOUS, detail=nothing, tightness=None), None
     facts = sorted({label.split()[0] for label in certificate.multipliers}) if certificate is not None else []
     return {"verdict": verdict.to_json(), "facts": facts}
-
-
-def settings(case: Case) -> Iterator[Setting]:
-    """Weights x tau x kappa at the claim's own step size, in the last step of the first round."""
-    grid = GRIDS[case.budget]
-    for (alpha, p), local, kappa in itertools.product(grid.weights, grid.taus, grid.kappas):
-        try:
-            setting = round_setting(
-                tau=local,
-                kappa=kappa,
-                alpha=tuple(map(Fraction, alpha)),
-                p=tuple(map(Fraction, p)),
-                reading=case.reading.name,
-            )
-            setting = own_setting(case.claim, setting)
-            if case.claim.steps is None and conditions(case.claim, setting)[0]:
-                setting = replace(setting, eta=(Fraction(1),) * len(setting.eta))  # the claim may want equal steps
-        except InputError:
-            continue  # an irrational step size, or weights that this reading says too little about
-        yield setting
-        if pointwise(case.claim) and (local, alpha) != (grid.taus[0], grid.weights[0][0]):
-            return
 
 
 def search(case: Case) -> Found:

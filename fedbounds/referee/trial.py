@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import files, plugins
+from fedbounds.referee.grid import GRIDS
 from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.stages import GRIDS, STAGES, Case, Step
+from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.study.alarm import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from

@@ -16,6 +16,7 @@ from fedbounds.cli.app import main
 from fedbounds.cli.options import CONTRADICTION
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implied, stages
+from fedbounds.referee.grid import Grid
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -50,7 +51,7 @@ def found_with(claim, **pieces):
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
     few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1.0)
     monkeypatch.setitem(stages.BUDGETS, "few", few)
-    monkeypatch.setitem(stages.GRIDS, "few", stages.Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
+    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     path = tmp_path / "mine.py"
     path.write_text(OWN)
     distributed = pytest.importorskip("distributed")

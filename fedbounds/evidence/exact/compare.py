@@ -14,6 +14,7 @@ from fedbounds.evidence.conditions import cannot_express, in_fractions, judged, 
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
 from fedbounds.evidence.exact.outcomes import ExactRun, run
+from fedbounds.evidence.exact.paths import own_values
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -53,7 +54,7 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
-    own = record.own(claim, reading)
+    own = own_values(claim, record.instance, reading)
     seen = record.observed(reading, own)
     left, right, _ = claim.sides(reading)
     used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
@@ -68,7 +69,7 @@ def compare(
     There is none where a symbol of the claim's own has no value.
     """
     left, right, _ = claim.sides(reading)
-    own = record.own(claim, reading)
+    own = own_values(claim, record.instance, reading)
     if own.lacking.keys() & {s.name for s in left.free_symbols | right.free_symbols}:
         return
     seen = record.observed(reading, own)
@@ -164,7 +165,7 @@ def judge_assumptions(
     claim: Claim, record: ExactRun, reading: Reading
 ) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
-    values = {**record.constants(reading.skew), **record.own(claim, reading).constants}
+    values = {**record.constants(reading.skew), **own_values(claim, record.instance, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 

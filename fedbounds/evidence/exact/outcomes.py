@@ -11,15 +11,11 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-import numpy as np
-
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
-from fedbounds.evidence.own import Quadratic, Values, values
-from fedbounds.theory.claim import Claim
+from fedbounds.evidence.own import Values
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.observed import Observed
-from fedbounds.theory.own import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -82,22 +78,6 @@ class ExactRun:
         known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
         return known
 
-    def own(self, claim: Claim, reading: Reading) -> Values:
-        """The values of the claim's own symbols in a reading."""
-        instance = self.instance
-        if not claim.own:
-            return Values()
-        c, m, p, eta = map(_objects, (instance.curvatures, instance.minima, instance.p, instance.eta))
-        losses = Quadratic(c, m, p, instance.L, instance.mu)
-
-        def paths() -> Iterator[tuple[Fraction, Path]]:
-            for chance, states, last in histories(instance):
-                w = _objects([*(s.w[reading.virtual] for s in states), last])
-                X, alpha = _objects([s.X for s in states]), _objects([s.alpha for s in states])
-                yield chance, Path(instance.tau, eta, losses, w, X, alpha)
-
-        return values(claim, losses, Path(instance.tau, eta), paths)
-
     def observed(self, reading: Reading, own: Values | None = None) -> Observed[Any]:
         """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
         own = own or Values()
@@ -124,7 +104,7 @@ class ExactRun:
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
     """One outcome so far: both virtual iterates, local models and the round's p and weights."""
 
     w: Mapping[str, Vector]
@@ -152,7 +132,7 @@ class _Recorder:
     def weighted(self, weights: Vector, numbers: Vector) -> Fraction:
         return sum((a * x for a, x in zip(weights, numbers, strict=True)), Fraction(0))
 
-    def see(self, t: int, probability: Fraction, state: _State, synchronised: bool) -> None:
+    def see(self, t: int, probability: Fraction, state: State, synchronised: bool) -> None:
         """Record one outcome at time t."""
         instance, p = self.instance, self.instance.p
         base = self.weighted(p, self.star)
@@ -199,7 +179,7 @@ def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
     for r in range(instance.rounds):
         branches = _round(recorder, r, branches)
     for w, probability in branches.items():
-        state = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p, instance.p)
+        state = State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p, instance.p)
         recorder.see(instance.total, probability, state, synchronised=True)
     return _finish(recorder)
 
@@ -264,12 +244,12 @@ def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> 
     following: dict[Vector, Fraction] = {}
     for (start, weight), group in itertools.product(branches.items(), instance.groups):
         p, alpha = instance.round_weights(r, instance.excess(start), group)
-        first = _State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, p, alpha)
+        first = State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, p, alpha)
         states = [(weight / len(instance.groups), first)]
         for t in range(r * instance.tau, (r + 1) * instance.tau):
             for probability, state in states:
                 recorder.see(t, probability, state, synchronised=t == r * instance.tau)
-            states = [(chance * q, after) for chance, state in states for q, after in _step(instance, state, t)]
+            states = [(chance * q, after) for chance, state in states for q, after in step(instance, state, t)]
         for probability, state in states:
             w = state.w["alpha"]
             if max(x.denominator.bit_length() for x in w) > MAX_BITS:
@@ -280,7 +260,7 @@ def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> 
     return following
 
 
-def _step(instance: Instance, state: _State, t: int) -> Iterator[tuple[Fraction, _State]]:
+def step(instance: Instance, state: State, t: int) -> Iterator[tuple[Fraction, State]]:
     """One local step of every client: (probability, state) of each outcome of the noise."""
     eta = instance.eta[t]
     choices = [(-s, s) if s else (s,) for s in instance.noise]
@@ -288,37 +268,7 @@ def _step(instance: Instance, state: _State, t: int) -> Iterator[tuple[Fraction,
     for draw in outcomes:
         X = tuple(_descend(instance, i, x, draw[i], eta) for i, x in enumerate(state.X))
         w = {"alpha": combine(state.alpha, X), "p": combine(state.p, X)}
-        yield Fraction(1, len(outcomes)), _State(w, X, state.p, state.alpha)
-
-
-def histories(instance: Instance) -> Iterator[tuple[Fraction, list[_State], Vector]]:
-    """Every outcome with its probability: the state before each step, and the last global model."""
-
-    def follow(r: int, w: Vector) -> Iterator[tuple[Fraction, list[_State], Vector]]:
-        if r == instance.rounds:
-            yield Fraction(1), [], w
-            return
-        for group in instance.groups:
-            p, alpha = instance.round_weights(r, instance.excess(w), group)
-            first = _State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, p, alpha)
-            for chance, states in within(r * instance.tau, instance.tau, first):
-                for later, rest, last in follow(r + 1, states[-1].w["alpha"]):
-                    yield chance * later / len(instance.groups), states[:-1] + rest, last
-
-    def within(t: int, left: int, state: _State) -> Iterator[tuple[Fraction, list[_State]]]:
-        if not left:
-            yield Fraction(1), [state]
-            return
-        for chance, after in _step(instance, state, t):
-            for later, rest in within(t + 1, left - 1, after):
-                yield chance * later, [state, *rest]
-
-    return follow(0, instance.w0)
-
-
-def _objects(rows: Any) -> Any:
-    """Nested tuples of fractions as a numpy array of objects."""
-    return np.array(rows, dtype=object)
+        yield Fraction(1, len(outcomes)), State(w, X, state.p, state.alpha)
 
 
 def _descend(instance: Instance, i: int, x: Vector, shock: Fraction, eta: Fraction) -> Vector:

@@ -14,7 +14,7 @@ from fedbounds.referee.identity import stated, tell_anew
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import Progress, refute
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.sweep.run import in_order
+from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict

@@ -17,6 +17,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.outcomes import ExactRun, run
+from fedbounds.evidence.exact.paths import own_values
 from fedbounds.referee.search.family import Batch, schedule
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -53,7 +54,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
     record = run(instance)
-    seen = record.observed(reading, record.own(claim, reading))
+    seen = record.observed(reading, own_values(claim, record.instance, reading))
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     found = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]

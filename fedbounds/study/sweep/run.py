@@ -16,8 +16,6 @@ import importlib.util
 import itertools
 import logging
 import os
-import pickle
-import sys
 import threading
 import time
 import warnings
@@ -30,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 from fedbounds.errors import DivergedError, InputError, readable, reject
 from fedbounds.model.protocol import Progress
-from fedbounds.plugins import PLUGIN
 from fedbounds.study.sweep.grid import Cell, Grid, parse, read
 from fedbounds.study.sweep.lines import Series, series
 from fedbounds.study.sweep.table import CellOutcome, SweepTable, export, failures, verdicts
@@ -141,10 +138,10 @@ def _parallel(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[C
     parent = None if jobs == 1 else os.getpid()
     # One cell a task, so that each is kept as soon as it is done.
     pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * jobs)
-    return _stream(pool, functools.partial(_followed, compute, parent), cells)
+    return stream(pool, functools.partial(followed, compute, parent), cells)
 
 
-def _stream(pool: Any, compute: Callable[[Any], Any], cells: Sequence[Any]) -> Generator[Any, None, None]:
+def stream(pool: Any, compute: Callable[[Any], Any], cells: Sequence[Any]) -> Generator[Any, None, None]:
     """What joblib's ``pool`` computes, as it finishes; an early end is no cause for its warning."""
     from joblib import delayed
 
@@ -164,7 +161,7 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
 
     Dask also gives up cells that only waited at workers that died, so each such cell is asked for once more, alone.
     """
-    with _cluster(scheduler) as client:
+    with cluster(scheduler) as client:
         from distributed import KilledWorker, as_completed
 
         from fedbounds.study.check import versions
@@ -194,7 +191,7 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
 
 
 @contextlib.contextmanager
-def _cluster(scheduler: str) -> Generator[Any, None, None]:
+def cluster(scheduler: str) -> Generator[Any, None, None]:
     """A client of a Dask scheduler that has a worker. Errors: InputError where it cannot be reached or is lost."""
     if importlib.util.find_spec("distributed") is None:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
@@ -238,43 +235,7 @@ def _given_up(cell: Cell, found: CellOutcome | BaseException) -> CellOutcome:
     return CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(found).__name__})")
 
 
-def in_order(
-    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
-) -> Generator[Any, None, None]:
-    """function(item) of each item, in their order, from ``jobs`` processes or the workers of a Dask scheduler.
-
-    It may be made of what a plug-in file defines, and is packed here, once.
-    """
-    import cloudpickle
-    from joblib import Parallel, effective_n_jobs
-
-    if scheduler is None and (jobs == 1 or len(items) < 2):
-        yield from map(function, items)
-        return
-    for name, module in list(sys.modules.items()):
-        if name.startswith(PLUGIN):
-            cloudpickle.register_pickle_by_value(module)
-    task = functools.partial(_unpacked, cloudpickle.dumps(function))
-    if scheduler is None:
-        count = min(effective_n_jobs(jobs), len(items))
-        pool = Parallel(n_jobs=count, return_as="generator", batch_size=1, pre_dispatch=AHEAD * count)
-        yield from _stream(pool, functools.partial(_followed, task, os.getpid()), items)
-        return
-    with _cluster(scheduler) as client:
-        futures = client.map(task, items, pure=False)
-        yield from (future.result() for future in futures)
-
-
-def _unpacked(packed: bytes, item: Any) -> Any:
-    return _function(packed)(item)
-
-
-@functools.lru_cache(maxsize=1)
-def _function(packed: bytes) -> Any:
-    return pickle.loads(packed)
-
-
-def _followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> Any:
+def followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> Any:
     """What is computed of a cell, in a process that ends with ``parent`` (None: this very process)."""
     if parent is not None:
         _follow(parent)
