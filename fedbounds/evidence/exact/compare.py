@@ -16,7 +16,7 @@ from fedbounds.evidence.exact.instance import Instance, to_json
 from fedbounds.evidence.exact.outcomes import ExactRun, run
 from fedbounds.evidence.exact.paths import own_values
 from fedbounds.theory.assumption import Answer, Assumption
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
@@ -47,9 +47,13 @@ PROBE = Instance(((ONE,), (TWO,)), ((ONE,), (-ONE,)), p=(HALF, HALF), w0=(TWO,),
 
 
 def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
-    """The assumptions and symbols of a claim that no instance in fractions can express."""
+    """The assumptions and symbols of a claim that no instance in fractions can express.
+
+    Its step size is not among them: a root that is irrational on one instance is a fraction on another.
+    """
     probe = run(PROBE)
-    return (*judge_assumptions(claim, probe, reading)[1], *unmeasured(claim, probe, reading))
+    assumed = (key for key in judge_assumptions(claim, probe, reading)[1] if key != OWN_STEPS)
+    return (*assumed, *unmeasured(claim, probe, reading))
 
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:

@@ -108,9 +108,9 @@ def _possible(claim: Claim, reading: Reading, assumed: Sequence[Assumption], fam
 def _told(assumed: Sequence[Assumption], claim: Claim, reading: Reading, family: Family) -> bool:
     """Whether an instance of the family, one step long, meets the assumptions that are no relation of symbols."""
     opaque = [a.exactly for a in assumed if a.exactly is not None and not a.parts]
-    one = replace(family, tau=1, rounds=1)
-    instance = round_to(
-        decode(one, np.random.default_rng(0).random((1, one.dimension)), claim), claim, DENOMINATORS[-1]
-    )
+    one = replace(family, tau=1, rounds=1, schedule="free")
+    batch = decode(one, np.random.default_rng(0).random((1, one.dimension)), claim)
+    # Step sizes play no part, and one of 1 survives rounding.
+    instance = round_to(replace(batch, eta=np.ones_like(batch.eta)), claim, DENOMINATORS[-1])
     values = run(instance).constants(reading.skew) if opaque else {}
     return all(exactly(instance, values)[0] for exactly in opaque)
