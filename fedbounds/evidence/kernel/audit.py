@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 import subprocess
 import tempfile
@@ -139,9 +138,10 @@ def _unchecked(piece: Piece, texts: Mapping[str, str], version: str) -> Audited:
 
 
 def _place(found: Audited) -> Path:
-    """Where a finding is kept on this machine, under a hash of all that it follows from."""
+    """Where a finding is kept on this machine, under a hash of all that it follows from, this file included."""
     folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedbounds"
-    return folder / f"rocq-{digest(f'{found.module} {found.sources} {found.rocq} {sorted(AXIOMS)}')[:32]}.json"
+    follows = f"{found.module} {found.sources} {found.rocq} {Path(__file__).read_text(encoding='utf-8')}"
+    return folder / f"rocq-{digest(follows)[:32]}.json"
 
 
 def _kept(expected: Audited) -> Audited | None:
@@ -195,8 +195,9 @@ def _audited(folder: Path, piece: Piece, found: Audited, fault: str) -> Audited:
             f"Definition audited : {about} := {piece.module}.proof.\nPrint Assumptions audited.\n"
         )
         fault, printed = _coqc(folder, f"audit_{piece.module}", text)
-        named = re.findall(r"^(\S+)(?=\s*:|\s*$)", printed, re.MULTILINE)
-        axioms = tuple(sorted(name for name in named if name not in ("Axioms:", "Axioms", "Closed")))
+        # Types are indented; any other line names an axiom, or a guard of the kernel that was switched off.
+        named = {line.split(" :")[0].rstrip() for line in printed.splitlines() if line and not line[0].isspace()}
+        axioms = tuple(sorted(named - {"Axioms:", "Closed under the global context"}))
         foreign = [name for name in axioms if name not in AXIOMS]
         fault = fault or (f"it rests on {', '.join(foreign)}" if foreign else "")
     return Audited(**{**asdict(found), "axioms": axioms, "fault": fault})

@@ -188,12 +188,21 @@ def test_without_rocq_the_command_says_at_release_and_never_here(monkeypatch):
         ("apply (gradient_gap M ok); assumption. Qed.", "Admitted.", "rests on"),
         ("Theorem proof", "Axiom cheat : False.\nTheorem proof", "rests on"),
         ("statement_lemma_1.statement.", "(0 < 1).", ""),
+        (
+            "apply (gradient_gap M ok); assumption. Qed.",
+            "exfalso; exact (cheat 0%nat). Qed.",
+            "cheat is assumed to be guarded",
+        ),
         ("apply (gradient_gap M ok)", "apply (growth M ok)", ""),
     ],
 )
 def test_a_planted_error_is_found(monkeypatch, tmp_path, old, new, complaint):
     planted(monkeypatch, tmp_path, "proof_lemma_1.v", old, new)
-    if "cheat" in new:
+    if "assumed" in complaint:
+        path = tmp_path / "proof_lemma_1.v"
+        loop = "Unset Guard Checking.\nFixpoint cheat (n : nat) : False := cheat n.\n"
+        path.write_text(path.read_text().replace("Theorem proof", f"{loop}Theorem proof"))
+    elif "cheat" in new:
         path = tmp_path / "proof_lemma_1.v"
         path.write_text(path.read_text().replace("apply (gradient_gap M ok); assumption.", "destruct cheat."))
     (proof,) = kernel.check(["lemma-1"])
