@@ -150,7 +150,7 @@ def test_fractions_floats_and_populations_agree():
     both = claim("all", "horizon", own.average_gap + FARTHEST, own.zeta_star_sq + SPREAD + own.dissimilarity(1))
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
-    exact = own_values(both, instance, PLAIN)
+    exact = own_values(both, run(instance), PLAIN)
     planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
     seen = empirical.with_own(both, examine_run(simulate(planned), PLAIN)).own
     assert exact.lacking == seen.lacking == {}
@@ -174,7 +174,7 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
     data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
     for more in ({"noise": [1, 1]}, {"present": 1}):
         record = run(from_json(data | more | {"weighting": "fedavg"}))
-        assert tuple(own_values(equal, record.instance, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
+        assert tuple(own_values(equal, record, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
 
 
 def test_a_band_decides_over_noisy_repetitions():

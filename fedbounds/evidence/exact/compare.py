@@ -58,7 +58,7 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
-    own = own_values(claim, record.instance, reading)
+    own = own_values(claim, record, reading)
     seen = record.observed(reading, own)
     left, right, _ = claim.sides(reading)
     used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
@@ -73,7 +73,7 @@ def compare(
     There is none where a symbol of the claim's own has no value.
     """
     left, right, _ = claim.sides(reading)
-    own = own_values(claim, record.instance, reading)
+    own = own_values(claim, record, reading)
     if own.lacking.keys() & {s.name for s in left.free_symbols | right.free_symbols}:
         return
     seen = record.observed(reading, own)
@@ -169,7 +169,7 @@ def judge_assumptions(
     claim: Claim, record: ExactRun, reading: Reading
 ) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
-    values = {**record.constants(reading.skew), **own_values(claim, record.instance, reading).constants}
+    values = {**record.constants(reading.skew), **own_values(claim, record, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 

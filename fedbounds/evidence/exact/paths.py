@@ -9,21 +9,24 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.exact.instance import Instance, Vector
-from fedbounds.evidence.exact.outcomes import VIRTUALS, State, step
+from fedbounds.evidence.exact.outcomes import VIRTUALS, ExactRun, State, step
 from fedbounds.evidence.own import Quadratic, Values, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.own import Path
 from fedbounds.theory.reading import Reading
 
 
-def own_values(claim: Claim, instance: Instance, reading: Reading) -> Values:
-    """The values of the claim's own symbols in a reading."""
+def own_values(claim: Claim, record: ExactRun, reading: Reading) -> Values:
+    """The values of the claim's own symbols in a reading; none where they need paths that were not enumerated."""
     if not claim.own:
         return Values()
+    instance = record.instance
     c, m, p, eta = map(_objects, (instance.curvatures, instance.minima, instance.p, instance.eta))
     losses = Quadratic(c, m, p, instance.L, instance.mu)
 
     def paths() -> Iterator[tuple[Fraction, Path]]:
+        if not record.points:
+            raise ValueError("too many paths of chance")
         for chance, states, last in histories(instance):
             w = _objects([*(s.w[reading.virtual] for s in states), last])
             X, alpha = _objects([s.X for s in states]), _objects([s.alpha for s in states])

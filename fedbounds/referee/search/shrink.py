@@ -54,7 +54,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
     record = run(instance)
-    seen = record.observed(reading, own_values(claim, record.instance, reading))
+    seen = record.observed(reading, own_values(claim, record, reading))
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     found = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
