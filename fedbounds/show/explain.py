@@ -21,6 +21,7 @@ TERMINAL = {
     "pi_max": sp.Symbol("Pi"),
     "p_min": sp.Symbol("p_min"),
     "eta": sp.Symbol("eta_t"),
+    "eta_ratio": sp.Symbol("(max ηₛ/ηₜ)"),
     "Delta_0": sp.Symbol("‖w₀-w*‖²"),
     "Delta": sp.Symbol("E‖wₜ-w*‖²"),
     "Delta_next": sp.Symbol("E‖wₜ₊₁-w*‖²"),
@@ -40,7 +41,11 @@ def pretty(expression: sp.Expr) -> str:
     """An expression as two-dimensional Unicode text, in the paper's notation."""
     expression = sp.sympify(expression)
     names = {symbol: TERMINAL[symbol.name] for symbol in expression.free_symbols if symbol.name in TERMINAL}
-    return str(sp.pretty(expression.xreplace(names), use_unicode=True, wrap_line=False))
+    named = expression.xreplace(names)
+    # sympy typesets functions that it does not know, but not its own Max and Min.
+    for kind, name in ((sp.Max, "max"), (sp.Min, "min")):
+        named = named.replace(kind, sp.Function(name))
+    return str(sp.pretty(named, use_unicode=True, wrap_line=False))
 
 
 def explain(claim: Claim) -> dict[str, Any]:
@@ -100,9 +105,9 @@ def to_text(told: Mapping[str, Any]) -> str:
             lines.append("    0")
     lines.append("")
     for name, value in told["where"].items():
-        lines += _beside(f"  where {name} = ", value)
+        lines += _beside(f"  where {pretty(sp.Symbol(name))} = ", value)
     if told["step"]:
-        lines += _beside("  with the step size eta_t = ", told["step"])
+        lines += _beside("  with the step size ηₜ = ", told["step"])
     lines += ["", "LaTeX", f"  {told['latex']}", "", "Assumptions"]
     lines += [f"  {key}: {text}" for key, text in told["assumptions"].items()] or ["  none"]
     lines += ["", "Readings", *(f"  {name}: {text}" for name, text in told["readings"].items())]

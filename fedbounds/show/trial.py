@@ -52,15 +52,33 @@ def verdict(trial: Trial) -> list[str]:
         proved = f"{claim.key} [{trial.reading}]: {word(Status.HOLDS, proof.evidence)}"
         said = f"{proved}: {proof.detail}.{unfinished}"
         return [said, f"Covers what it assumes{covers}.", SURE[trial.outcome]]
-    tried = [*trial.said("regimes"), *trial.said("search")]
     first = f"{head} at {settings(trial)}" if trial.certified else head
-    covered = "; ".join(line.partition(";")[0] for line in tried) or "nothing further was tried"
     strength = next(iter(trial.said("strength")), "")
-    return [
-        f"{first}.{unfinished}",
-        f"Also {covered}." if trial.certified else f"{covered[:1].upper()}{covered[1:]}.",
-        " ".join(filter(None, (SURE[trial.outcome], f"Strength: {strength}." if strength else ""))),
-    ]
+    worth = f"Strength: {strength}." if strength and _in_regimes(trial) else ""
+    said = [SURE[trial.outcome], worth]
+    return [f"{first}.{unfinished}", f"{_covered(trial)}.", " ".join(filter(None, said))]
+
+
+def _covered(trial: Trial) -> str:
+    """What was compared without a violation; nothing that met no assumption is named."""
+    found = []
+    for one in trial.verdicts:
+        if one.evidence is Evidence.EXACT and one.margin is not None:
+            # The names of the limits matter most where nothing else was compared.
+            told = f"{one.detail.removeprefix('no violation at ')} at limits"
+            found.append(f"{one.data['limits']} (search)" if "limits" in one.data else told)
+    regimes = [v.detail.removeprefix("not refuted in ") for v in _in_regimes(trial)]
+    names = [", ".join(v.data["seen"]) for v in trial.verdicts if "seen" in v.data]  # type: ignore[arg-type]
+    if len(found) == len(names) and not regimes:
+        found = [f"{one} ({seen})" for one, seen in zip(found, names, strict=True)]
+    also = "Also not refuted on" if trial.certified else "Compared only on"
+    said = "; ".join([*reversed(found), *regimes])
+    return f"{also} {said}" if said else "Nothing further was compared"
+
+
+def _in_regimes(trial: Trial) -> list[Verdict]:
+    """That the claim holds in some regime, if it does: else what regimes notice of its mutants says little."""
+    return [v for v in trial.verdicts if v.evidence is Evidence.EMPIRICAL and v.status is Status.HOLDS]
 
 
 def _by(trial: Trial, shown: Verdict) -> str:
@@ -69,18 +87,47 @@ def _by(trial: Trial, shown: Verdict) -> str:
     sort = {
         Evidence.EXACT: "an instance in fractions, to be checked by hand",
         Evidence.SDP: "explicit functions, run in the simulator; no instance in fractions was found",
-        Evidence.EMPIRICAL: f"a run, at an error rate of {shown.error_rate:g}; no instance in fractions was found",
+        Evidence.EMPIRICAL: f"a run, {_surely(shown)}; no instance in fractions was found",
     }
     return f"{sort.get(shown.evidence, shown.evidence)} (stage: {stage})"
 
 
+def _surely(shown: Verdict) -> str:
+    """How sure a run's refutation is: nothing is estimated where its expectation is known exactly."""
+    return (
+        f"at an error rate of {shown.error_rate:g}" if shown.error_rate else "whose expectations were not estimated"
+    )
+
+
 def settings(trial: Trial) -> str:
-    """The certified settings in a few words, each of them in the details."""
-    places = [Setting.from_json(v.data["setting"]) for v in trial.certified if "setting" in v.data]  # type: ignore[arg-type]
-    kappas = sorted({Fraction(s.L / s.mu) for s in places})
-    taus = sorted({s.tau for s in places})
-    said = f"kappa among {', '.join(map(str, kappas))} and tau among {', '.join(map(str, taus))}"
-    return f"{len(trial.certified)} settings with {said}"
+    """The certified settings, N, weights, kappa and tau of each, and those that stayed undecided."""
+    undecided = [v for v in trial.verdicts if v.evidence is Evidence.SDP and v.status is Status.UNDECIDED]
+    held, unsure = _places(trial.certified), _places(undecided)
+    said = f"{len(held)} setting{'s' * (len(held) != 1)}, everyone present: {_grouped(held)}"
+    return f"{said}; undecided at {len(unsure)}: {_grouped(unsure)}" if unsure else said
+
+
+def _places(verdicts: Iterable[Verdict]) -> list[Setting]:
+    return [Setting.from_json(v.data["setting"]) for v in verdicts if "setting" in v.data]  # type: ignore[arg-type]
+
+
+def _grouped(places: Iterable[Setting]) -> str:
+    """Settings in words: weights that share their tau and kappa together, and taus that share their kappas."""
+    by_weights: dict[str, dict[int, list[Fraction]]] = {}
+    for at in places:
+        alpha, p = (f"({', '.join(map(str, row))})" for row in (at.alpha, at.p))
+        weights = f"N = {at.N}, {at.gradients} gradients, alpha = " + (
+            f"p = {p}" if alpha == p else f"{alpha}, p = {p}"
+        )
+        by_weights.setdefault(weights, {}).setdefault(at.tau, []).append(at.L / at.mu)
+    shared: dict[str, list[str]] = {}
+    for weights, by_tau in by_weights.items():
+        taus: dict[str, list[str]] = {}
+        for tau, kappas in by_tau.items():
+            taus.setdefault(", ".join(map(str, kappas)), []).append(str(tau))
+        where = " and ".join(f"tau = {', '.join(row)} with kappa = {kappas}" for kappas, row in taus.items())
+        shared.setdefault(where, []).append(weights)
+    return "; ".join(f"{' or '.join(rows)} at {where}" for where, rows in shared.items())
 
 
 def certified_map(trial: Trial) -> Table | None:

@@ -139,9 +139,10 @@ def _equal_selection(run: RunLike) -> Found:
     return False, "the recording stride left rounds out, so m is not known (use stride 1)"
 
 
+# Any choice of m clients meets it, FedMax's too; with `unbiased` and `equal_p` who is chosen is drawn uniformly.
 equal_selection = Assumption(
     "equal-selection",
-    "m clients a round share the weight equally",
+    "m clients a round, whichever they are, share the weight equally",
     sp.Gt(m, 0, evaluate=False),
     on_run=_equal_selection,
     found="m = {m:g}",

@@ -77,7 +77,10 @@ m = _declare("m", "m", "number of clients selected a round", positive=True)
 Delta_0 = _declare("Delta_0", r"\Vert w_0-w^\star\Vert^2", "squared distance of the start to w*")
 C = _declare("C", "C", "share of the clients that take part in a round", positive=True)
 eta_ratio = _declare(
-    "eta_ratio", r"\max_{s\leq t}\eta_s/\eta_t", "largest ratio of two step sizes of one round", positive=True
+    "eta_ratio",
+    r"\left(\max_{s\leq t}\eta_s/\eta_t\right)",
+    "largest ratio of two step sizes of one round",
+    positive=True,
 )
 eta_0 = _declare("eta_0", r"\eta_0", "step size of the first step", positive=True)
 

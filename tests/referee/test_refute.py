@@ -234,7 +234,8 @@ def never(_, values):
 def test_what_no_instance_met_was_not_tested(claim):
     verdict = refute(claim, READINGS["plain"], TINIEST)
     assert verdict.margin is None and "no instance met its assumptions" in verdict.detail
-    assert verdict.data["closest"] is None
+    assert verdict.data["closest"] is None and verdict.coverage is None
+    assert verdict.detail.startswith("nothing was compared: ") and "kappa" not in verdict.detail
 
 
 def test_irrational_steps_are_tested_all_the_same():

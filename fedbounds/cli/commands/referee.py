@@ -97,9 +97,9 @@ def _say(k: int, step: Step, found: Stage | None) -> None:
     head = f"[{k}/{len(STAGES)}] {step.name}"
     if found is None:
         if step.seconds:
-            say(f"{head}: about {step.seconds} s")
+            say(f"{head}: up to about {step.seconds} s with the small budget")
         return
-    say(f"{head}: {next(iter(found.lines), 'done')} ({found.seconds:.1f} s)")
+    say(f"{head}: {next(iter(found.lines), 'done').partition('; ')[0]} ({found.seconds:.1f} s)")
 
 
 COMMANDS = [referee]

@@ -71,12 +71,17 @@ def symbols(word: str | None) -> None:
 @click.command()
 @WORD
 def assumptions(word: str | None) -> None:
-    """The assumptions shipped: those with WORD in them, or all. One of your own is a relation between symbols."""
+    """The assumptions shipped: those with WORD in them, or all. One of your own is a relation between symbols:
+
+    Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))), with Assumption from fedbounds
+    and eta, L from fedbounds.theory.symbols.
+    """
     from fedbounds.theory import assumptions as known
     from fedbounds.theory.assumption import Assumption
 
     rows = [(f"a.{name}", one.key, one.statement) for name, one in vars(known).items() if isinstance(one, Assumption)]
     _table(("name", "key", "statement"), rows, word)
+    click.echo("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
 
 
 @click.command()

@@ -163,8 +163,14 @@ def searched(todo: Sequence[Family]) -> Coverage:
     return Coverage(axes)
 
 
-# Where families with noise or absent clients differ from the others.
+# Where families with noise or absent clients differ from the others, and what such families are called.
 OF_CHANCE = ("tau", "gradients", "participation", "T")
+KINDS = {
+    (False, False): "",
+    (False, True): " with absent clients",
+    (True, False): " with noise",
+    (True, True): " with both",
+}
 
 
 def _parts(todo: Sequence[Family]) -> list[Coverage]:
@@ -173,39 +179,63 @@ def _parts(todo: Sequence[Family]) -> list[Coverage]:
     return [searched([f for f in todo if (f.noise, f.absent > 0) == kind]) for kind in kinds]
 
 
+def _limits(todo: Sequence[Family]) -> str:
+    """The sizes beyond which nothing was searched, in a few words."""
+    longest = {kind: 0 for kind in KINDS}
+    for f in todo:
+        kind = (f.noise, f.absent > 0)
+        longest[kind] = max(longest[kind], f.total)
+    times = ", ".join(f"T <= {total}{KINDS[kind]}" for kind, total in longest.items() if total)
+    clients = ", ".join(map(str, sorted({f.N for f in todo})))
+    return f"diagonal quadratics, d <= {max(f.d for f in todo)}, N = {clients}, {times}"
+
+
 def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
-    """Not refuted: what was searched, the closest approach lhs/rhs and what was spent."""
-    spent = sum(o.evaluations for o in outcomes)
+    """Not refuted: the families in which sides were compared, the closest approach lhs/rhs and what was spent."""
+    spent = f"{sum(o.evaluations for o in outcomes)} evaluations over {len(outcomes)} families"
     nearest = sorted(outcomes, key=lambda o: o.margin)
-    met = next((o for o in nearest if o.margin < UNTESTED and _meets(claim, reading, o)), None)
-    best = nearest[0] if met is None else met
-    ratio = math.nan if met is None else float(margins(claim, reading, _batch(claim, met)).ratio[0])
-    approach = _approach(best, ratio) if met else UNMET
-    if not met and UNTESTED <= best.margin < OUTSIDE:
-        approach += " with sides that are defined and not both 0"
-    todo = [o.family for o in outcomes]
+    met = [o for o in nearest if o.margin < UNTESTED and _meets(claim, reading, o)]
+    if not met:
+        return _untested(claim, reading, budget, outcomes, spent)
+    best, todo = met[0], [o.family for o in outcomes if o in met]
+    ratio = float(margins(claim, reading, _batch(claim, best)).ratio[0])
+    approach = _approach(best, ratio)
     first, *others = _parts(todo)
     also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
     where, beyond = ", nor for ".join([first.words(), *also]), searched(todo).words(claim.coverage(reading))
     beyond = beyond.partition("; ")[2]
-    detail = f"not refuted for {where}: {approach}; {spent} evaluations over {len(outcomes)} families"
+    idle = len(outcomes) - len(todo)
+    spent += f", in {idle} of which none was shown to meet the assumptions" if idle else ""
+    detail = f"not refuted for {where}: {approach}; {spent}"
     return Verdict(
         claim.key,
         reading.name,
         Evidence.EXACT,
         Status.UNDECIDED,
-        margin=None if met is None else met.margin,
+        margin=best.margin,
         tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
         detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
         data={
             "closest": finite_or_none(ratio),
             "family": best.family.label,
             "budget": budget.name,
-            "evaluations": spent,
+            "evaluations": sum(o.evaluations for o in outcomes),
+            "limits": _limits(todo),
+            "approach": approach,
             "searched": [part.to_json() for part in (first, *others)],
         },
         coverage=first,
     )
+
+
+def _untested(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome], spent: str) -> Verdict:
+    """Nothing was compared, so that nothing is covered."""
+    best = min(outcomes, key=lambda o: o.margin)
+    sides = " with sides that are defined and not both 0" if UNTESTED <= best.margin < OUTSIDE else ""
+    detail = f"nothing was compared: {UNMET}{sides}; {spent}; this proves nothing"
+    total = sum(o.evaluations for o in outcomes)
+    data = {"closest": None, "family": best.family.label, "budget": budget.name, "evaluations": total}
+    return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
 
 
 def _meets(claim: Claim, reading: Reading, outcome: Outcome) -> bool:

@@ -57,6 +57,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     seen = record.observed(reading, own_values(claim, record, reading))
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
+    used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
     found = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
     values, place = dict(seen.constants), {}
     if found:
