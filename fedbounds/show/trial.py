@@ -55,8 +55,7 @@ def verdict(trial: Trial) -> list[str]:
     first = f"{head} at {settings(trial)}" if trial.certified else head
     strength = next(iter(trial.said("strength")), "")
     worth = f"Strength: {strength}." if strength and _in_regimes(trial) else ""
-    said = [SURE[trial.outcome], worth]
-    return [f"{first}.{unfinished}", f"{_covered(trial)}.", " ".join(filter(None, said))]
+    return [f"{first}.{unfinished}", f"{_covered(trial)}.", f"{SURE[trial.outcome]} {worth}".rstrip()]
 
 
 def _covered(trial: Trial) -> str:
@@ -103,22 +102,23 @@ def settings(trial: Trial) -> str:
     """The certified settings, N, weights, kappa and tau of each, and those that stayed undecided."""
     undecided = [v for v in trial.verdicts if v.evidence is Evidence.SDP and v.status is Status.UNDECIDED]
     held, unsure = _places(trial.certified), _places(undecided)
-    said = f"{len(held)} setting{'s' * (len(held) != 1)}, everyone present: {_grouped(held)}"
-    return f"{said}; undecided at {len(unsure)}: {_grouped(unsure)}" if unsure else said
+    said = f"{len(held)} setting{'s' * (len(held) != 1)} {_grouped(held)}"
+    return f"{said}; undecided at {len(unsure)} {_grouped(unsure)}" if unsure else said
 
 
 def _places(verdicts: Iterable[Verdict]) -> list[Setting]:
     return [Setting.from_json(v.data["setting"]) for v in verdicts if "setting" in v.data]  # type: ignore[arg-type]
 
 
-def _grouped(places: Iterable[Setting]) -> str:
+def _grouped(places: Sequence[Setting]) -> str:
     """Settings in words: weights that share their tau and kappa together, and taus that share their kappas."""
+    clients = " or ".join(map(str, sorted({at.N for at in places})))
+    noisy = sum(at.gradients == "stochastic" for at in places)
+    kinds = "full" if not noisy else "any" if noisy == len(places) else f"full (any at {noisy} of them)"
     by_weights: dict[str, dict[int, list[Fraction]]] = {}
     for at in places:
         alpha, p = (f"({', '.join(map(str, row))})" for row in (at.alpha, at.p))
-        weights = f"N = {at.N}, {at.gradients} gradients, alpha = " + (
-            f"p = {p}" if alpha == p else f"{alpha}, p = {p}"
-        )
+        weights = f"alpha = p = {p}" if alpha == p else f"alpha = {alpha}, p = {p}"
         by_weights.setdefault(weights, {}).setdefault(at.tau, []).append(at.L / at.mu)
     shared: dict[str, list[str]] = {}
     for weights, by_tau in by_weights.items():
@@ -127,7 +127,8 @@ def _grouped(places: Iterable[Setting]) -> str:
             taus.setdefault(", ".join(map(str, kappas)), []).append(str(tau))
         where = " and ".join(f"tau = {', '.join(row)} with kappa = {kappas}" for kappas, row in taus.items())
         shared.setdefault(where, []).append(weights)
-    return "; ".join(f"{' or '.join(rows)} at {where}" for where, rows in shared.items())
+    said = "; ".join(f"{' or '.join(rows)} at {where}" for where, rows in shared.items())
+    return f"(N = {clients}, everyone present, {kinds} gradients): {said}"
 
 
 def certified_map(trial: Trial) -> Table | None:

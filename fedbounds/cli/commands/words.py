@@ -73,8 +73,8 @@ def symbols(word: str | None) -> None:
 def assumptions(word: str | None) -> None:
     """The assumptions shipped: those with WORD in them, or all. One of your own is a relation between symbols:
 
-    Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))), with Assumption from fedbounds
-    and eta, L from fedbounds.theory.symbols.
+    Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))), with Assumption from
+    fedbounds and eta, L from fedbounds.theory.symbols.
     """
     from fedbounds.theory import assumptions as known
     from fedbounds.theory.assumption import Assumption

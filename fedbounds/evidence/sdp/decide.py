@@ -103,7 +103,7 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
         return replace(verdict, detail=cannot_express(shown.unknown))
     if shown.failed:
         # A worst case outside the claim's assumptions refutes nothing; what the model cannot impose may be why.
-        outside = "; ".join(f"{one.key} ({one.statement}), where {one.found}" for one in shown.failed)
+        outside = ", ".join(f"{one.key} ({one.statement})" for one in shown.failed)
         detail = f"the solver's worst case, where it is violated, does not meet {outside}"
         return replace(verdict, detail=detail, failed=shown.failed)
     if not shown.violated:

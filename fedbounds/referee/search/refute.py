@@ -181,7 +181,7 @@ def _parts(todo: Sequence[Family]) -> list[Coverage]:
 
 def _limits(todo: Sequence[Family]) -> str:
     """The sizes beyond which nothing was searched, in a few words."""
-    longest = {kind: 0 for kind in KINDS}
+    longest = dict.fromkeys(KINDS, 0)
     for f in todo:
         kind = (f.noise, f.absent > 0)
         longest[kind] = max(longest[kind], f.total)
@@ -205,7 +205,7 @@ def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Out
     where, beyond = ", nor for ".join([first.words(), *also]), searched(todo).words(claim.coverage(reading))
     beyond = beyond.partition("; ")[2]
     idle = len(outcomes) - len(todo)
-    spent += f", in {idle} of which none was shown to meet the assumptions" if idle else ""
+    spent += f", in {idle} of which no instance met its assumptions with sides not both 0" if idle else ""
     detail = f"not refuted for {where}: {approach}; {spent}"
     return Verdict(
         claim.key,
