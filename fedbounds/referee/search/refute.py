@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -27,11 +27,12 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
 from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.search.families import OF_STEPS, Budget, families
-from fedbounds.referee.search.family import MAX_CONDITION, MIN_STEP, STEP_SYMBOLS, Batch, Family, decode, schedule
+from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
+from fedbounds.referee.search.searched import OF_CHANCE, limits, parts, searched
 from fedbounds.referee.search.shrink import DENOMINATORS, by_hand, judge, rationalise, round_to, shrink
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.coverage import Coverage, Span, only
+from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
 
@@ -146,50 +147,6 @@ def _batch(claim: Claim, outcome: Outcome) -> Batch:
     return decode(outcome.family, np.array([outcome.point]), claim)
 
 
-def searched(todo: Sequence[Family]) -> Coverage:
-    """The experiments that families are made of: what a search of them spoke of, and no more."""
-    axes: dict[str, Span | frozenset] = {
-        "problem": only(f"a diagonal quadratic in at most {max(f.d for f in todo)} coordinates"),
-        "gradients": only(*("stochastic" if f.noise else "full" for f in todo)),
-        "participation": only(*(Fraction(f.present, f.N) if f.absent else 1 for f in todo)),
-        "kappa": Span(1, int(MAX_CONDITION)),
-        "N": only(*(f.N for f in todo)),
-        "tau": only(*(f.tau for f in todo)),
-        "T": Span(1, max(f.total for f in todo)),
-        "weights": only(*(f.weighting for f in todo)),
-    }
-    if all(f.schedule in ("free", "paper") for f in todo):
-        axes["eta_L"] = Span(MIN_STEP, 1)
-    return Coverage(axes)
-
-
-# Where families with noise or absent clients differ from the others, and what such families are called.
-OF_CHANCE = ("tau", "gradients", "participation", "T")
-KINDS = {
-    (False, False): "",
-    (False, True): " with absent clients",
-    (True, False): " with noise",
-    (True, True): " with both",
-}
-
-
-def _parts(todo: Sequence[Family]) -> list[Coverage]:
-    """What was searched, one set without chance and one for each kind of it: together they are no product."""
-    kinds = sorted({(f.noise, f.absent > 0) for f in todo})
-    return [searched([f for f in todo if (f.noise, f.absent > 0) == kind]) for kind in kinds]
-
-
-def _limits(todo: Sequence[Family]) -> str:
-    """The sizes beyond which nothing was searched, in a few words."""
-    longest = dict.fromkeys(KINDS, 0)
-    for f in todo:
-        kind = (f.noise, f.absent > 0)
-        longest[kind] = max(longest[kind], f.total)
-    times = ", ".join(f"T <= {total}{KINDS[kind]}" for kind, total in longest.items() if total)
-    clients = ", ".join(map(str, sorted({f.N for f in todo})))
-    return f"diagonal quadratics, d <= {max(f.d for f in todo)}, N = {clients}, {times}"
-
-
 def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
     """Not refuted: the families in which sides were compared, the closest approach lhs/rhs and what was spent."""
     spent = f"{sum(o.evaluations for o in outcomes)} evaluations over {len(outcomes)} families"
@@ -200,7 +157,7 @@ def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Out
     best, todo = met[0], [o.family for o in outcomes if o in met]
     ratio = float(margins(claim, reading, _batch(claim, best)).ratio[0])
     approach = _approach(best, ratio)
-    first, *others = _parts(todo)
+    first, *others = parts(todo)
     also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
     where, beyond = ", nor for ".join([first.words(), *also]), searched(todo).words(claim.coverage(reading))
     beyond = beyond.partition("; ")[2]
@@ -220,7 +177,7 @@ def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Out
             "family": best.family.label,
             "budget": budget.name,
             "evaluations": sum(o.evaluations for o in outcomes),
-            "limits": _limits(todo),
+            "limits": limits(todo),
             "approach": approach,
             "searched": [part.to_json() for part in (first, *others)],
         },
