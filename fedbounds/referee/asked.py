@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from fedbounds import files
 from fedbounds.errors import reject
@@ -15,7 +15,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.campaign import searches
 from fedbounds.referee.trial import Progress, Trial, try_claim
-from fedbounds.study.tabled import Findings, flat
+from fedbounds.study.tabled import Findings
 from fedbounds.theory.claim import Claim
 
 if TYPE_CHECKING:
@@ -73,11 +73,4 @@ def referee(
             each(trials[-1])
         if not trials[-1].finished:
             break
-    return Findings(tuple(trials), _of_trial)
-
-
-def _of_trial(trial: Trial) -> list[dict[str, Any]]:
-    told = flat({"claim": trial.claim.key, "reading": trial.reading, "outcome": str(trial.outcome)})
-    shown, seconds = trial.refutation, sum(stage.seconds for stage in trial.stages)
-    said = shown.detail if shown is not None else ""
-    return [told | {"refuted by": said, "finished": trial.finished, "seconds": round(seconds, 2)}]
+    return Findings(tuple(trials), Trial.rows)

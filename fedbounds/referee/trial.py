@@ -22,6 +22,7 @@ from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.study.alarm import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from
+from fedbounds.study.tabled import Tabled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -59,9 +60,12 @@ class Stage:
         return {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
 
 
-@dataclass(frozen=True)
-class Trial:
-    """A claim in one reading, what each stage found, and whether all stages that were due have run."""
+@dataclass(frozen=True, repr=False)
+class Trial(Tabled):
+    """A claim in one reading, what each stage found, and whether all stages that were due have run.
+
+    ``trial["sanity"]`` is a stage. As a table it is one row.
+    """
 
     claim: Claim
     reading: str
@@ -69,6 +73,18 @@ class Trial:
     seed: int
     stages: tuple[Stage, ...] = ()
     finished: bool = False
+
+    def rows(self) -> list[dict[str, Any]]:
+        told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
+        said = self.refutation.detail if self.refutation is not None else ""
+        seconds = round(sum(stage.seconds for stage in self.stages), 2)
+        return [told | {"refuted by": said, "finished": self.finished, "seconds": seconds}]
+
+    def __getitem__(self, name: str) -> Stage:
+        found = {stage.name: stage for stage in self.stages}
+        if name not in found:
+            raise plugins.nearest("a stage that has run", name, found)
+        return found[name]
 
     @property
     def verdicts(self) -> tuple[Verdict, ...]:

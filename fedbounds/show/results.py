@@ -39,12 +39,17 @@ def to_html(found: Tabled) -> str:
 
 
 def _blocks(found: Tabled) -> Sequence[Block]:
-    items = found.items if isinstance(found, Findings) else ()
+    items = _items(found)
     if isinstance(found, Result):
         return summary(found, ledger(claims_of(found), found.verdicts))
     if items and isinstance(items[0], Trial):
         return ["\n".join(trials.verdict(item)) for item in items]
     return [_table(found)]
+
+
+def _items(found: Tabled) -> tuple[Any, ...]:
+    """The items of findings; a trial is one by itself."""
+    return found.items if isinstance(found, Findings) else (found,) if isinstance(found, Trial) else ()
 
 
 def _table(found: Tabled) -> Table:
@@ -66,7 +71,7 @@ def _entry(name: str, value: Any) -> Entry:
 
 def to_latex(found: Tabled) -> str:
     """A result in LaTeX: trials as an appendix, one proof as a page, anything else as a table (booktabs)."""
-    items = found.items if isinstance(found, Findings) else ()
+    items = _items(found)
     if items and isinstance(items[0], Trial):
         return trials.to_latex(items)
     if len(items) == 1 and isinstance(items[0], Proof):
