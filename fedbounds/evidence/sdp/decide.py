@@ -103,8 +103,8 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
         return replace(verdict, detail=cannot_express(shown.unknown))
     if shown.failed:
         # A worst case outside the claim's assumptions refutes nothing; what the model cannot impose may be why.
-        outside = ", ".join(f"{one.key} ({one.statement})" for one in shown.failed)
-        detail = f"the solver's worst case, where it is violated, does not meet {outside}"
+        keys = cannot_express(f"{one.key} ({one.statement})" for one in shown.failed)
+        detail = f"{keys} all over the class, and the solver's worst case is a problem that does not meet it"
         return replace(verdict, detail=detail, failed=shown.failed)
     if not shown.violated:
         return replace(
