@@ -15,13 +15,12 @@ Proof.
     replace (- (c * c) / (4 * q)) with (- (c * c / (4 * q))) in B by (field; lra). lra.
 Qed.
 
-Section Shared.
-Context {P : Problem} (M : Step P).
-Hypothesis ok : setting M.
-
-Lemma stationary L u : smooth P L -> 0 <= L -> mean (N P) (p P) (fun i => ip (grad P i (w_star P)) u) = 0.
+(* At a minimiser of the mean the mean gradient vanishes. *)
+Lemma stationary_at (P : Problem) L u : weights (N P) (p P) ->
+  (forall v, mean (N P) (p P) (fun i => F P i (w_star P)) <= mean (N P) (p P) (fun i => F P i v)) ->
+  smooth P L -> 0 <= L -> mean (N P) (p P) (fun i => ip (grad P i (w_star P)) u) = 0.
 Proof.
-  destruct ok as (Hp & _ & _ & _ & _ & _ & _ & Hopt & _). intros Hs HL.
+  intros Hp Hopt Hs HL.
   apply (no_slope _ (L / 2 * norm_sq u)); [pose proof (ip_pos _ u); unfold norm_sq; nra|]. intros t.
   pose proof (Hopt (add (w_star P) (scale t u))) as Ho.
   assert (Hup : mean (N P) (p P) (fun i => F P i (add (w_star P) (scale t u))) <=
@@ -30,6 +29,13 @@ Proof.
     right. bilinear. rewrite (ip_sym (V P) u (w_star P)). ring. }
   rewrite mean_plus, mean_plus, mean_times, (mean_const _ _ _ Hp) in Hup. lra.
 Qed.
+
+Section Shared.
+Context {P : Problem} (M : Step P).
+Hypothesis ok : setting M.
+
+Lemma stationary L u : smooth P L -> 0 <= L -> mean (N P) (p P) (fun i => ip (grad P i (w_star P)) u) = 0.
+Proof. destruct ok as (Hp & _ & _ & _ & _ & _ & _ & Hopt & _). apply stationary_at; assumption. Qed.
 
 (* F grows from w*: sum p_i e_i(v) >= Gamma + mu/2 ||v - w*||^2. *)
 Lemma growth L mu v : smooth P L -> 0 <= L -> strongly_convex P mu ->

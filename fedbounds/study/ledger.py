@@ -264,6 +264,7 @@ def certificates() -> tuple[Certificate, ...]:
 @cache
 def _certificates() -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
+    from fedbounds.evidence import kernel
     from fedbounds.evidence.sdp.covered import coverage
     from fedbounds.evidence.sdp.setting import Setting
     from fedbounds.evidence.sdp.written import subject
@@ -274,7 +275,6 @@ def _certificates() -> tuple[Verdict, ...]:
         if about is None or certificate.claim is None:
             continue
         setting, claim = Setting.from_json(certificate.setting), plugins.claim_named(certificate.claim)
-        found[about] = Verdict(
-            claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting)
-        )
+        where, told = coverage(claim, setting), kernel.of_certificate(certificate)
+        found[about] = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=where, detail=told)
     return tuple(found.values())

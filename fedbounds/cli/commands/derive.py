@@ -47,25 +47,29 @@ def statement(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> No
 @click.argument("claims", nargs=-1)
 @click.option("--out", type=click.Path(path_type=Path), default=None, help="JSON file for what was checked.")
 @click.option("--afresh", is_flag=True, help="Compile also what this machine has checked before.")
+@click.option("--certificates", is_flag=True, help="Certificates instead of theorems and counterexamples.")
 @QUIET
-def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, quiet: bool) -> int:
+def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates: bool, quiet: bool) -> int:
     """Compile with Rocq what is proved or refuted of CLAIMS (all, if none is named), and audit its axioms.
 
     Without Rocq it repeats what was checked at release.
     """
     from fedbounds.errors import reject
-    from fedbounds.evidence.kernel import available, check, store, stored
+    from fedbounds.evidence import kernel as rocq
     from fedbounds.theory.verdict import Evidence
     from fedbounds.theory.words import word
 
-    start, here = time.perf_counter(), available() is not None
-    found = check(claims, None if quiet else lambda module: say(f"  {module}"), afresh) if here else stored()
+    start, here = time.perf_counter(), rocq.available() is not None
+    remembered = rocq.certificates if certificates else rocq.stored
+    progress = None if quiet else lambda module: say(f"  {module}")
+    found = rocq.check(claims, progress, afresh, certificates) if here else remembered()
     found = [piece for piece in found if not claims or piece.subject in claims]
     if not found:
         raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")
+    kind = Evidence.SDP if certificates else Evidence.KERNEL
     for piece in found:
         words = (
-            f"{word(piece.status, Evidence.KERNEL)}, statement {piece.statement[:12]}"
+            f"{word(piece.status, kind)}, statement {piece.statement[:12]}"
             if not piece.fault
             else f"NOT CHECKED: {piece.fault}"
         )
@@ -76,7 +80,7 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, quiet: bool)
     for name in sorted({name for piece in sound for name in piece.axioms}):
         click.echo(f"  {name}")
     if out is not None and here:
-        store(found, out)
+        rocq.store(found, out)
     return 0 if len(sound) == len(found) else 1
 
 

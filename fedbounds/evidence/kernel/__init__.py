@@ -1,15 +1,27 @@
 """Kernel evidence: statements written from the claims, proved by files that Rocq's kernel checks."""
 
-from fedbounds.evidence.kernel.audit import Audited, available, check, examine, of_remark, store, stored
+from fedbounds.evidence.kernel.audit import (
+    Audited,
+    available,
+    certificates,
+    check,
+    examine,
+    of_certificate,
+    of_remark,
+    store,
+    stored,
+)
 from fedbounds.evidence.kernel.pieces import reading_of
 from fedbounds.evidence.kernel.statement import digest, statement
 
 __all__ = [
     "Audited",
     "available",
+    "certificates",
     "check",
     "digest",
     "examine",
+    "of_certificate",
     "of_remark",
     "reading_of",
     "statement",

@@ -12,7 +12,8 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
@@ -21,8 +22,11 @@ from pathlib import Path
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.kernel.gram import certified, module_of, piece_of
 from fedbounds.evidence.kernel.pieces import Piece, computed, needs, pieces, proved, sources
+from fedbounds.evidence.kernel.rounds import expressible
 from fedbounds.evidence.kernel.statement import digest
+from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.files import read_json, shaped, write_json
 from fedbounds.plugins import shipped
 from fedbounds.theory.claim import Claim
@@ -38,6 +42,7 @@ AXIOMS = frozenset(
     }
 )
 STORED = "rocq/checked.json"
+CERTIFIED = "rocq/certified.json"
 # One file takes seconds; a proof that runs away is stopped.
 SECONDS_A_FILE = 600
 
@@ -68,14 +73,19 @@ def available() -> str | None:
 
 
 def check(
-    subjects: Sequence[str] = (), progress: Callable[[str], None] | None = None, afresh: bool = False
+    subjects: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+    afresh: bool = False,
+    certificates: bool = False,
 ) -> list[Audited]:
     """Compile every piece about these claims and remarks (all, if none is named), and audit its axioms.
+
+    With ``certificates`` the shipped certificates instead of theorems and counterexamples.
 
     What was found on this machine of the same texts by the same Rocq is not compiled again unless ``afresh``.
     Raises InputError where Rocq is not installed or nothing is known of a subject.
     """
-    version, every = available(), list(pieces())
+    version, every = available(), list(certified() if certificates else pieces())
     if version is None:
         raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
     known = sorted({piece.subject for piece in every})
@@ -87,9 +97,6 @@ def check(
     kept = {piece: _kept(_unchecked(piece, texts, version)) for piece in wanted}
     missing = [piece for piece in wanted if afresh or kept[piece] is None]
     fresh = dict(zip(missing, _compiled(missing, texts, version, progress), strict=True))
-    for found in (found for found in fresh.values() if not found.fault):
-        with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
-            write_json(_place(found), asdict(found))
     return [fresh[piece] if piece in fresh else kept[piece] or fresh[piece] for piece in wanted]
 
 
@@ -97,16 +104,16 @@ def _texts(every: Sequence[Piece]) -> dict[str, str]:
     """Module -> text of every file that these pieces may need, written ones included."""
     texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
     for piece in every:
-        texts |= piece.texts
-    for module in _order(texts, [piece.module for piece in every]):
+        texts[piece.stated] = piece.statement
+    for module in _order(texts, [piece.root for piece in every]):
         for name in needs(texts[module]):
             if name.startswith("statement_") and name not in texts:  # that of a proof which this one uses
-                texts |= proved(name.replace("statement_", "proof_", 1)).texts
+                texts[name] = proved(name.replace("statement_", "proof_", 1)).statement
     return texts
 
 
-def _order(texts: Mapping[str, str], modules: Iterable[str]) -> list[str]:
-    """The modules and all that they require, each after what it requires."""
+def _sorted(texts: Mapping[str, str], modules: Iterable[str]) -> TopologicalSorter[str]:
+    """The modules and all that they require, to be taken each after what it requires."""
     graph: dict[str, list[str]] = {}
     waiting = list(modules)
     while waiting:
@@ -114,16 +121,30 @@ def _order(texts: Mapping[str, str], modules: Iterable[str]) -> list[str]:
         if module not in graph:
             graph[module] = [name for name in needs(texts[module]) if name in texts]
             waiting += graph[module]
+    found = TopologicalSorter(graph)
     try:
-        return list(TopologicalSorter(graph).static_order())
+        found.prepare()
     except CycleError as wrong:
         raise reject("proofs must not require each other in a circle", str(wrong.args[1]), "part them") from wrong
+    return found
+
+
+def _levels(waiting: TopologicalSorter[str]) -> Iterator[tuple[str, ...]]:
+    """Modules that do not require each other, all that each requires having come before."""
+    while waiting.is_active():
+        ready = waiting.get_ready()
+        yield ready
+        waiting.done(*ready)
+
+
+def _order(texts: Mapping[str, str], modules: Iterable[str]) -> list[str]:
+    return [module for level in _levels(_sorted(texts, modules)) for module in level]
 
 
 def _unchecked(piece: Piece, texts: Mapping[str, str], version: str) -> Audited:
     """What a piece would be found to be, its axioms not yet known."""
     total = hashlib.sha256()
-    for name in _order(texts, [piece.module]):
+    for name in _order(texts, [piece.root]):
         total.update(texts[name].encode())
     return Audited(
         piece.module,
@@ -154,18 +175,30 @@ def _kept(expected: Audited) -> Audited | None:
 def _compiled(
     wanted: Sequence[Piece], texts: Mapping[str, str], version: str, progress: Callable[[str], None] | None
 ) -> list[Audited]:
-    """Compile pieces from nothing, and ask Rocq of each what it proves and what it rests on."""
-    with tempfile.TemporaryDirectory() as name:
+    """Compile pieces from nothing on all cores, and ask Rocq of each what it proves and what it rests on."""
+    faults: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
         folder = Path(name)
-        faults: dict[str, str] = {}
-        for module in _order(texts, [name for piece in wanted for name in (piece.module, piece.stated)]):
+
+        def fault(module: str) -> str:
             if progress:
                 progress(module)
             lacking = [needed for needed in needs(texts[module]) if faults.get(needed)]
-            faults[module] = (
-                f"{lacking[0]}: {faults[lacking[0]]}" if lacking else _coqc(folder, module, texts[module])[0]
-            )
-        return [_audited(folder, piece, _unchecked(piece, texts, version), faults[piece.module]) for piece in wanted]
+            return f"{lacking[0]}: {faults[lacking[0]]}" if lacking else _coqc(folder, module, texts[module])[0]
+
+        def audited(piece: Piece) -> Audited:
+            before = next((faults[name] for name in piece.before if faults[name]), "")
+            if progress and piece.proof:
+                progress(piece.module)
+            found = _audited(folder, piece, _unchecked(piece, texts, version), before)
+            if not found.fault:
+                with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
+                    write_json(_place(found), asdict(found))
+            return found
+
+        for level in _levels(_sorted(texts, [name for piece in wanted for name in piece.before])):
+            faults |= zip(level, pool.map(fault, level), strict=True)
+        return list(pool.map(audited, wanted))
 
 
 def _coqc(folder: Path, module: str, text: str) -> tuple[str, str]:
@@ -189,11 +222,11 @@ def _audited(folder: Path, piece: Piece, found: Audited, fault: str) -> Audited:
     """The finding with its axioms: the file must prove this statement or its negation, from allowed ones alone."""
     axioms: tuple[str, ...] = ()
     if not fault:
-        about = f"{'~ ' if piece.negated else ''}{piece.stated}.statement"
-        text = (
-            f"Require {piece.stated} {piece.module}.\n"
-            f"Definition audited : {about} := {piece.module}.proof.\nPrint Assumptions audited.\n"
-        )
+        about, proof = f"{'~ ' if piece.negated else ''}{piece.stated}.statement", f"{piece.module}.proof"
+        text = f"Require {piece.stated} {piece.module}.\n"
+        if piece.proof is not None:  # one file for all, as to start Rocq takes longer than most proofs
+            about, proof, text = "statement", "proof", f"{piece.statement}\n{piece.proof()}"
+        text += f"Definition audited : {about} := {proof}.\nPrint Assumptions audited.\n"
         fault, printed = _coqc(folder, f"audit_{piece.module}", text)
         # Types are indented; any other line names an axiom, or a guard of the kernel that was switched off.
         named = {line.split(" :")[0].rstrip() for line in printed.splitlines() if line and not line[0].isspace()}
@@ -211,7 +244,17 @@ def store(found: Sequence[Audited], path: Path) -> None:
 @cache
 def stored() -> tuple[Audited, ...]:
     """What was checked at release."""
-    return tuple(proof for path in shipped(STORED) for proof in shaped(read_json(path), list[Audited], path.name))
+    return _remembered(STORED)
+
+
+@cache
+def certificates() -> tuple[Audited, ...]:
+    """The certificates that were checked at release; what they prove is in no case a claim, so they stand apart."""
+    return _remembered(CERTIFIED)
+
+
+def _remembered(file: str) -> tuple[Audited, ...]:
+    return tuple(proof for path in shipped(file) for proof in shaped(read_json(path), list[Audited], path.name))
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
@@ -241,6 +284,16 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 def of_remark(key: str) -> list[Verdict]:
     """The kernel's word on the counterexamples to a remark of a paper."""
     return [_verdict(proof, key, "-") for proof in stored() if proof.subject == key and _still(proof, None)]
+
+
+def of_certificate(certificate: Certificate) -> str:
+    """The kernel's word on a shipped certificate: what it has checked of it at release, empty where nothing."""
+    proof = next((proof for proof in certificates() if proof.module == module_of(certificate)), None)
+    piece = piece_of(certificate)
+    if proof is None or _unchecked(piece, _texts([piece]), proof.rocq).sources != proof.sources:
+        return ""
+    about = "the functions of every problem of the class" if expressible(certificate) else "inner products"
+    return f"checked at release by Rocq {proof.rocq} as a statement about {about}, {proof.statement[:12]}"
 
 
 def _still(proof: Audited, claim: Claim | None) -> bool:

@@ -1,13 +1,14 @@
 """What Rocq is given to check: each piece is a statement that is written here, and a proof of it or of its negation.
 
 ``proof_a_b.v`` proves claim a-b; ``not_a_b__sync.v`` proves that it is false in the reading sync; both are shipped in
-``derivations/rocq``. An exact counterexample a-b is ``instance_a_b``, whose proof is a computation, written too.
+``derivations/rocq``. An exact counterexample a-b is ``instance_a_b``, whose proof is a computation, written too;
+so is ``certificate_a_b``, that of the shipped certificate a-b.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
 
 REQUIRED = re.compile(r"^Require (?:Import|Export) ([\w ]+)\.", re.MULTILINE)
-COMPUTED = "Require Import Fractions {}.\n\nTheorem proof : statement.\nProof. unfold statement. computed. Qed.\n"
+COMPUTED = "Theorem proof : statement.\nProof. unfold statement. computed. Qed.\n"
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Piece:
     """A Rocq file ``module`` with a theorem ``proof``: of the ``statement``, or of its negation where ``negated``.
 
     ``subject`` is the claim or remark, ``readings`` those it is read in, ``status`` what the proof says of it.
-    ``proof`` is the file's text where it is written, and None where it is shipped.
+    ``proof`` writes what follows the statement in a file of both, and is None where it is shipped.
     """
 
     module: str
@@ -38,7 +39,7 @@ class Piece:
     status: Status
     statement: str
     negated: bool = False
-    proof: str | None = None
+    proof: Callable[[], str] | None = None
 
     @property
     def stated(self) -> str:
@@ -46,10 +47,17 @@ class Piece:
         return "statement_" + self.module.removeprefix("proof_").removeprefix("not_")
 
     @property
-    def texts(self) -> dict[str, str]:
-        """Module -> text, of what is written for this piece."""
-        written = {self.stated: self.statement}
-        return written if self.proof is None else written | {self.module: self.proof}
+    def root(self) -> str:
+        """The module whose text, with all that it requires, a finding follows from.
+
+        That is a shipped proof; of a written one the statement alone, for what was proved once stays proved.
+        """
+        return self.module if self.proof is None else self.stated
+
+    @property
+    def before(self) -> list[str]:
+        """The modules to compile before this piece is audited."""
+        return [self.module, self.stated] if self.proof is None else needs(self.statement)
 
 
 def reading_of(claim: Claim) -> Reading:
@@ -71,10 +79,7 @@ def computed(example: Counterexample) -> Piece:
     """The piece of a counterexample; InputError where it is not about fractions alone."""
     module = f"instance_{example.name.replace('-', '_')}"
     readings = (str(example.document.get("reading", "-")), *example.document.get("also", ()))
-    stated = f"statement_{module}"
-    return Piece(
-        module, example.subject, readings, Status.REFUTED, proposition(example), proof=COMPUTED.format(stated)
-    )
+    return Piece(module, example.subject, readings, Status.REFUTED, proposition(example), proof=lambda: COMPUTED)
 
 
 def pieces() -> Iterator[Piece]:

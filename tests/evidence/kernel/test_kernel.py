@@ -15,6 +15,7 @@ from fedbounds.evidence import kernel
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
 from fedbounds.evidence.kernel import audit as checker
 from fedbounds.evidence.kernel import pieces
+from fedbounds.files import read_json, shaped
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import G_sq, L, eta, excess, mu, t, tau
@@ -194,6 +195,11 @@ def test_without_rocq_the_command_says_at_release_and_never_here(monkeypatch):
             "cheat is assumed to be guarded",
         ),
         ("apply (gradient_gap M ok)", "apply (growth M ok)", ""),
+        (
+            "statement_lemma_1.statement.\nProof. intros P",
+            "0 = 1 -> statement_lemma_1.statement.\nProof. intros extra P",
+            'has type "0 = 1 -> statement_lemma_1.statement"',
+        ),
     ],
 )
 def test_a_planted_error_is_found(monkeypatch, tmp_path, old, new, complaint):
@@ -257,7 +263,10 @@ def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
 def test_only_sound_proofs_are_remembered(tmp_path):
     good = checker.Audited("proof_lemma_1", "lemma-1", ("all-steps",), Status.HOLDS, "a", "b", "8.16.1", ())
     checker.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
-    assert len(json.loads((tmp_path / "checked.json").read_text())) == 1
+    # What is written is what is read: as the release's own file is.
+    assert shaped(read_json(tmp_path / "checked.json"), list[checker.Audited], "it") == [good]
+    checker.store(STORED, tmp_path / "checked.json")
+    assert (tmp_path / "checked.json").read_text() == (ROOT / "derivations/rocq/checked.json").read_text()
 
 
 def test_without_rocq_one_sentence(monkeypatch):
@@ -270,7 +279,7 @@ def test_the_page_counts_what_there_is():
     page = (ROOT / "docs/kernel.md").read_text()
     table = {key: int(number) for key, number in re.findall(r"^\| ([a-zA-Z ]+?) \| (\d+) \|$", page, re.MULTILINE)}
     every = list(pieces.pieces())
-    written = [text for piece in every for text in piece.texts.values()]
+    written = [text for piece in every for text in (piece.statement, piece.proof() if piece.proof else "")]
     kinds = [piece.module.partition("_")[0] for piece in every]
     assert table == {
         "theorems proved": kinds.count("proof"),

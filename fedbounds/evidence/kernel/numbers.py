@@ -1,0 +1,80 @@
+"""Fractions as the whole numbers that Rocq computes with, and a matrix as weighted squares of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+Row = list[Fraction]
+Square = tuple[Fraction, list[int]]
+# Roots are rounded to this many bits below the largest entry; what they miss must be dominated by its diagonal.
+ROOT_BITS = 60
+# Eigenvalues below this part of the largest are the rounding of floats: such a matrix is taken apart exactly.
+FLAT = 1e-12
+
+
+ZERO = Fraction(0)
+
+
+def squares(S: list[Row]) -> Iterator[Square]:
+    """Weights w >= 0 and whole l with S = sum w l l^T: rounded roots and what they miss, else an exact LDL^T."""
+    n = len(S)
+    floats = np.array([[float(x) for x in row] for row in S])
+    least, *_, largest = np.linalg.eigvalsh(floats) if n > 1 else (floats[0, 0], floats[0, 0])
+    unit = Fraction(2) ** (ROOT_BITS - int(np.floor(np.log2(max(np.sqrt(floats.diagonal().max()), 1e-300)))))
+    if least > FLAT * largest:
+        upper = np.linalg.cholesky(floats - least / 2 * np.eye(n)).T
+        roots = [[round(Fraction(float(x)) * unit) for x in row] for row in upper]
+        missed = [
+            [S[i][j] - sum((Fraction(r[i] * r[j]) for r in roots), Fraction(0)) / unit**2 for j in range(n)]
+            for i in range(n)
+        ]
+        spare = [2 * missed[i][i] - sum(abs(x) for x in missed[i]) for i in range(n)]
+        if min(spare) >= 0 and all(missed[i][i] >= 0 for i in range(n)):
+            yield from ((1 / unit**2, root) for root in roots)
+            yield from ((spare[i], _unit(n, (i, 1))) for i in range(n) if spare[i])
+            for i in range(n):
+                for j in range(i + 1, n):
+                    if missed[i][j]:
+                        yield abs(missed[i][j]), _unit(n, (i, 1), (j, 1 if missed[i][j] > 0 else -1))
+            return
+    for k in range(n):
+        pivot = S[k][k]
+        if pivot:
+            column = [S[i][k] / pivot if i >= k else Fraction(0) for i in range(n)]
+            by = scale(column)
+            yield pivot / by**2, [int(x * by) for x in column]
+            S = [[S[i][j] - pivot * column[i] * column[j] for j in range(n)] for i in range(n)]
+
+
+def _unit(n: int, *entries: tuple[int, int]) -> list[int]:
+    found = [0] * n
+    for i, value in entries:
+        found[i] = value
+    return found
+
+
+def fraction(x: object) -> Fraction:
+    """A number of either arithmetic as a fraction."""
+    return Fraction(int(x.p), int(x.q)) if x else ZERO  # type: ignore[attr-defined]
+
+
+def scale(row: Sequence[Fraction]) -> int:
+    return lcm(*(x.denominator for x in row))
+
+
+def whole(row: Row) -> list[int]:
+    return [int(x * scale(row)) for x in row]
+
+
+def listed(numbers: Sequence[int]) -> str:
+    return "[" + "; ".join(map(numeral, numbers)) + "]"
+
+
+def numeral(number: int) -> str:
+    """Hexadecimal where it is long: Rocq reads it five times faster."""
+    text = str(number) if abs(number) < 10**6 else f"{number:#x}"
+    return text if number >= 0 else f"({text})"

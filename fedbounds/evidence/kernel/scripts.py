@@ -1,0 +1,246 @@
+"""Proofs of the statements that `rounds` writes of certificates.
+
+A proof writes every point of every client as a combination of the certificate's vectors. From these Rocq computes the
+rows, which are proved of functions once, in ``Facts.v`` and ``Round.v``, and checks that they add up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from fedbounds.evidence.kernel import rounds
+from fedbounds.evidence.kernel.numbers import ZERO, fraction, listed, numeral, scale, squares
+from fedbounds.evidence.sdp.certificate import Certificate
+from fedbounds.evidence.sdp.forms import exact
+from fedbounds.evidence.sdp.model import Model, build
+from fedbounds.evidence.sdp.setting import Setting
+
+ONE = Fraction(1)
+Vector = list[Fraction]
+# Coefficient, vector, and the vector in the words of Round.v.
+Squared = tuple[Fraction, Vector, str]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """A certificate's model, its points (x, g, f) in fractions, and ``D``, a common denominator of all vectors."""
+
+    certificate: Certificate
+    model: Model
+    points: dict[tuple[int, str], tuple[Vector, Vector, Vector]]
+    D: int
+
+    @property
+    def setting(self) -> Setting:
+        return self.model.setting
+
+    @property
+    def bounds(self) -> tuple[int, int, int]:
+        """(q, m, l) with mu = m/q and L = l/q."""
+        q = lcm(self.setting.mu.denominator, self.setting.L.denominator)
+        return q, int(self.setting.mu * q), int(self.setting.L * q)
+
+    def whole(self, vector: Vector) -> str:
+        return f"{listed([int(x * self.D) for x in vector])}%Z"
+
+    def local(self, k: int) -> list[Vector]:
+        """x_i^k of every client; after the last step of the setting, where that leads."""
+        last = self.setting.step
+        if k <= last:
+            return [self.points[i, f"x{k}"][0] for i in range(self.setting.N)]
+        eta = self.setting.eta[-1]
+        moved = [self.points[i, f"x{last}"] for i in range(self.setting.N)]
+        return [[a - eta * b for a, b in zip(x, g, strict=True)] for x, g, _ in moved]
+
+
+def _numbers(certificate: Certificate) -> Numbers:
+    setting = Setting.from_json(certificate.setting)
+    model = build(setting, exact)
+    points = {
+        (i, q.label): (list(map(fraction, q.x)), list(map(fraction, q.g)), list(map(fraction, q.f)))
+        for i, mine in enumerate(model.points)
+        for q in mine
+    }
+    lengths = [x for point in points.values() for vector in point for x in vector]
+    weights = lcm(*(w.denominator for w in (*setting.alpha, *setting.p)))
+    D = lcm(*(x.denominator for x in (*lengths, *setting.eta))) * weights
+    return Numbers(certificate, model, points, D)
+
+
+def _mean(weights: Sequence[Fraction], vectors: Sequence[Vector]) -> Vector:
+    return [sum((w * x for w, x in zip(weights, row, strict=True)), ZERO) for row in zip(*vectors, strict=True)]
+
+
+def _less(u: Vector, v: Vector) -> Vector:
+    return [a - b for a, b in zip(u, v, strict=True)]
+
+
+def _squared(numbers: Numbers, name: str) -> list[Squared]:
+    """The squares of which a form is made: coefficient, vector, and the vector in the words of Round.v."""
+    s, k = numbers.setting, numbers.setting.step
+    of = {"Delta": k, "Delta_next": k + 1, "Delta_start": 0}
+    if name in of:
+        words = "alpha" if name == "Delta_start" else rounds.weights_at(s, of[name])
+        middle = _mean(s.p if words == "(p P)" else s.alpha, numbers.local(of[name]))
+        return [(ONE, middle, f"(sub (iterate begin eta {words} {of[name]}) (w_star P))")]
+    if name == "drift":
+        now = rounds.weights_at(s, k)
+        middle = _mean(s.p if now == "(p P)" else s.alpha, numbers.local(k))
+        words = f"(sub (local begin eta {{}} {k}) (iterate begin eta {now} {k}))"
+        return [(s.alpha[i], _less(x, middle), words.format(i)) for i, x in enumerate(numbers.local(k))]
+    if name == "grad_sq":
+        return [(ONE, numbers.points[0, f"x{k}"][1], f"(grad P 0 (local begin eta 0 {k}))")]
+    if name == "star_grad_sq":
+        return [(s.p[i], numbers.points[i, "star"][1], f"(grad P {i} (w_star P))") for i in range(s.N)]
+    return []
+
+
+@dataclass(frozen=True)
+class Row:
+    """A constraint that the certificate uses, as Rocq computes it: ``scale`` times the certificate's own."""
+
+    text: str
+    tactic: str
+    scale: Fraction
+
+
+def proof(certificate: Certificate) -> str:
+    """The theorem ``proof`` of the statement that `rounds` writes."""
+    numbers = _numbers(certificate)
+    model, used = numbers.model, rounds.used(certificate)
+    rhs = {name: Fraction(value) for name, value in certificate.rhs.items()}
+    claim = model.combine(rhs, exact) - model.forms[certificate.lhs]
+    terms = [(-ONE, certificate.lhs), *((value, name) for name, value in rhs.items())]
+    squared = [(c * weight, vector, words) for c, name in terms for weight, vector, words in _squared(numbers, name)]
+    linear = list(map(fraction, claim.lin))
+    enlarged = lcm(*(x.denominator for x in (*linear, *(c for c, _, _ in squared))))
+    rows, rest = [_row(numbers, label) for label in used], claim.quad.copy()
+    for label, value in used.items():
+        rest = rest - model.quad[model.labels.index(label)] * exact(value)
+    parts = list(squares([[fraction(x) for x in row] for row in rest.tolist()]))
+    weights = [1 / Fraction(enlarged * numbers.D**2)]
+    weights += [value / row.scale for value, row in zip(used.values(), rows, strict=True)] + [w for w, _ in parts]
+    common = lcm(*(weight.denominator for weight in weights))
+    factor, *whole = [int(weight * common) for weight in weights]
+    quads = "; ".join(f"({numeral(int(c * enlarged))}, {numbers.whole(vector)})" for c, vector, _ in squared)
+    roots = "; ".join(listed(root) for _, root in parts)
+    return (
+        f"Definition D : Z := {numeral(numbers.D)}%Z.\n{_definitions(numbers)}"
+        "Definition constraints : list (list Z) := [\n  " + ";\n  ".join(row.text for row in rows) + "]%Z.\n"
+        f"Definition claim_squares : list (Z * list Z) := [{quads}]%Z.\n"
+        f"Definition claim_values : list Z := {listed([int(x * enlarged * numbers.D**2) for x in linear])}%Z.\n"
+        f"Theorem proof : statement.\nProof.\n{_beginning(numbers)}{_located(numbers, squared)}"
+        "  assert (A : Forall (holds v f) constraints).\n  { unfold constraints.\n"
+        + "".join(f"    apply Forall_cons; [{row.tactic}|].\n" for row in rows)
+        + "    apply Forall_nil. }\n  assert (Y : 0 <= vals v claim_squares + value claim_values f).\n"
+        "  { rewrite <- (value_row v f) by (unfold claim_squares; repeat constructor).\n"
+        f"    apply (sound v f {numeral(factor)}%Z _ {listed(whole[: len(rows)])}%Z constraints\n"
+        f"      {listed(whole[len(rows) :])}%Z [{roots}]%Z); [vm_compute; reflexivity|exact A]. }}\n"
+        "  unfold claim_squares, claim_values, f in Y. cbn [vals value] in Y. unfold D in *.\n"
+        f"  unfold distance, spread_of, Gamma. {_means(numbers)}. lra.\nQed.\n"
+    )
+
+
+def _row(numbers: Numbers, label: str) -> Row:
+    """A constraint and the tactic that proves it of functions."""
+    s, D, n = numbers.setting, numbers.D, len(numbers.model.basis)
+    kind, *where = label.split()
+    lin = list(map(fraction, numbers.model.lin[numbers.model.labels.index(label)]))
+    if kind == "interpolation":
+        i, (a, b) = where[0], where[1].split("|")
+        q, m, high = numbers.bounds
+        known = f"{m} {high} {q}"
+        tactic = f"exact (interpolated v f D {known} {i} _ _ _ _ q0 ml i{i} Ls ms A{i}_{a} A{i}_{b})"
+        return Row(f"interpolates {n} D {known} a{i}_{a} a{i}_{b}", tactic, 2 * (s.L - s.mu) * q**2 * D**2)
+    if kind == "gradient":
+        i, a = where
+        small = f"exact (HG {i}%nat {a[1:]}%nat ltac:(lia) ltac:(lia))"
+        tactic = f"eapply (bounded v f D); [exact (proj1 (proj2 A{i}_{a}))|{small}|unfold f, D; cbn [value]; lra]"
+        row = f"row {n} [(-1, snd (fst a{i}_{a}))] {listed([int(x * D**2) for x in lin])}"
+        return Row(row, tactic, Fraction(D**2))
+    row = f"row {n} [] {listed([int(x * scale(lin)) for x in lin])}"
+    return Row(row, "apply (lawful v f); unfold f; cbn [value local]; lra", Fraction(scale(lin)))
+
+
+def _in_use(numbers: Numbers) -> list[tuple[int, str]]:
+    """The points that a constraint speaks of: client and label."""
+    words = [label.split() for label in rounds.used(numbers.certificate) if label[0] in "ig"]
+    return sorted({(int(i), a) for _, i, named in words for a in named.split("|")})
+
+
+def _definitions(numbers: Numbers) -> str:
+    points = ((i, a, ", ".join(map(numbers.whole, numbers.points[i, a]))) for i, a in _in_use(numbers))
+    return "".join(f"Definition a{i}_{a} : at_point := ({vectors}).\n" for i, a, vectors in points)
+
+
+def _means(numbers: Numbers) -> str:
+    """The tactic that writes means over the clients out, with the setting's numbers."""
+    named = "".join(f", ?E{j}" for j in range(len(_equal(numbers.setting))))
+    shares = "".join(f", ?p{i}" for i in range(numbers.setting.N))
+    return f"rewrite ?HN; unfold mean; cbn [sum]; rewrite ?HN{named}{shares}"
+
+
+def _equal(setting: Setting) -> dict[str, Fraction]:
+    sizes = {f"eta {k}": x for k, x in enumerate(setting.eta)}
+    return sizes | {f"alpha {i}": x for i, x in enumerate(setting.alpha)}
+
+
+def _beginning(numbers: Numbers) -> str:
+    """The start of a proof: the vectors v and values f, the setting's numbers, and where gradients vanish."""
+    s, used = numbers.setting, rounds.used(numbers.certificate)
+    q, m, high = numbers.bounds
+    skews = [f"K{j}" for j, _ in enumerate(rounds.skewed(numbers.certificate))]
+    names = [*(f"p{i}" for i in range(s.N)), "Hs Hc Hm"]
+    names += ["HG"] if any(label.startswith("gradient") for label in used) else []
+    equal = "".join(
+        f"  assert (E{j} : {left} = {rounds.real(x)}) by reflexivity.\n"
+        for j, (left, x) in enumerate(_equal(s).items())
+    )
+    own = "".join(
+        f"  assert (i{i} : ({i} < N P)%nat) by (rewrite HN; lia).\n"
+        f"  assert (O{i} : forall y, ip (grad P {i} (w_i_star P {i})) y = 0)\n"
+        f"    by (intros; apply (own_slope P {rounds.real(s.L)}); auto; lra).\n"
+        for i in range(s.N)
+    )
+    star = " + ".join(f"{rounds.real(w)} * ip (grad P {i} (w_star P)) y" for i, w in enumerate(s.p))
+    return (
+        f"  unfold statement. intros P begin G_sq HN Hw {' '.join([*names, *skews])}.\n"
+        f"  pose (v := [{'; '.join(rounds.basis(s, name) for name in numbers.model.basis)}] : list (V P)).\n"
+        f"  pose (f := [{'; '.join(rounds.basis(s, name) for name in numbers.model.scalars)}]).\n{equal}{own}"
+        f"  assert (Ls : smooth P (IZR {high} / IZR {q}))\n"
+        f"    by (replace (IZR {high} / IZR {q}) with {rounds.real(s.L)} by lra; exact Hs).\n"
+        f"  assert (ms : strongly_convex P (IZR {m} / IZR {q}))\n"
+        f"    by (replace (IZR {m} / IZR {q}) with {rounds.real(s.mu)} by lra; exact Hc).\n"
+        f"  assert (q0 : (0 < {q})%Z) by reflexivity. assert (ml : ({m} <= {high})%Z) by (intro; discriminate).\n"
+        f"  assert (Z : forall y, {star} = 0).\n"
+        f"  {{ intros y. rewrite <- (stationary_at P {rounds.real(s.L)} y Hw (proj2 Hm) Hs ltac:(lra)).\n"
+        f"    {_means(numbers)}; lra. }}\n"
+        + "".join(f"  unfold skewed in {name}; revert {name}; {_means(numbers)}; intros {name}.\n" for name in skews)
+    )
+
+
+def _located(numbers: Numbers, squared: list[Squared]) -> str:
+    """Every point and every vector of the claim as a combination of v."""
+    s = numbers.setting
+    sizes = "".join(f", ?E{k}" for k in range(len(s.eta)))
+    own = "".join(f", ?O{i}" for i in range(s.N))
+    find = (
+        "split; [reflexivity|]; intros y; rewrite ip_combination; unfold v, D; cbn [map value]; unfold sub, iterate; "
+        f"repeat (rewrite ip_add || rewrite ip_scale || rewrite ip_centre); {_means(numbers)}; "
+        f"repeat rewrite local_step; rewrite ?local_start{sizes}{own}; pose proof (Z y); lra"
+    )
+    points = "".join(
+        f"  assert (A{i}_{a} : located_point v f D {i} a{i}_{a} {rounds.place(s, i, a)}).\n"
+        f"  {{ unfold a{i}_{a}, located_point. split; [{find}|split; [{find}|]].\n"
+        "    unfold f, D, excess; cbn [value]; ring. }\n"
+        for i, a in _in_use(numbers)
+    )
+    vectors = "".join(
+        f"  assert (C{j} : located v D {numbers.whole(vector)} {words}) by ({find}).\n"
+        f"  pose proof (located_norm v D _ _ C{j}).\n"
+        for j, (_, vector, words) in enumerate(squared)
+    )
+    return points + vectors
