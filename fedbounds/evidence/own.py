@@ -5,8 +5,10 @@ A symbol that cannot be evaluated is handed back with the reason: whoever examin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+import contextlib
+import copy
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from numbers import Rational
@@ -20,6 +22,11 @@ from fedbounds.theory.own import Losses, Own, Path
 
 # (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
 Paths = Callable[[], Iterable[tuple[Any, Path]]]
+
+# By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
+SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
+# What problems compute of themselves once and keep, which one symbol's function must not change under another's.
+KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths) -> Values
     A measured field has one value a step, and one at T too for a horizon: (T,), or (R, T) of repetitions.
     """
     count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
-    found = Values()
+    found, losses = Values(), _read_only(losses)
     drawn: list[tuple[Any, Path]] = []
     for symbol in claim.own:
         try:
@@ -83,12 +90,37 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths) -> Values
             elif symbol.kind == "known":
                 found.fields[symbol.name] = _column(symbol, protocol, count)
             else:
-                drawn = drawn or list(paths())
+                drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
                 _measure(symbol, drawn, count, found)
         except Exception as wrong:  # whatever a function of the user's raises is a reason
             said = str(wrong) if type(wrong) is ValueError else f"{type(wrong).__name__}: {wrong}"
             found.lacking[symbol.name] = said
     return found
+
+
+def _read_only(losses: Losses) -> Losses:
+    """The same losses, whose arrays a function cannot change."""
+    for name in KEPT:
+        with contextlib.suppress(Exception):  # raised again where a function asks for it
+            getattr(losses, name)
+    shown = copy.copy(losses)
+    for name, value in vars(shown).items():
+        object.__setattr__(shown, name, _sealed(value))
+    return shown
+
+
+def _sealed(value: Any) -> Any:
+    """Arrays as views for reading, also those in tuples and dataclasses."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    elif type(value) is tuple:
+        value = tuple(map(_sealed, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = copy.copy(value)
+        for name, inside in list(getattr(value, "__dict__", {}).items()):
+            object.__setattr__(value, name, _sealed(inside))
+    return value
 
 
 def _measure(symbol: Own, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
@@ -99,17 +131,36 @@ def _measure(symbol: Own, drawn: list[tuple[Any, Path]], count: int | None, foun
     if rows[0][0] is not None:
         found.fields[symbol.name] = sum(chance * row for chance, row in rows)
         return
-    found.fixed[symbol.name] = _column(symbol, _shaken(drawn[0][1]), count) == rows[0][1]
-    found.fields[symbol.name] = np.stack([row for _, row in rows])
+    column, (_, first) = np.stack([row for _, row in rows]), drawn[0]
+    if (_column(symbol, first, count) != column[0]).any():
+        raise ValueError("it gives other values when it is called again")
+    found.fixed[symbol.name] = (column == column[0]).all(axis=0) & _unmoved(symbol, first, column[0])
+    found.fields[symbol.name] = column
 
 
-def _shaken(path: Path) -> Path:
-    """The path with other weights and, from t = 1 on, other models: what stays as it was hangs on the start alone."""
-    rng = np.random.default_rng(0)
-    w, X, alpha = path.w.copy(), path.X.copy(), rng.random(path.alpha.shape)
-    for moved in (w[1:], X[1:]):
-        moved[:] += rng.normal(size=moved.shape) * (1 + np.abs(moved))
-    return replace(path, w=w, X=X, alpha=alpha / alpha.sum(axis=-1, keepdims=True))
+def _unmoved(symbol: Own, path: Path, row: Any) -> NDArray[np.bool_]:
+    """The times at which a symbol's value stays as it was however the path is shaken: it hangs on the start alone."""
+    same = np.ones(len(row), dtype=bool)
+    for shaken in _shaken(path):
+        try:
+            with np.errstate(all="ignore"):
+                same &= np.atleast_1d(symbol.of(shaken))[: len(row)] == row
+        except Exception:  # a function that cannot be seen through is not known to hang on the start
+            return np.zeros(len(row), dtype=bool)
+    return same
+
+
+def _shaken(path: Path) -> Iterator[Path]:
+    """The path with other weights and, from t = 1 on, other models."""
+    rng, clients = np.random.default_rng(0), np.eye(path.alpha.shape[-1])
+    for k, (scale, lean) in enumerate(SHAKES):
+        w, X, alpha = path.w.copy(), path.X.copy(), rng.random(path.alpha.shape)
+        for moved in (w[1:], X[1:]):
+            by = rng.normal(size=moved.shape)
+            moved[:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(moved))
+        alone = clients[rng.integers(len(clients), size=len(alpha))]
+        weights = (alpha / alpha.sum(axis=-1, keepdims=True), alone, 0 * alpha, 0 * alpha + 1)[k % 4]
+        yield replace(path, w=w, X=X, alpha=weights)
 
 
 def _one(row: Any) -> Any:

@@ -6,6 +6,7 @@ numpy arrays of objects): what it computes with +, -, *, /, whole powers, sums, 
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
@@ -97,8 +98,9 @@ class Own(sp.Symbol):
         units: tuple[int, int] | None = None,
         **signs: bool,
     ) -> Own:
-        if name in NOTATION or not name.isidentifier():
-            raise reject("a symbol of one's own needs a name that is free", name, "choose another")
+        # Formulas are evaluated in a namespace that has the names of numpy and of Python.
+        if name in NOTATION or not name.isidentifier() or hasattr(np, name) or hasattr(builtins, name):
+            raise reject("a symbol of one's own needs a name that is free, also in numpy", name, "choose another")
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         given = {"of": of, "kind": kind, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
         for slot, value in (given | {"units": units}).items():
@@ -106,16 +108,17 @@ class Own(sp.Symbol):
         return symbol  # type: ignore[no-any-return]
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), id(self.of))
+        return (*super()._hashable_content(), self.kind, id(self.of))
 
     def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, bool]]:
         signs = dict(self._assumptions_orig)
         return (self.name, self.of, self.kind, self.latex, self.meaning, self.units), signs
 
     def admits(self, value: Any) -> bool:
-        """Whether a value has the sign that was declared."""
-        declared = self.assumptions0
-        return not ((declared.get("positive") and value <= 0) or (declared.get("nonnegative") and value < 0))
+        """Whether a value has every sign (and integer, even, ...) that sympy was told."""
+        # Sympy is asked about a number of the same sign, which is the value itself where that is whole.
+        like = sp.Integer(int(value)) if value % 1 == 0 else sp.Rational(1 if value > 0 else -1, 2)
+        return all(getattr(like, f"is_{name}") in (told, None) for name, told in self._assumptions_orig.items())
 
 
 def constant(name: str, of: Callable[[Losses], Any], **declared: Any) -> Own:

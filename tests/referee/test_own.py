@@ -119,7 +119,8 @@ PAIRS = [
 def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(true, false):
     case = stages.Case(true, PLAIN, "small", 0, FEW)
     found = stages.glance(case)
-    assert found.verdicts == () and any("no violation at" in line for line in found.lines), found
+    assert all(verdict.status is Status.UNDECIDED for verdict in found.verdicts)
+    assert any("no violation at" in line for line in found.lines), found
     (verdict,) = stages.regimes(case).verdicts
     assert verdict.status is not Status.REFUTED
     refuted = try_claim(false, suite=FEW)
@@ -269,6 +270,10 @@ def test_the_example_of_the_page_runs_and_is_false(tmp_path):
 def test_names_and_definitions_are_guarded():
     with pytest.raises(InputError, match="a name that is free"):
         own.constant("Delta", lambda losses: 0)
+    for name in ("pi", "sqrt", "maximum", "max"):
+        with pytest.raises(InputError, match="free, also in numpy"):
+            own.constant(name, lambda losses: 0)
+    assert own.constant("one_name", len) != own.largest("one_name", len)
     twice = own.constant("zeta_star_sq", lambda losses: 0)
     assert twice != own.zeta_star_sq
     with pytest.raises(InputError, match="names of their own"):
@@ -298,3 +303,94 @@ def test_units_are_checked_where_they_are_declared():
     assert misprints(claim("m", "constant", own.zeta_star_sq, Gamma), PLAIN)
     assert not misprints(claim("m", "constant", own.zeta_star_sq, L * Gamma), PLAIN)
     assert not misprints(replace(claim("m", "constant", own.constant("x", lambda f: 1), Gamma)), PLAIN)
+
+
+def noisy(tau=1, **others):
+    return examine_run(
+        simulate(experiment(line([1], [0], noise=1), [0.0], eta=1.0, tau=tau, rounds=4, replicates=32, **others)),
+        PLAIN,
+    )
+
+
+@pytest.mark.parametrize("level", [30, 1000])
+def test_what_no_repetition_met_is_not_known_for_certain(level):
+    far = own.measured("far", lambda path: (path.w[:, 0] > level).astype(int), nonnegative=True)
+    clipped = own.measured("clipped", lambda path: np.maximum(path.w[:, 0], level))
+    for symbol, bound in ((far, sp.Rational(1, 10**6)), (1 - far, 1 - sp.Min(T, 1) / 10**4), (clipped, L * level)):
+        verdict = empirical.examine(claim("tail", "horizon", symbol, bound), noisy())
+        assert verdict.status is Status.UNDECIDED and "no sampling error" not in verdict.detail
+
+
+def test_what_hangs_on_the_start_alone_is_known_for_certain():
+    seen = noisy(tau=2)
+    fixed = empirical.with_own(claim("d", "horizon", own.Delta_round, gap), seen).own.fixed["Delta_round"]
+    assert fixed.tolist() == [True] * 2 + [False] * (len(fixed) - 2)
+
+
+def test_presence_is_random_also_at_the_start():
+    here = own.measured("here", lambda path: (path.alpha[:, 0] > 0).astype(int))
+    planned = experiment(line([1, 1], [0, 1]), [1.0], eta=0.25, rounds=4, replicates=32, participation=0.5)
+    everywhere = empirical.examine(
+        claim("here", "step", here, sp.Rational(9, 10)), examine_run(simulate(planned), PLAIN)
+    )
+    assert everywhere.status in (Status.HOLDS, Status.UNDECIDED) and "no sampling error" not in everywhere.detail
+
+
+def test_a_function_with_dice_or_a_memory_of_its_own_decides_nothing():
+    rng = np.random.default_rng(1)
+    dice = own.measured("dice", lambda path: rng.random(len(path.w)))
+    assert "called again" in empirical.examine(claim("dice", "horizon", dice, gap), noisy()).detail
+    seen = {}
+
+    def first_only(path):
+        return np.full(len(path.w), seen.setdefault(id(path), len(seen)) == 0)
+
+    planned = experiment(line([1], [0]), [1.0], eta=0.25, replicates=8)
+    memory = claim("memory", "horizon", own.measured("memory", first_only), gap)
+    verdict = empirical.examine(memory, examine_run(simulate(planned), PLAIN))
+    assert verdict.status is Status.UNDECIDED and verdict.detail == empirical.UNSTEADY
+
+
+@pytest.mark.parametrize("name", ["w_star", "w_i_star", "p"])
+def test_a_function_cannot_change_what_others_see(name):
+    def spoils(losses):
+        array = getattr(losses, name)
+        array *= 2
+        return 1
+
+    spoiler = claim("spoiler", "constant", own.constant("spoiler", spoils), L)
+    planned = experiment(line([1, 3], [1, 2]), [3.0], eta=0.25)
+    before = getattr(planned.problem, name).copy()
+    verdict = empirical.examine(spoiler, examine_run(simulate(planned), PLAIN))
+    assert verdict.status is Status.UNDECIDED and "read-only" in verdict.detail
+    assert (getattr(planned.problem, name) == before).all()
+    instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
+    assert "read-only" in own_values(spoiler, run(instance), PLAIN).lacking["spoiler"]
+    nested = own.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
+    found = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
+    assert "read-only" in found.detail
+
+
+@pytest.mark.parametrize(
+    ("value", "declared", "admitted"),
+    [
+        (1.5, "negative", False),
+        (1.5, "nonpositive", False),
+        (1.5, "zero", False),
+        (Fraction(0), "nonzero", False),
+        (Fraction(1, 2), "integer", False),
+        (3.0, "even", False),
+        (-2, "positive", False),
+        (-1.5, "negative", True),
+        (0, "nonpositive", True),
+        (Fraction(4), "even", True),
+        (2.5, "real", True),
+    ],
+)
+def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
+    symbol = own.constant("k", lambda losses: value, **{declared: True})
+    instance = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
+    assert symbol.admits(value) is admitted
+    if not isinstance(value, float):
+        found = own_values(claim("k", "constant", symbol, L), run(instance), PLAIN)
+        assert ("k" in found.lacking) is not admitted

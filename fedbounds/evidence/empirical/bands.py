@@ -128,6 +128,12 @@ def holm(rates: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def unsteady(samples: Array, deterministic: NDArray[np.bool_]) -> bool:
+    """Whether columns of samples (R, m) that should not vary do, by more than rounding."""
+    spread = np.max(np.ptp(samples, axis=0), where=deterministic, initial=0.0)
+    return bool(spread > DETERMINISTIC_SPREAD * np.abs(samples).max())
+
+
 def band(samples: ArrayLike, error_rate: float = 1e-3, deterministic: bool | NDArray[np.bool_] = False) -> Band:
     """Simultaneous band for the means of ``samples`` (R, m): rows independent, columns dependent in any way.
 
