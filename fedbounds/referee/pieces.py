@@ -8,7 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import files
+from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.study.result import verdicts_from
 from fedbounds.study.sweep.spread import in_order
+from fedbounds.theory.verdict import Evidence, Status
 
 
 @dataclass(frozen=True)
@@ -20,19 +23,60 @@ class Pieces:
     jobs: int = 1
     scheduler: str | None = None
 
-    def each(self, stage: str, function: Callable[[Any], Any], items: Iterable[Any]) -> Generator[Any, None, None]:
-        """function(item), a JSON value, of each item in order: the same whoever computes it, or did so before."""
+    def each(
+        self,
+        stage: str,
+        function: Callable[[Any], Any],
+        items: Iterable[Any],
+        stands: Callable[[Any, Any], bool] = lambda item, piece: True,
+    ) -> Generator[Any, None, None]:
+        """function(item), a JSON value, of each item in order: the same whoever computes it, or did so before.
+
+        What the file holds of an item is taken only where it ``stands``; the item is computed again elsewhere.
+        """
         todo: Sequence[Any] = list(items)
         found = self._kept(stage)[: len(todo)]
-        yield from found
-        for one in in_order(function, todo[len(found) :], self.jobs, self.scheduler):
-            found.append(one)
-            if self.file is not None:
-                files.write_json(self.file, {"of": dict(self.of), "stage": stage, "found": found})
-            yield one
+        due = [k for k, item in enumerate(todo) if k >= len(found) or not stands(item, found[k])]
+        fresh = in_order(function, [todo[k] for k in due], self.jobs, self.scheduler)
+        for k in range(len(todo)):
+            if k in due:
+                found[k : k + 1] = [next(fresh)]
+                if self.file is not None:
+                    files.write_json(self.file, {"of": dict(self.of), "stage": stage, "found": found})
+            yield found[k]
 
     def _kept(self, stage: str) -> list[Any]:
         if self.file is None or not self.file.exists():
             return []
-        saved = files.read_json(self.file)
-        return list(saved["found"]) if (saved.get("of"), saved.get("stage")) == (self.of, stage) else []
+        saved = files.shaped(files.read_json(self.file), _Saved, self.file.name)
+        return saved.found if (saved.of, saved.stage) == (self.of, stage) else []
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The pieces of a stage as their file holds them."""
+
+    of: dict[str, Any]
+    stage: str
+    found: list[Any]
+
+
+# What only a computation may say: a file that says so is not believed.
+SURE = (Status.HOLDS, Status.REFUTED)
+
+
+def left_open(claim: str, reading: str, place: Mapping[str, Any], piece: Any) -> bool:
+    """Whether a piece of certificates leaves this claim open at this place: anything surer is computed again."""
+    kept = files.shaped(piece, _Certificate, "a piece of certificates")
+    (verdict,) = verdicts_from([kept.verdict])
+    if (verdict.claim, verdict.reading, verdict.evidence) != (claim, reading, Evidence.SDP):
+        return False
+    if verdict.status in SURE or kept.facts:
+        return False
+    return Setting.from_json(kept.verdict.get("data", {}).get("setting", {})) == Setting.from_json(place)
+
+
+@dataclass(frozen=True)
+class _Certificate:
+    verdict: dict[str, Any]
+    facts: list[str]

@@ -20,10 +20,10 @@ from fedbounds.evidence.sdp.tight import tight
 from fedbounds.referee import power, sanity
 from fedbounds.referee.grid import GRIDS, settings
 from fedbounds.referee.implied import PROVERS, inherited
-from fedbounds.referee.pieces import Pieces
+from fedbounds.referee.pieces import Pieces, left_open
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.families import BUDGETS
-from fedbounds.referee.search.refute import refute
+from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -156,7 +156,8 @@ def certificates(case: Case) -> Found:
     found: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
-    for piece in case.pieces.each("certificates", partial(_certificate, case.claim), places):
+    certificate, stands = partial(_certificate, case.claim), partial(left_open, case.claim.key, case.reading.name)
+    for piece in case.pieces.each("certificates", certificate, places, stands):
         (verdict,) = verdicts_from([piece["verdict"]])
         if verdict.status is Status.REFUTED:
             return Found((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
@@ -186,7 +187,7 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
 
 def search(case: Case) -> Found:
     """The adversarial search over small quadratics."""
-    each = partial(case.pieces.each, "search")
+    each = partial(case.pieces.each, "search", stands=is_outcome)
     verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each)
     if "limits" not in verdict.data:
         return Found((verdict.detail,), (verdict,))

@@ -13,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import files, plugins
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import from_json
 from fedbounds.referee.grid import GRIDS
 from fedbounds.referee.identity import identity, tell_anew
-from fedbounds.referee.pieces import Pieces
+from fedbounds.referee.pieces import SURE, Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.study.alarm import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -30,6 +33,13 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 Progress = Callable[[int, Step, "Stage | None"], None]
 # The stage that is not taken from a file: proofs are looked up again.
 LOOKED_UP = "known"
+# The evidence of the stages' verdicts; the other stages give none.
+SAYS = {
+    "sanity": Evidence.EXACT,
+    "regimes": Evidence.EMPIRICAL,
+    "certificates": Evidence.SDP,
+    "search": Evidence.EXACT,
+}
 # Who may prove a claim, the strictest first.
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
@@ -229,7 +239,8 @@ def _in_order(*stages: Stage) -> tuple[Stage, ...]:
 def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None) -> tuple[Stage, ...]:
     """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise.
 
-    A file may say anything: proofs are looked up again, and verdicts on another claim or reading are left out.
+    A file may say anything: proofs are looked up again, refutations in fractions are computed again, and so is every
+    stage that says of another claim, by other evidence, or for certain, what is not checked as quickly.
     """
     if state is None or not state.exists():
         return ()
@@ -239,13 +250,13 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
         tell_anew(state, claim.key)
     if any(saved.get(name) != value for name, value in wanted.items()):
         return ()
-    found = [Stage(one.name, one.seconds, one.lines, tuple(verdicts_from(one.verdicts))) for one in held.stages]
     known = {step.name for step in STAGES} - {LOOKED_UP}
-    return tuple(
-        replace(stage, verdicts=tuple(v for v in stage.verdicts if _own(v, claim, reading)))
-        for stage in found
-        if stage.name in known
-    )
+    found = []
+    for one in held.stages:
+        verdicts = [_again(verdict, one.name, claim, reading) for verdict in verdicts_from(one.verdicts)]
+        if one.name in known and None not in verdicts:
+            found.append(Stage(one.name, one.seconds, one.lines, tuple(filter(None, verdicts))))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -266,6 +277,17 @@ class _Saved:
     stages: list[_Written]
 
 
-def _own(verdict: Verdict, claim: Claim, reading: str) -> bool:
-    """Whether a stage other than `LOOKED_UP` may have said this of a claim in a reading."""
-    return (verdict.claim, verdict.reading) == (claim.key, reading) and verdict.evidence not in PROVERS
+def _again(verdict: Verdict, stage: str, claim: Claim, reading: str) -> Verdict | None:
+    """What a stage is taken to have said of a claim; None where the stage must be asked again."""
+    if (verdict.claim, verdict.reading, verdict.evidence) != (claim.key, reading, SAYS.get(stage)):
+        return None
+    if verdict.status not in SURE or (verdict.evidence, verdict.status) == (Evidence.EMPIRICAL, Status.HOLDS):
+        return verdict
+    if verdict.evidence is not Evidence.EXACT or "instance" not in verdict.data:
+        return None
+    how = READINGS[reading]
+    instance = from_json(files.shaped(verdict.data["instance"], dict[str, Any], "an instance"))
+    fresh = examine(instance, claim, how)
+    if fresh.status is not Status.REFUTED:
+        return None
+    return replace(fresh, data={**verdict.data, **fresh.data, **by_hand(instance, claim, how)})

@@ -14,9 +14,10 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.cli.options import CONTRADICTION
+from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implied, stages
-from fedbounds.referee.grid import Grid
+from fedbounds.referee.grid import Grid, settings
 from fedbounds.referee.pieces import Pieces
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -79,6 +80,38 @@ def test_pieces_are_kept_for_this_trial_and_stage_alone(tmp_path):
     assert asked[5:] == [0, 0]
 
 
+def test_a_piece_stands_only_where_it_leaves_this_claim_open(monkeypatch, tmp_path):
+    monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
+    claim, file, computed = load_file(FOLDER / "true.py").DRIFT, tmp_path / "pieces.json", []
+    case = stages.Case(claim, READINGS["plain"], "few", 0, Suite(()), pieces=Pieces({"claim": "a"}, file))
+    places = [one.to_json() for one in settings(claim, case.reading, stages.GRIDS["few"])]
+    fresh = case.verdict(Evidence.SDP, Status.UNDECIDED, "computed")
+
+    def compute(claim, place):
+        computed.append(place)
+        return {"verdict": fresh.to_json(), "facts": []}
+
+    monkeypatch.setattr(stages, "_certificate", compute)
+    open_ = replace(fresh, detail="of the file", data={"setting": places[1]})
+    for kept, again in (
+        (open_, 1),
+        (replace(open_, evidence=Evidence.KERNEL), 2),
+        (replace(open_, status=Status.HOLDS), 2),
+        (replace(open_, status=Status.REFUTED), 2),
+        (replace(open_, claim="other"), 2),
+        (replace(open_, reading="sync"), 2),
+        (replace(open_, data={"setting": places[0]}), 2),
+    ):
+        found = [{"verdict": one.to_json(), "facts": []} for one in (replace(fresh, evidence=Evidence.KERNEL), kept)]
+        file.write_text(json.dumps({"of": {"claim": "a"}, "stage": "certificates", "found": found}))
+        computed.clear()
+        said = stages.certificates(case)
+        assert len(computed) == again and {v.evidence for v in said.verdicts} == {Evidence.SDP}
+    file.write_text('{"of": {"claim": "a"}, "stage": "certificates", "found": [1, 2]}')
+    with pytest.raises(InputError, match="as fedbounds writes it"):
+        stages.certificates(case)
+
+
 STOP = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
 
 
@@ -120,7 +153,8 @@ def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, how):
         patched.setattr("fedbounds.referee.trial.STAGES", tuple(due))
         again = try_claim(claim, "plain", state=state, suite=Suite(REGIMES[:1]))
     assert again.finished and kept["stage"] == "certificates"
-    assert len(asked) == 27 - len(kept["found"])
+    proved = [one for one in kept["found"] if one["verdict"]["status"] == "HOLDS"]
+    assert len(asked) == 27 - len(kept["found"]) + len(proved)  # a proof in a file is found again
     assert not pieces.exists()
 
 

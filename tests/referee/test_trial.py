@@ -1,3 +1,4 @@
+import importlib
 import json
 import os
 import re
@@ -8,6 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from xml.etree import ElementTree as xml
 
+import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
@@ -15,13 +17,13 @@ from click.testing import CliRunner
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.compare import PROBE, examine
+from fedbounds.evidence.exact.instance import from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.setting import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import sanity, stages, trial
-from fedbounds.referee.identity import stated
+from fedbounds.referee.identity import identity, stated
 from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -276,24 +278,26 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
             ran.append(name)
             if stop and ran.count(name) == 1:
                 raise KeyboardInterrupt
-            own = replace(held(Evidence.EMPIRICAL), claim=case.claim.key)
-            return stages.Found((f"{name} after {len(case.verdicts)}",), (own,))
+            own = (replace(held(Evidence.EMPIRICAL), claim=case.claim.key),) if name == "regimes" else ()
+            return stages.Found((f"{name} after {len(case.verdicts)}",), own)
 
         return stages.Step(name, examine, True, 0)
 
-    monkeypatch.setattr(trial, "STAGES", (stage("one"), stage("two", stop=True), stage("three")))
+    monkeypatch.setattr(trial, "STAGES", (stage("regimes"), stage("two", stop=True), stage("three")))
     state = tmp_path / "state.json"
     stopped = try_claim(TRUE.DRIFT, state=state)
-    assert not stopped.finished and [s.name for s in stopped.stages] == ["one"]
+    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes"]
     assert "interrupted" in show.verdict(stopped)[0]
     again = try_claim(TRUE.DRIFT, state=state)
-    assert again.finished and ran == ["one", "two", "two", "three"]
-    assert [s.lines for s in again.stages] == [("one after 0",), ("two after 1",), ("three after 2",)]
+    assert again.finished and ran == ["regimes", "two", "two", "three"]
+    assert [s.lines for s in again.stages] == [("regimes after 0",), ("two after 1",), ("three after 1",)]
+    saved = json.loads(state.read_text())
+    assert [len(one["verdicts"]) for one in saved["stages"]] == [1, 0, 0]
     try_claim(TRUE.DRIFT, state=state)
     assert len(ran) == 4
     changed = with_less(TRUE.DRIFT)
     try_claim(changed, state=state)
-    assert ran[4:] == ["one", "two", "three"]
+    assert ran[4:] == ["regimes", "two", "three"]
     assert "another statement of 'drift-tight': it is started anew" in capsys.readouterr().err
 
 
@@ -316,6 +320,46 @@ def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp
     state.write_text(json.dumps(saved))
     again = try_claim(TRUE.DRIFT, state=state)
     assert again.verdicts == (own,) and [one.name for one in again.stages] == ["sanity", "known", "regimes"]
+
+
+FORGED = Verdict(TRUE.DRIFT.key, "plain", Evidence.EXACT, Status.REFUTED, detail="lhs 2 > rhs 1, exactly")
+
+
+def forged(file, stage, verdict):
+    one = {"name": stage, "seconds": 1.0, "lines": ["said"], "verdicts": [verdict.to_json()]}
+    file.write_text(json.dumps({**identity(TRUE.DRIFT, "plain", "small", 0), "stages": [one]}))
+
+
+@pytest.mark.parametrize(
+    ("stage", "verdict"),
+    [
+        ("sanity", FORGED),
+        ("sanity", replace(FORGED, data={"instance": to_json(PROBE), "lhs": "2", "rhs": "1", "t": 1})),
+        ("sanity", replace(FORGED, evidence=Evidence.KERNEL, status=Status.HOLDS)),
+        ("regimes", replace(FORGED, evidence=Evidence.SDP, status=Status.HOLDS)),
+        ("regimes", replace(FORGED, evidence=Evidence.EMPIRICAL)),
+        ("certificates", replace(FORGED, evidence=Evidence.SDP)),
+        ("certificates", replace(FORGED, evidence=Evidence.SDP, status=Status.HOLDS)),
+    ],
+)
+def test_what_a_state_says_for_certain_is_computed_again(tmp_path, monkeypatch, stage, verdict):
+    asked = stages.Step(stage, lambda case: stages.Found(("asked",)), True, 0)
+    monkeypatch.setattr(trial, "STAGES", (asked,))
+    forged(tmp_path / "state.json", stage, verdict)
+    found = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
+    assert found.outcome is Outcome.NOT_TESTED and found.stages[0].lines == ("asked",)
+
+
+def test_a_refutation_in_a_state_says_what_its_instance_shows(tmp_path):
+    claim, state = FALSE.GRADIENT, tmp_path / "state.json"
+    first = try_claim(claim, suite=FEW, state=state)
+    saved = json.loads(state.read_text())
+    for one in saved["stages"]:
+        for verdict in one["verdicts"]:
+            verdict |= {"detail": "as I say", "margin": -7.0}
+            verdict["data"] |= {"lhs": "7"}
+    state.write_text(json.dumps(saved))
+    assert try_claim(claim, suite=FEW, state=state).verdicts == first.verdicts
 
 
 def checked(limit):
@@ -349,6 +393,79 @@ def test_a_helper_of_a_check_is_part_of_the_statement():
         return replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=module["check"]),))
 
     assert stated(claim(1)) == stated(claim(1)) != stated(claim(2))
+
+
+def of(check):
+    return stated(replace(TRUE.DRIFT, assumptions=(Assumption("own", "own", exactly=check),)))
+
+
+def test_which_function_is_meant_again_is_part_of_the_statement():
+    def first(i, v):
+        return v["L"] <= 1, ""
+
+    def second(i, v):
+        return v["L"] <= 2, ""
+
+    def with_third(third):
+        facets = zip("abc", (first, second, third), strict=True)
+        assumptions = tuple(Assumption(key, "own", exactly=check) for key, check in facets)
+        return stated(replace(TRUE.DRIFT, assumptions=assumptions))
+
+    assert with_third(first) == with_third(first) != with_third(second)
+
+
+def test_classes_arrays_and_numbers_that_a_check_uses_are_part_of_the_statement():
+    class Limit:
+        factor = 1
+
+        @staticmethod
+        def of(L):
+            return L
+
+    def check(i, v):
+        return v["L"] <= Limit.factor * Limit.of(v["L"]), ""
+
+    before = of(check)
+    assert of(check) == before
+    Limit.factor = 2
+    assert of(check) != before
+    before = of(check)
+    Limit.of = staticmethod(lambda L: 2 * L)
+    assert of(check) != before
+
+    def with_global(value):
+        module = {"__name__": "own", "LIMIT": value}
+        exec("def check(i, v): return v['L'] <= max(LIMIT), ''", module)
+        return of(module["check"])
+
+    long = np.zeros(5000)
+    other = long.copy()
+    other[2500] = 1
+    values = (long, other, long.astype(int), long.reshape(2, -1), np.array([Fraction(1)]), Fraction(1), Fraction(2))
+    assert len({with_global(value) for value in values}) == len(values)
+    assert with_global(long) == with_global(long.copy())
+
+
+def test_helpers_in_other_modules_of_ones_own_are_part_of_the_statement(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+
+    def under(limit, program):
+        sys.modules.pop("helpers_of_mine", None)
+        module = {"__name__": "own"}
+        path = tmp_path / "helpers_of_mine.py"
+        path.write_text(f"def helper(v): return v['L'] <= {limit}, ''\nclass Box:\n    limit = {limit}\n")
+        os.utime(path, (limit, limit))
+        importlib.invalidate_caches()
+        exec(program, module)
+        return of(module["check"])
+
+    for program in (
+        "from helpers_of_mine import helper\ndef check(i, v): return helper(v)",
+        "import helpers_of_mine\ndef check(i, v): return helpers_of_mine.helper(v)",
+        "from helpers_of_mine import Box\ndef check(i, v): return v['L'] <= Box.limit, ''",
+    ):
+        assert under(1, program) == under(1, program) != under(2, program)
+    sys.modules.pop("helpers_of_mine")
 
 
 def test_statements_are_the_same_in_every_process():

@@ -139,6 +139,12 @@ def _searched(claim: Claim, reading: Reading, budget: Budget, seed: int, task: t
     return asdict(search(claim, reading, family, budget, np.random.default_rng([seed, k])))
 
 
+def is_outcome(task: tuple[int, Family], data: Any) -> bool:
+    """Whether a JSON object is an outcome of a task's family; InputError where it is of none."""
+    outcome = files.shaped(data, Outcome, "a family's outcome")
+    return outcome.family == task[1] and len(outcome.point) == task[1].dimension
+
+
 def _outcome(data: Mapping[str, Any]) -> Outcome:
     return Outcome(Family(**data["family"]), data["evaluations"], data["margin"], tuple(data["point"]))
 
