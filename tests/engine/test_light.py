@@ -114,7 +114,7 @@ def test_a_diverging_light_run_names_step_and_cause():
 
 
 def test_a_record_is_full_or_distance():
-    with pytest.raises(InputError, match="full or distance"):
+    with pytest.raises(InputError, match="full, distance or iterates"):
         simulate(experiment_on(), record="gap")
     with pytest.raises(InputError, match="leave out"):
         simulate(experiment_on("quadratic", weighting=FedAvg()), exact=True, record="distance")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
@@ -165,10 +165,12 @@ def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
 
     Raises InputError if there are too many outcomes, or too many digits.
     """
+    from fedbounds.evidence.exact.covariance import by_moments, linear
+
     noisy = sum(s != 0 for s in instance.noise)
     if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds > most:
-        if _linear(instance):
-            return _by_moments(instance)
+        if linear(instance):
+            return by_moments(run(instance.with_(noise=())), instance)
         raise reject(
             "an exact run enumerates every outcome of the noise and of who takes part",
             f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
@@ -182,60 +184,6 @@ def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
         state = State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p, instance.p)
         recorder.see(instance.total, probability, state, synchronised=True)
     return _finish(recorder)
-
-
-def _linear(instance: Instance) -> bool:
-    """Whether every local model is its mean plus a sum of the shocks so far with factors that are not negative."""
-    steepest = max(row[0] for row in instance.curvatures)
-    return instance.weighting == "fedavg" and instance.present == instance.N and max(instance.eta) * steepest <= 1
-
-
-def _by_moments(instance: Instance) -> ExactRun:
-    """A linear run: that of the mean, plus the covariances of the local models' first coordinates.
-
-    Its ``points`` and ``excesses`` are left out: the outcomes visited are not enumerated. The largest gradient among
-    them is known all the same: it lies where every shock had the same sign.
-    """
-    mean = run(instance.with_(noise=()))
-    N, p, tau, variances = instance.N, instance.p, instance.tau, tuple(s**2 for s in instance.noise)
-    c, m = ([row[0] for row in rows] for rows in (instance.curvatures, instance.minima))
-
-    def mean_of(numbers: Sequence[Fraction]) -> Fraction:
-        return sum((a * x for a, x in zip(p, numbers, strict=True)), Fraction(0))
-
-    center, reach, largest = [instance.w0[0]] * N, [Fraction(0)] * N, Fraction(0)
-    covariance = [[Fraction(0)] * N for _ in range(N)]
-    paths = {name: list(row) for name, row in mean.paths["alpha"].items()}
-    for t in range(instance.total + 1):
-        if t % tau == 0:  # all clients have one model
-            center, reach = ([mean_of(row)] * N for row in (center, reach))
-        spread = mean_of([mean_of(row) for row in covariance])
-        if t % tau == 0:
-            covariance = [[spread] * N for _ in range(N)]
-        paths["distance_sq"][t] += spread
-        paths["gap"][t] += mean_of(c) * spread / 2
-        paths["drift"][t] += mean_of([covariance[i][i] for i in range(N)]) - spread
-        if t == instance.total:
-            break
-        for (_, i, grad_sq, _), x in zip(mean.points[t * N : (t + 1) * N], center, strict=True):
-            slope = abs(c[i] * (x - m[i]))
-            largest = max(largest, grad_sq - slope**2 + (slope + c[i] * reach[i]) ** 2 + variances[i])
-        eta, kept = instance.eta[t], [1 - instance.eta[t] * a for a in c]
-        center = [x - eta * a * (x - b) for x, a, b in zip(center, c, m, strict=True)]
-        reach = [k * r + eta * s for k, r, s in zip(kept, reach, map(abs, instance.noise), strict=True)]
-        covariance = [[kept[i] * kept[j] * covariance[i][j] for j in range(N)] for i in range(N)]
-        for i in range(N):
-            covariance[i][i] += eta**2 * variances[i]
-    noise = {
-        "sigma_sq": max(variances),
-        "sigma_p_sq": sum((q**2 * v for q, v in zip(p, variances, strict=True)), Fraction(0)),
-        "G_sq": largest,
-    }
-    shared = {name: tuple(row) for name, row in paths.items()}
-    none: dict[str, Any] = {"points": (), "excesses": frozenset()}
-    return replace(
-        mean, instance=instance, values={**mean.values, **noise}, paths=dict.fromkeys(VIRTUALS, shared), **none
-    )
 
 
 def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> dict[Vector, Fraction]:

@@ -22,10 +22,11 @@ from pathlib import Path
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.kernel.axioms import axioms_in
 from fedbounds.evidence.kernel.gram import certified, module_of, piece_of
 from fedbounds.evidence.kernel.pieces import Piece, computed, needs, pieces, proved, sources
 from fedbounds.evidence.kernel.rounds import expressible
-from fedbounds.evidence.kernel.statement import digest
+from fedbounds.evidence.kernel.statement import digest, statement
 from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.files import read_json, shaped, write_json
 from fedbounds.plugins import shipped
@@ -33,14 +34,6 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# What the standard library's real numbers rest on.
-AXIOMS = frozenset(
-    {
-        "ClassicalDedekindReals.sig_forall_dec",
-        "ClassicalDedekindReals.sig_not_dec",
-        "FunctionalExtensionality.functional_extensionality_dep",
-    }
-)
 STORED = "rocq/checked.json"
 CERTIFIED = "rocq/certified.json"
 # One file takes seconds; a proof that runs away is stopped.
@@ -228,10 +221,7 @@ def _audited(folder: Path, piece: Piece, found: Audited, fault: str) -> Audited:
             about, proof, text = "statement", "proof", f"{piece.statement}\n{piece.proof()}"
         text += f"Definition audited : {about} := {proof}.\nPrint Assumptions audited.\n"
         fault, printed = _coqc(folder, f"audit_{piece.module}", text)
-        # Types are indented; any other line names an axiom, or a guard of the kernel that was switched off.
-        named = {line.split(" :")[0].rstrip() for line in printed.splitlines() if line and not line[0].isspace()}
-        axioms = tuple(sorted(named - {"Axioms:", "Closed under the global context"}))
-        foreign = [name for name in axioms if name not in AXIOMS]
+        axioms, foreign = axioms_in(printed)
         fault = fault or (f"it rests on {', '.join(foreign)}" if foreign else "")
     return Audited(**{**asdict(found), "axioms": axioms, "fault": fault})
 
@@ -265,7 +255,7 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
     shown: list[Audited] = []
     stale = False
     for proof in stored():
-        if proof.subject != claim.key or reading.name not in proof.readings:
+        if proof.subject != claim.key or not _speaks(proof, claim, reading):
             continue
         if not proof.module.startswith("instance_"):
             same = _still(proof, claim)
@@ -279,6 +269,18 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
         detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
         return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
     return None
+
+
+def _speaks(proof: Audited, claim: Claim, reading: Reading) -> bool:
+    """Whether a stored proof is of the claim in this reading: its file says so, not what was stored of it."""
+    try:
+        piece = _piece(proof, claim)
+        if proof.status != piece.status or reading.name in piece.readings or proof.module.startswith("instance_"):
+            return proof.status == piece.status and reading.name in piece.readings
+        first, same = (text.partition("\n")[2] for text in (piece.statement, statement(claim, reading)))
+        return first == same  # in another reading, but word for word
+    except (InputError, KeyError):
+        return reading.name in proof.readings  # no longer expressed: then it is found to be stale
 
 
 def of_remark(key: str) -> list[Verdict]:

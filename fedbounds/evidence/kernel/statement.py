@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as Collected
 
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.theory import assumptions as assumed
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -49,12 +51,13 @@ TIED: Mapping[str, tuple[str, ...]] = {
 # What readings change: rho_bar at the starts of rounds, and the iterate that is weighted by p inside a round.
 AT_STARTS: Mapping[str, tuple[str, ...]] = {"rho_bar": ("skew_at_start M rho_bar",)}
 BY_P = {"Delta": "Delta_p M", "Delta_next": "Delta_next_p M tau", "drift": "drift_p M"}
-# Assumptions that are the tie of a constant, by their keys; relations are printed, and others cannot be expressed.
-OWNED: Mapping[str, str] = {
-    "smooth": "L",
-    "strongly-convex": "mu",
-    "bounded-variance": "sigma_sq",
-    "bounded-gradient": "G_sq",
+# The theory's assumptions that are the tie of a constant; relations are printed, and others cannot be expressed.
+OWNED: Mapping[str, Assumption] = {
+    "L": assumed.smooth,
+    "mu": assumed.strongly_convex,
+    "sigma_sq": assumed.bounded_variance,
+    "sigma_p_sq": assumed.bounded_variance,
+    "G_sq": assumed.bounded_gradient,
 }
 # Over a horizon: a run of the steps ``M t``, which has the rounds in it.
 ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
@@ -76,9 +79,10 @@ def statement(claim: Claim, reading: Reading) -> str:
     left, right = sp.sympify(claim.lhs), list(claim.sides(reading).terms.values())
     assumptions = claim.assumptions_in(reading)
     used = {s.name for e in (left, *right) for s in sp.sympify(e).free_symbols}
-    used |= {OWNED[a.key] for a in assumptions if a.key in OWNED}
-    used |= {name for a in assumptions for name in a.symbols() if a.key not in OWNED}
-    used |= {"tau"} if along or by_p else set()
+    used |= {name for name, tie in OWNED.items() if tie in assumptions and name != "sigma_p_sq"}
+    used |= {name for a in assumptions for name in a.symbols()}
+    _check_assumed(claim, assumptions, used)
+    used |= {"tau"} if along or (by_p and used & BY_P.keys()) else set()
     constants = sorted(used - measured.keys())
     unknown = [name for name in constants if name not in tied] + sorted(used & {"gap_t"} if by_p else ())
     if unknown:
@@ -157,13 +161,23 @@ def _factor(expression: sp.Expr, words: Mapping[str, str], letter: str) -> str:
 
 def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -> Iterator[str]:
     """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
-    if assumption.key in OWNED:
+    if assumption in OWNED.values():
         return
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")
     for part in assumption.parts:
         if {str(part.left), str(part.right)} != {"C", "1"} or part.sign != "=":  # C = 1 is the model's
             yield f"{rocq(part.left, words)} {part.sign} {rocq(part.right, words)}"
+
+
+def _check_assumed(claim: Claim, assumptions: Sequence[Assumption], used: Collected[str]) -> None:
+    """The model ties each constant to the losses and has everyone take part: the claim must assume as much."""
+    needed = [OWNED[name] for name in sorted(used & OWNED.keys())]
+    if claim.scope != "point":
+        needed.append(assumed.full_participation)
+    for one in needed:
+        if one not in assumptions:
+            raise _cannot(claim, f"that it does not assume {one.key}", f"add {one.key} to its assumptions")
 
 
 def _cannot(claim: Claim, what: str, remedy: str) -> Exception:
