@@ -17,7 +17,8 @@ from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector, whole
-from fedbounds.evidence.exact.outcomes import ExactRun, combine, distance_sq, run
+from fedbounds.evidence.exact.outcomes import combine, distance_sq, run
+from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS

@@ -60,9 +60,12 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     from fedbounds.theory.words import word
 
     start, here = time.perf_counter(), rocq.available() is not None
-    remembered = rocq.certificates if certificates else rocq.stored
     progress = None if quiet else lambda module: say(f"  {module}")
-    found = rocq.check(claims, progress, afresh, certificates) if here else remembered()
+    found = (
+        rocq.check(claims, progress, afresh, certificates)
+        if here
+        else rocq.stored(rocq.CERTIFIED if certificates else rocq.STORED)
+    )
     found = [piece for piece in found if not claims or piece.subject in claims]
     if not found:
         raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")

@@ -13,8 +13,9 @@ from fractions import Fraction
 from fedbounds.evidence.conditions import cannot_express, in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
-from fedbounds.evidence.exact.outcomes import ExactRun, run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import VIRTUALS, ExactRun
+from fedbounds.evidence.exact.record import VIRTUALS, ExactRun
 
 
 def linear(instance: Instance) -> bool:

@@ -6,101 +6,19 @@ Every outcome of the two-point noise and of who takes part is enumerated, so exp
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 from fedbounds.errors import reject
+from fedbounds.evidence.exact.covariance import by_moments, linear
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
-from fedbounds.evidence.own import Values
-from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.observed import Observed
-from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import Scope
+from fedbounds.evidence.exact.record import VIRTUALS, ExactRun
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
 # Long runs may double the digits of their numbers with every step: beyond this many bits nothing is decided.
 MAX_BITS = 2**13
-VIRTUALS = ("alpha", "p")
-
-
-@dataclass(frozen=True)
-class ExactRun:
-    """What the claims need of a run, every number a fraction.
-
-    ``values`` the constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``. ``paths[virtual]``
-    maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
-    ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``ratios`` their
-    alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited.
-    """
-
-    instance: Instance
-    w_star: Vector
-    values: Mapping[str, Fraction]
-    rho_sync: Fraction
-    rho_all: Fraction
-    paths: Mapping[str, Mapping[str, Vector]]
-    points: tuple[tuple[int, int, Fraction, Fraction], ...]
-    alphas: frozenset[Vector]
-    ratios: frozenset[Fraction]
-    excesses: frozenset[Vector]
-
-    def constants(self, skew: str) -> dict[str, Fraction]:
-        """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
-        return {**self.values, "rho_bar": self.rho_sync if skew == "sync" else self.rho_all}
-
-    def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
-        """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
-        instance, sizes = self.instance, tuple(size * self.instance.L for size in self.instance.eta)
-        known: dict[str, object] = {
-            "problem": "the quadratic in fractions of this counterexample",
-            "kappa": instance.L / instance.mu,
-            "tau": instance.tau,
-            "local_step": tuple(range(instance.tau)),
-            "eta_L": sizes,
-            "gradients": "stochastic" if any(instance.noise) else "full",
-            "participation": self.values["C"],
-            "N": instance.N,
-            "weights": instance.weighting,
-            "weight_ratio": tuple(sorted(self.ratios)),
-            "rho_bar": self.constants(reading.skew)["rho_bar"],
-            "rho_tilde": self.values["rho_tilde"],
-            "L": instance.L,
-            "T": instance.total,
-        }
-        if step is None:
-            return known
-        start = step - step % instance.tau
-        seen = sizes[start : step + 1]
-        known["weights"] = tuple(weights_in_words(alpha, instance.p) for alpha in sorted(self.alphas))
-        known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
-        return known
-
-    def observed(self, reading: Reading, own: Values | None = None) -> Observed[Any]:
-        """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
-        own = own or Values()
-        paths, steps = self.paths[reading.virtual], range(self.instance.total)
-        fields: dict[str, Sequence[Any]] = {
-            **paths,
-            "next_mean": paths["distance_sq"][1:],
-            "eta": self.instance.eta,
-            "grad_sq": [point[2] for point in self.points],
-            "local_excess": [point[3] for point in self.points],
-        }
-        times: dict[Scope, Sequence[int]] = {
-            "constant": (0,),
-            "point": [point[0] for point in self.points],
-            "step": steps,
-            "horizon": range(self.instance.total + 1),
-        }
-        return Observed(
-            {**self.constants(reading.skew), **own.constants},
-            times.__getitem__,
-            lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],
-            own.fields,
-        )
 
 
 @dataclass(frozen=True)
@@ -165,8 +83,6 @@ def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
 
     Raises InputError if there are too many outcomes, or too many digits.
     """
-    from fedbounds.evidence.exact.covariance import by_moments, linear
-
     noisy = sum(s != 0 for s in instance.noise)
     if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds > most:
         if linear(instance):

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.exact.instance import Instance, Vector
-from fedbounds.evidence.exact.outcomes import VIRTUALS, ExactRun, State, step
+from fedbounds.evidence.exact.outcomes import State, step
+from fedbounds.evidence.exact.record import VIRTUALS, ExactRun
 from fedbounds.evidence.own import Quadratic, Values, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.own import Path

@@ -1,9 +1,10 @@
 """Kernel evidence: statements written from the claims, proved by files that Rocq's kernel checks."""
 
 from fedbounds.evidence.kernel.audit import (
+    CERTIFIED,
+    STORED,
     Audited,
     available,
-    certificates,
     check,
     examine,
     of_certificate,
@@ -15,9 +16,10 @@ from fedbounds.evidence.kernel.pieces import reading_of
 from fedbounds.evidence.kernel.statement import digest, statement
 
 __all__ = [
+    "CERTIFIED",
+    "STORED",
     "Audited",
     "available",
-    "certificates",
     "check",
     "digest",
     "examine",

@@ -232,18 +232,8 @@ def store(found: Sequence[Audited], path: Path) -> None:
 
 
 @cache
-def stored() -> tuple[Audited, ...]:
-    """What was checked at release."""
-    return _remembered(STORED)
-
-
-@cache
-def certificates() -> tuple[Audited, ...]:
-    """The certificates that were checked at release; what they prove is in no case a claim, so they stand apart."""
-    return _remembered(CERTIFIED)
-
-
-def _remembered(file: str) -> tuple[Audited, ...]:
+def stored(file: str = STORED) -> tuple[Audited, ...]:
+    """What was checked at release; certificates stand apart, as what they prove is in no case a claim."""
     return tuple(proof for path in shipped(file) for proof in shaped(read_json(path), list[Audited], path.name))
 
 
@@ -290,7 +280,7 @@ def of_remark(key: str) -> list[Verdict]:
 
 def of_certificate(certificate: Certificate) -> str:
     """The kernel's word on a shipped certificate: what it has checked of it at release, empty where nothing."""
-    proof = next((proof for proof in certificates() if proof.module == module_of(certificate)), None)
+    proof = next((proof for proof in stored(CERTIFIED) if proof.module == module_of(certificate)), None)
     piece = piece_of(certificate)
     if proof is None or _unchecked(piece, _texts([piece]), proof.rocq).sources != proof.sources:
         return ""

@@ -16,8 +16,9 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
-from fedbounds.evidence.exact.outcomes import ExactRun, run
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.referee.search.family import Batch, schedule
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

@@ -185,9 +185,8 @@ def _on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gene
                 suspects.append(cell)
             else:
                 yield _given_up(cell, found)
-        for suspect in suspects:
-            for cell, found in asked([suspect]):
-                yield _given_up(cell, found)
+        for cell, found in itertools.chain.from_iterable(asked([suspect]) for suspect in suspects):
+            yield _given_up(cell, found)
 
 
 @contextlib.contextmanager
@@ -229,10 +228,8 @@ def _alike(compute: Compute, wanted: dict[str, str], cell: Cell) -> CellOutcome:
 
 
 def _given_up(cell: Cell, found: CellOutcome | BaseException) -> CellOutcome:
-    """What a cluster found, where it may be an exception."""
-    if isinstance(found, CellOutcome):
-        return found
-    return CellOutcome(cell.key, 0.0, message=f"{GIVEN_UP} ({type(found).__name__})")
+    given_up = f"{GIVEN_UP} ({type(found).__name__})"
+    return found if isinstance(found, CellOutcome) else CellOutcome(cell.key, 0.0, message=given_up)
 
 
 def followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> Any:
