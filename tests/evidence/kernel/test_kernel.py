@@ -234,7 +234,7 @@ def test_without_rocq_the_command_says_at_release_and_never_here(monkeypatch):
         (
             "statement_lemma_1.statement.\nProof. intros P",
             "0 = 1 -> statement_lemma_1.statement.\nProof. intros extra P",
-            'has type "0 = 1 -> statement_lemma_1.statement"',
+            'while it is expected to have type "statement_lemma_1.statement"',
         ),
     ],
 )
