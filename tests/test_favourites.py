@@ -1,5 +1,6 @@
 """The house rules that no linter knows: the theory has no favourites, and no machinery."""
 
+import ast
 import re
 import subprocess
 import sys
@@ -24,8 +25,8 @@ def test_there_are_modules_and_claims_to_look_at():
 def test_no_module_names_a_particular_claim(path):
     text = path.read_text()
     assert not re.search(r"fedbounds\.claims\.\w|from fedbounds\.claims import|from \.+claims", text)
-    named = [key for key in CLAIMS if re.search(rf"""["']{re.escape(key)}["']""", text)]
-    assert not named
+    # An example in a docstring is one text with more in it, and may.
+    assert not CLAIMS & {one.value for one in ast.walk(ast.parse(text)) if isinstance(one, ast.Constant)}
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
