@@ -28,6 +28,7 @@ from validate.benchmarks.clock import turns
 
 TUNED, PLAIN = "plain loop, tuned", "plain loop"
 EVALUATED = 10_000
+SIDE = 28
 # Largest distance of two averaged models, relative to how far the plain loop moved: sums in another order, and
 # products of operands rounded to 8 bits of mantissa.
 SAME, ROUNDED = 1e-2, 0.3
@@ -48,7 +49,7 @@ def workload(clients: int, samples: int, epochs: int = 1) -> Work:
     """FedAvg's round on uniform noise with uniform labels, equal clients."""
     rng = np.random.default_rng(0)
     total = clients * samples
-    x = torch.from_numpy(rng.random((total, 1, network.IMAGE, network.IMAGE), dtype=np.float32))
+    x = torch.from_numpy(rng.random((total, 1, SIDE, SIDE), dtype=np.float32))
     y = torch.from_numpy(rng.integers(network.CLASSES, size=total))
     settings = ImageSettings(clients=clients, samples=samples, epochs=epochs)
     orders = training.batches(settings, 0, np.split(np.arange(total), clients), 0)
