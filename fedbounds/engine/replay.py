@@ -1,12 +1,11 @@
-"""The iterates of a run, which its record leaves out: the same repetitions once more, in plain numpy."""
+"""The iterates of a run, which its record leaves out: the same repetitions once more."""
 
 from typing import NamedTuple
 
 import numpy as np
 
 from fedbounds.engine.clock import make_clock
-from fedbounds.engine.loop import round_weights
-from fedbounds.engine.reference import Reference
+from fedbounds.engine.loop import choose_engine, round_weights
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
@@ -21,8 +20,8 @@ class Iterates(NamedTuple):
 
 
 def replay(experiment: Experiment) -> Iterates:
-    """The iterates, equal to those of the recorded run up to rounding."""
-    clock, engine, problem = make_clock(experiment), Reference(experiment), experiment.problem
+    """The iterates, of the recorded run."""
+    clock, engine, problem = make_clock(experiment), choose_engine(experiment), experiment.problem
     R, T, N, d = experiment.replicates, clock.total, problem.N, problem.d
     w = {name: np.empty((R, T + 1, d)) for name in ("alpha", "p")}
     X, alphas = np.empty((R, T, N, d)), np.empty((R, T, N))

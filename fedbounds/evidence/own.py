@@ -189,6 +189,6 @@ def _checked(symbol: Own, found: Any, path: Path) -> Any:
         row = np.array([Fraction(int(x.numerator), int(x.denominator)) for x in row.ravel()], dtype=object)
     elif row.ndim != 1 or not np.isfinite(row.astype(float)).all():
         raise ValueError("it is no finite vector here")
-    if not all(symbol.admits(x) for x in row):
+    if not symbol.admits(row):
         raise ValueError("its value has not the sign that is declared")
     return row

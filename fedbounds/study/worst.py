@@ -112,8 +112,11 @@ def sandwich(
     )
 
 
-def curve(run: Run, over: str, values: tuple[Fraction, ...] = (), **at: Any) -> Iterator[Sandwich]:
-    """The sandwich along an axis of `CURVES`."""
+def curve(run: Run, over: str | None, values: tuple[Fraction, ...] = (), **at: Any) -> Iterator[Sandwich]:
+    """The sandwich along an axis of `CURVES`, or without one that of the run alone."""
+    if over is None:
+        yield sandwich(run, **at)
+        return
     if over not in CURVES:
         raise reject("a curve runs over rounds, tau, kappa or step", over, "name one of these")
     for value in values or CURVES[over]:

@@ -114,11 +114,14 @@ class Own(sp.Symbol):
         signs = dict(self._assumptions_orig)
         return (self.name, self.of, self.kind, self.latex, self.meaning, self.units), signs
 
-    def admits(self, value: Any) -> bool:
-        """Whether a value has every sign (and integer, even, ...) that sympy was told."""
+    def admits(self, values: Numbers) -> bool:
+        """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
         # Sympy is asked about a number of the same sign, which is the value itself where that is whole.
-        like = sp.Integer(int(value)) if value % 1 == 0 else sp.Rational(1 if value > 0 else -1, 2)
-        return all(getattr(like, f"is_{name}") in (told, None) for name, told in self._assumptions_orig.items())
+        whole = values % 1 == 0
+        like = {sp.Integer(int(x)) for x in set(values[whole])}
+        like |= {sp.Rational(1 if positive else -1, 2) for positive in set(values[~whole] > 0)}
+        told = [(f"is_{name}", told) for name, told in self._assumptions_orig.items()]
+        return all(getattr(x, name) in (truth, None) for x in like for name, truth in told)
 
 
 def constant(name: str, of: Callable[[Losses], Any], **declared: Any) -> Own:
@@ -270,13 +273,11 @@ def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, *
 
     def gaps(path: Path) -> Numbers:
         c = weights(path)
-        sums = np.cumsum(c[:, None] * path.w[:-1], axis=0), np.cumsum(c)
-        points = [path.w[0]]
-        for T in range(1, len(path.w)):
-            skip = T // tail if tail else 0
-            above, below = (s[T - 1] - s[skip - 1] if skip else s[T - 1] for s in sums)
-            points.append(above / below)
-        return path.losses.gap(np.stack(points))
+        ends = np.arange(1, len(path.w))
+        starts = ends // tail if tail else 0 * ends
+        above, below = (np.append(0 * s[:1], np.cumsum(s, axis=0), axis=0) for s in (c[:, None] * path.w[:-1], c))
+        means = (above[ends] - above[starts]) / (below[ends] - below[starts])[:, None]
+        return path.losses.gap(np.append(path.w[:1], means, axis=0))
 
     return measured(name, gaps, units=(0, 1), nonnegative=True, **declared)
 

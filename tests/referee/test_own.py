@@ -390,7 +390,8 @@ def test_a_function_cannot_change_what_others_see(name):
 def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
     symbol = own.constant("k", lambda losses: value, **{declared: True})
     instance = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
-    assert symbol.admits(value) is admitted
+    assert symbol.admits(np.array([value])) is admitted
+    assert symbol.admits(np.array([value, value])) is admitted
     if not isinstance(value, float):
         found = own_values(claim("k", "constant", symbol, L), run(instance), PLAIN)
         assert ("k" in found.lacking) is not admitted

@@ -54,7 +54,7 @@ def worst(
     from fedbounds.evidence.sdp.covered import fraction, fractions
     from fedbounds.evidence.sdp.horizon import Run
     from fedbounds.show.terminal import progress
-    from fedbounds.study.worst import CURVES, curve, sandwich
+    from fedbounds.study.worst import CURVES, curve
 
     if fraction(kappa) <= 1:
         raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
@@ -66,7 +66,7 @@ def worst(
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
     found: list[Sandwich] = []
     with progress(not quiet) as bar:
-        each = iter(lambda: sandwich(run, **at), None) if over is None else curve(run, over, along, **at)
+        each = curve(run, over, along, **at)
         for k, named in enumerate(todo):
             if bar is not None:
                 bar("worst cases", k, len(todo), named)
