@@ -46,7 +46,7 @@ def table(rows: Sequence[Row]) -> str:
 
 def main() -> None:
     with progress() as bar:
-        rows = power(plugins.claims_from(None, ()).values(), progress=bar)
+        rows = power(plugins.claims_from(None, ()).values(), progress=bar, jobs=-1)
     write_text(KEPT, record(rows))
     write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), table(recorded(record(rows))), "mutants"))
 

@@ -10,46 +10,34 @@ import math
 import sys
 from collections.abc import Callable, Mapping
 from fractions import Fraction
-from functools import lru_cache, partial, reduce
+from functools import lru_cache, reduce
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from mpmath import mp
-from mpmath.ctx_iv import MPIntervalContext
+from flint import arb, ctx, fmpq
+from mpmath import libmp, mp
 
 from fedbounds.evidence.evaluate import Array, code, evaluate
 
 # Decimal digits, more where an enclosure is wider than NARROW times the number; what is below TINY counts as 0.
-DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), mp.mpf(10) ** -18, mp.mpf(10) ** -400
+DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
 
 
-@lru_cache(maxsize=len(DIGITS) + 1)
-def intervals(digits: int) -> Any:
-    """An interval arithmetic of its own, so that nobody else's precision is changed."""
-    context = MPIntervalContext()
-    context.dps = digits
-    return context
-
-
-def enclosed(context: Any, number: float | Fraction) -> Any:
-    """A rational number as an interval."""
-    exact = Fraction(number)
-    return context.mpf(exact.numerator) / context.mpf(exact.denominator)
+def enclosed(number: float | Fraction) -> Any:
+    """A rational number as an interval, in the digits that are set."""
+    return arb(fmpq(number.numerator, number.denominator)) if isinstance(number, Fraction) else arb(number)
 
 
 @lru_cache(maxsize=512)
-def _in_intervals(expression: sp.Expr, digits: int) -> Callable[[Mapping[str, Any]], Any] | None:
-    written, context = code(expression, exact=True, powers=True), intervals(digits)
-
-    def ends(one: Any) -> tuple[Any, Any]:
-        return tuple(map(mp.make_mpf, context.mpf(one)._mpi_))
-
-    def extreme(of: Callable[..., Any], left: Any, right: Any) -> Any:
-        return context.mpf([of(pair) for pair in zip(ends(left), ends(right), strict=True)])
-
-    calls = {name: partial(reduce, partial(extreme, of)) for name, of in (("max", max), ("min", min))}
-    leaf = {"Fraction": lambda p, q: context.mpf(p) / q, "sqrt": context.sqrt, **calls}
+def _in_intervals(expression: sp.Expr) -> Callable[[Mapping[str, Any]], Any] | None:
+    written = code(expression, exact=True, powers=True)
+    leaf = {
+        "Fraction": lambda p, q: arb(fmpq(p, q)),
+        "sqrt": lambda x: x.sqrt(),
+        "max": lambda several: reduce(lambda x, y: x.max(y), several),
+        "min": lambda several: reduce(lambda x, y: x.min(y), several),
+    }
     return None if written is None else eval(f"lambda v: {written}", leaf)
 
 
@@ -59,27 +47,27 @@ def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
     A positive number is at least the smallest normal float. What is no root nor rational is that of `evaluate`.
     """
     expression = sp.sympify(expression)
-    if code(expression, exact=True, powers=True) is None:
+    if _in_intervals(expression) is None:
         return evaluate(expression, values)
     names = sorted(symbol.name for symbol in expression.free_symbols)
     arrays = np.broadcast_arrays(*(np.asarray(values[name], dtype=object) for name in names))
     shape = arrays[0].shape if names else ()
-    rows = zip(*(array.flat for array in arrays), strict=True) if names else [()]
-    return np.array([_upper(expression, dict(zip(names, row, strict=True))) for row in rows], float).reshape(shape)
+    rows = list(zip(*(array.flat for array in arrays), strict=True)) if names else [()]
+    found = {row: _upper(expression, dict(zip(names, row, strict=True))) for row in set(rows)}
+    return np.array([found[row] for row in rows], float).reshape(shape)
 
 
 def _upper(expression: sp.Expr, values: Mapping[str, float | Fraction]) -> float:
     if not all(isinstance(value, Fraction) or math.isfinite(value) for value in values.values()):
         return math.nan
+    function = _in_intervals(expression)
     for digits in DIGITS:
-        context, function = intervals(digits), _in_intervals(expression, digits)
-        try:
-            found = function({name: enclosed(context, value) for name, value in values.items()})  # type: ignore[misc]
-        except (ValueError, ZeroDivisionError):
-            continue  # the root of an interval that reaches below 0, or a division by one
-        low, high = map(mp.make_mpf, context.mpf(found)._mpi_)
-        if mp.isfinite(low) and mp.isfinite(high) and high - low <= max(NARROW * abs(high), TINY):
-            return upward(high)
+        with ctx.workdps(digits):
+            # No finite number: the root of an interval that reaches below 0, or a division by one that holds 0.
+            found = function({name: enclosed(value) for name, value in values.items()})  # type: ignore[misc]
+            width = 2 * found.rad()
+            if found.is_finite() and (width <= NARROW * abs(found) or width <= TINY):
+                return upward(mp.make_mpf(libmp.from_man_exp(*map(int, found.upper().man_exp()))))
     return math.nan
 
 

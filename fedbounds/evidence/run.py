@@ -199,7 +199,9 @@ MOST_ENTRIES = 2**25
 def with_own(claim: Claim, run: Run) -> Run:
     """The run with the values of the claim's own symbols, at the times of its scope."""
     wanted = frozenset(claim.own)
-    if not wanted or (run.owned is not None and run.owned[1] == claim.scope and wanted <= run.owned[0]):
+    if not wanted:  # what another claim had measured is at the times of that claim
+        return run if run.owned is None else replace(run, own=Values(), owned=None)
+    if run.owned is not None and run.owned[1] == claim.scope and wanted <= run.owned[0]:
         return run
     experiment, times = run.trajectory.experiment, run._times(claim.scope)
     losses, eta = experiment.problem, run.trajectory.eta

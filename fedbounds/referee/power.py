@@ -9,6 +9,7 @@ import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from fedbounds.referee.implied import proved_factor, why_still_true
 from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
@@ -91,27 +93,27 @@ class Place:
 
 
 def power(
-    claims: Iterable[Claim], regimes: Sequence[Regime] | None = None, progress: Progress | None = None
+    claims: Iterable[Claim],
+    regimes: Sequence[Regime] | None = None,
+    progress: Progress | None = None,
+    jobs: int = 1,
 ) -> list[Row]:
     """Throw every mutant of every claim at every regime: one row a mutant, after one for the claim in each reading.
 
     Mutants are made in the repaired reading where there is one. A claim already false there has no mutants:
-    a refutation of them would say nothing. Claims about rates have none either.
+    a refutation of them would say nothing. Claims about rates have none either. ``jobs`` processes (-1: one a core).
     """
     suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
-    chosen = list(claims)
+    chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
     rows: list[Row] = []
-    for k, claim in enumerate(chosen):
+    for k, of_claim in enumerate(in_order(partial(power_of, suite), chosen, jobs)):
+        rows += of_claim
         if progress is not None:
-            progress("mutants", k, len(chosen))
-        if claim.kind is not Kind.RATE:
-            rows += power_of(claim, suite)
-    if progress is not None:
-        progress("mutants", len(chosen), len(chosen))
+            progress("mutants", k + 1, len(chosen))
     return rows
 
 
-def power_of(claim: Claim, suite: Suite) -> list[Row]:
+def power_of(suite: Suite, claim: Claim) -> list[Row]:
     baseline = []
     for name in claim.readings:
         found = list(verdicts_in(claim, READINGS[name], suite))

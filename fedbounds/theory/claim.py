@@ -8,7 +8,7 @@ from __future__ import annotations
 import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import sympy as sp
@@ -86,6 +86,12 @@ class OtherAlgorithm(Assumption):
         super().__init__("algorithm", said, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
 
 
+@lru_cache(maxsize=4096)
+def _put(expression: sp.Expr, known: tuple[tuple[sp.Symbol, Any], ...], simultaneous: bool = False) -> sp.Expr:
+    """The expression with values put in, made once: claims that differ in a term share all others."""
+    return expression.subs(dict(known), simultaneous=simultaneous)
+
+
 @dataclass(frozen=True)
 class Claim:
     """One lemma, theorem, corollary or remark.
@@ -153,16 +159,16 @@ class Claim:
         """(lhs, rhs, terms) as evaluated in a reading: the repair's substitutions, then the definitions."""
         repaired = reading.repaired and self.repair is not None
         if repaired not in self._formulas:
-            known = dict(self.definitions)
-            terms = {name: term.subs(known) for name, term in self.stated(reading.repaired).items()}
-            left = sp.sympify(self.lhs).subs(known)
+            known = tuple(self.definitions.items())
+            terms = {name: _put(term, known) for name, term in self.stated(reading.repaired).items()}
+            left = _put(sp.sympify(self.lhs), known)
             self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
         return self._formulas[repaired]
 
     def stated(self, repaired: bool) -> dict[str, sp.Expr]:
         """The terms in the statement's own symbols, with the repair's substitutions where ``repaired``."""
-        put = dict(self.repair.substitutions) if repaired and self.repair else {}
-        return {name: sp.sympify(term).subs(put, simultaneous=True) for name, term in self.terms.items()}
+        put = tuple(self.repair.substitutions.items()) if repaired and self.repair else ()
+        return {name: _put(sp.sympify(term), put, simultaneous=True) for name, term in self.terms.items()}
 
     @cached_property
     def steps(self) -> sp.Expr | None:

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from mpmath import mp
+from flint import arb, ctx
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.digits import enclosed, intervals
+from fedbounds.evidence.digits import enclosed
 from fedbounds.evidence.sdp.horizon import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -59,17 +59,17 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
 
 def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
     """A number that ||w_R||^2 of an instance of that angle and ``high`` is not below, in interval arithmetic."""
-    context = intervals(SURE_DIGITS)
-    mu, eta, c = (enclosed(context, number) for number in (run.mu, run.eta, found.angle))
-    high = enclosed(context, min(max(Fraction(found.high), run.mu), run.L))
-    c, s = context.cos(c), context.sin(c)
-    one, two, mixed = mu * c * c + high * s * s, mu * s * s + high * c * c, (mu - high) * c * s
-    m, zeta = (context.sqrt(enclosed(context, number)) for number in (delta_0, zeta_sq))
-    for _ in range(run.rounds):
-        d = context.mpf(0)
-        for _ in range(run.tau):
-            m, d = m - eta * (one * m + mixed * d), d - eta * (mixed * m + two * d - zeta)
-    return math.nextafter(float(mp.make_mpf((m**2)._mpi_[0])), 0.0)
+    with ctx.workdps(SURE_DIGITS):
+        mu, eta, c = map(enclosed, (run.mu, run.eta, found.angle))
+        high = enclosed(min(max(Fraction(found.high), run.mu), run.L))
+        c, s = c.cos(), c.sin()
+        one, two, mixed = mu * c * c + high * s * s, mu * s * s + high * c * c, (mu - high) * c * s
+        m, zeta = (enclosed(number).sqrt() for number in (delta_0, zeta_sq))
+        for _ in range(run.rounds):
+            d = arb(0)
+            for _ in range(run.tau):
+                m, d = m - eta * (one * m + mixed * d), d - eta * (mixed * m + two * d - zeta)
+        return math.nextafter(float((m**2).lower()), 0.0)
 
 
 def _hessian(mu: float, angle: Array, high: Array) -> Array:

@@ -90,20 +90,25 @@ def _outcomes(
     cells: Sequence[Cell], compute: Compute, jobs: int, scheduler: str | None
 ) -> Generator[CellOutcome, None, None]:
     """The outcomes of ``cells`` as they finish, in any order."""
-    if jobs == 0:
-        raise reject("the number of processes must not be 0", jobs, "use 1 or more, or -1 for one a core")
+    count = processes(jobs, len(cells))
     if cells and scheduler is not None:
         yield from on_cluster(cells, compute, scheduler)
     elif cells:
-        yield from _on_this_machine(cells, compute, jobs)
+        yield from _on_this_machine(cells, compute, count)
 
 
-def _on_this_machine(cells: Sequence[Cell], compute: Compute, jobs: int) -> Generator[CellOutcome, None, None]:
-    """Outcomes from processes of this machine; a process that dies costs the cell it died on, and no other."""
+def processes(jobs: int, items: int) -> int:
+    """How many processes ``jobs`` asks for (-1: one a core), at most one an item."""
     from joblib import effective_n_jobs
 
+    if jobs == 0:
+        raise reject("the number of processes must not be 0", jobs, "use 1 or more, or -1 for one a core")
+    return min(effective_n_jobs(jobs), items)
+
+
+def _on_this_machine(cells: Sequence[Cell], compute: Compute, count: int) -> Generator[CellOutcome, None, None]:
+    """Outcomes from processes of this machine; a process that dies costs the cell it died on, and no other."""
     left = {cell.key: cell for cell in cells}
-    count = min(effective_n_jobs(jobs), len(cells))
     while left:
         try:
             for outcome in _parallel(list(left.values()), compute, count):

@@ -11,7 +11,7 @@ from typing import Any
 
 from fedbounds.plugins import PLUGIN
 from fedbounds.study.sweep.cluster import cluster
-from fedbounds.study.sweep.run import AHEAD, followed, stream
+from fedbounds.study.sweep.run import AHEAD, followed, processes, stream
 
 
 def in_order(
@@ -22,9 +22,10 @@ def in_order(
     It may be made of what a plug-in file defines, and is packed here, once.
     """
     import cloudpickle
-    from joblib import Parallel, effective_n_jobs
+    from joblib import Parallel
 
-    if scheduler is None and (jobs == 1 or len(items) < 2):
+    count = processes(jobs, len(items))
+    if scheduler is None and count < 2:
         yield from map(function, items)
         return
     for name, module in list(sys.modules.items()):
@@ -32,7 +33,6 @@ def in_order(
             cloudpickle.register_pickle_by_value(module)
     task = functools.partial(_unpacked, cloudpickle.dumps(function))
     if scheduler is None:
-        count = min(effective_n_jobs(jobs), len(items))
         pool = Parallel(n_jobs=count, return_as="generator", batch_size=1, pre_dispatch=AHEAD * count)
         yield from stream(pool, functools.partial(followed, task, os.getpid()), items)
         return
