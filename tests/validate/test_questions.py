@@ -1,6 +1,7 @@
 """The studies behind docs/questions run small, and what they rest on is checked apart from them."""
 
 import importlib
+import itertools
 import json
 from pathlib import Path
 
@@ -18,7 +19,7 @@ from fedbounds.model.schedule import InverseTime
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
-from validate.questions import _common, _limit, _pl_examples, q1_variance, q3_alpha_limit
+from validate.questions import _common, _limit, _pl_examples, q1_variance, q3_alpha_limit, q6_bias
 
 ROOT = Path(__file__).resolve().parents[2]
 STUDIES = {
@@ -27,6 +28,7 @@ STUDIES = {
     "q3": "q3_alpha_limit",
     "q4": "q4_fedmax_limit",
     "q5": "q5_polyak_lojasiewicz",
+    "q6": "q6_bias",
 }
 
 
@@ -182,6 +184,41 @@ class TestNonConvex:
         slope = u + _pl_examples.SINE / 2 * np.sin(2 * u)
         value = (u**2 + _pl_examples.SINE * np.sin(u) ** 2) / 2
         assert np.all(slope**2 >= 2 * _pl_examples.sine_mu() * value * (1 - 1e-6))
+
+
+class TestBias:
+    STORED = json.loads((ROOT / "validate/results/questions/q6.json").read_text())
+
+    def test_the_page_has_the_counts_of_the_cells(self):
+        page, found = (ROOT / "docs/questions/q6.md").read_text(), q6_bias.counted(self.STORED["cells"])
+        assert found == self.STORED["summary"]
+        for name, promised in itertools.product(q6_bias.PROBLEMS, ("promised to be faster", "no promise")):
+            row = found[f"{name}, {promised}"]
+            words = "faster" if promised.startswith("promised") else "none"
+            counts = " | ".join(str(row[key]) for key in ("faster", "even", "slower"))
+            low, high = row["ratio"]
+            last = f"{high:.2f}" if high < 10 else f"{high:.0f}"
+            assert f"| {name} | {words} | {counts} | {low:.2f} to {last} |" in page
+
+    def test_the_answer_of_the_page_follows_from_the_cells(self):
+        cells = self.STORED["cells"]
+        digits = [row for row in cells if row["problem"] != "quadratics"]
+        assert all(0.99 <= row["rho_bar"] < 1.01 for row in digits) and len(digits) == 115
+        assert sum(row["found"] == "slower" for row in digits) == 52
+        assert sum(row["found"] == "faster" for row in digits) == 7
+        assert max(digits, key=lambda row: row["ratio"])["unreached"] == 1
+        others = [row for row in cells if row["problem"] == "quadratics"]
+        assert min(row["rho_bar"] for row in others) == pytest.approx(0.34, abs=0.005)
+        below_1 = [row for row in others if row["rho_bar"] < 1 and row["step"] == 0.3]
+        assert {row["T"] for row in below_1} == {0.1, 0.2, 0.5}
+
+    def test_the_floor_is_where_fedsoftmax_ends(self):
+        problem = q3_alpha_limit.problem(True, 0.0)
+        assert q6_bias.floor(problem, 0.3) == pytest.approx(_limit.soft_limit(problem, 0.3).gap, rel=1e-5)
+
+    def test_rounds_are_counted_to_the_first_at_a_level(self):
+        gap = np.array([[8.0, 4.0, 2.0, 3.0], [8.0, 7.0, 7.0, 7.0]])
+        assert q6_bias.reached(gap, np.array([4.0, 2.5, 9.0])).tolist() == [[1, 2, 0], [6, 6, 0]]
 
 
 def test_slopes_and_intervals():
