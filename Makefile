@@ -6,7 +6,8 @@ PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # What is installed grows with what is asked for: what the demo needs, then the package with all that it needs, then what
 # developers need, then the documentation's tools. The demo solves no semidefinite programme and generates no test: what
-# does takes a quarter of a gigabyte. Nothing is compiled that is not used: that halves the time.
+# does takes a quarter of a gigabyte. Nothing is compiled that is not used: that halves the time. Tests start hundreds of
+# processes, so that for them all is, also where Python may not write what it compiles.
 UNUSED := ("cvxpy", "clarabel", "hypothesis")
 READ := import tomllib; needs = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]
 DEMO := $(VENV)/.demo
@@ -41,6 +42,7 @@ $(BASE): $(DEMO)
 $(DEV): $(BASE)
 	$(PIP) -e ".[dask,frames]" --group dev
 	$(PIP) $(TORCH) || echo "Without torch: no build for processors alone is offered here; make test names what it leaves out."
+	-$(BIN)/python -m compileall -q -j 0 $(VENV)/lib fedbounds derivations >/dev/null 2>&1
 	touch $@
 
 $(DOCS): $(DEV)

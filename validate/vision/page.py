@@ -7,8 +7,19 @@ from fedbounds.files import read_json, write_text
 from fedbounds.vision import records
 from fedbounds.vision.settings import LOCAL
 from validate.ledger_page import filled
-from validate.vision import estimates, measures, paper, search, verdicts, weights
-from validate.vision.experiments import BASELINE, MAIN, RESULTS, ROOT, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision import estimates, mapped, measures, paper, search, verdicts, weights
+from validate.vision.experiments import (
+    BASELINE,
+    LEVELS,
+    MAIN,
+    MAP_ROUNDS,
+    RESULTS,
+    ROOT,
+    SOFT,
+    SOFT_LOCAL,
+    TEMPERATURES,
+    WARMER,
+)
 from validate.vision.stored import Stored
 from validate.vision.verdicts import Outcome
 
@@ -229,6 +240,18 @@ def sensitive(results: Path) -> str:
     return table(("round", *(f"{name}: {key}" for name in names for key in keys)), rows)
 
 
+def the_map(stored: Stored) -> str:
+    """Where FedSoftMax is faster, slower or alone, and the rounds behind it."""
+    if not stored.cells:
+        return NOTHING
+    (words, told), (head, rows) = mapped.counts(stored.cells), mapped.table(stored.cells)
+    levels = ", ".join(f"{level:.0%}" for level in LEVELS)
+    said = (
+        f"Rounds to {levels}, means over the runs; {mapped.NEVER}: not reached by all of them in {MAP_ROUNDS} rounds."
+    )
+    return f"{table(words, told)}\n\n{said}\n\n{table(head, rows)}"
+
+
 def blocks(stored: Stored, outcomes: Sequence[Outcome], results: Path, pictures: Path) -> dict[str, str]:
     """Name of a block -> its Markdown."""
 
@@ -252,6 +275,7 @@ def blocks(stored: Stored, outcomes: Sequence[Outcome], results: Path, pictures:
         "temperatures": study(tempered(stored), ("temperature",), {"temperatures": "FedSoftMax(T) at several T"}),
         "alpha": study(slopes(stored), ("to-p", "other-limit"), {"alpha": "Weights against shares along rounds"}),
         "participation": study("", ("small-group",), {"top-losses": "The ten largest losses of each round"}),
+        "map": study(the_map(stored), (), {"map": "Rounds of FedSoftMax(T) over those of FedAvg"}),
         "stability": study(stable(stored), ("stability",), {"stability": "Stability measured and printed"}),
     }
 

@@ -12,9 +12,9 @@ from fedbounds.model.problem import Array
 from fedbounds.show import palette, plots
 from fedbounds.show.palette import BLACK, BLUE, CLIENTS, DASHES, ORANGE
 from fedbounds.vision.records import ImageRun
-from validate.vision import estimates, measures, paper, weights
+from validate.vision import estimates, mapped, measures, paper, weights
 from validate.vision.estimates import Estimate
-from validate.vision.experiments import BASELINE, MAIN, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, LEVELS, MAIN, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
 from validate.vision.stored import Group, Stored
 
 Cases = dict[str, Group]
@@ -234,6 +234,19 @@ def losses(cases: dict[str, list[ImageRun]]) -> Any:
     return _finish(figure, grid[1], f"{SOFT}: the ten largest losses of each round (above: one repetition, light)")
 
 
+def ratios(found: Sequence[mapped.Cell]) -> Any:
+    """The map: a row a framework, a column a level of accuracy; steps upwards, temperatures to the right."""
+    frameworks = list(dict.fromkeys(cell.framework for cell in found))
+    figure, grid = _panels(len(frameworks), len(LEVELS), sharey="row")
+    for line, framework in zip(grid, frameworks, strict=True):
+        for k, axes in enumerate(line):
+            mapped.draw(axes, found, framework, k)
+            _head(axes, f"{framework}, to {LEVELS[k]:.0%}")
+    title = "rounds of FedSoftMax(T) over FedAvg's: light is faster; only soft, only avg: the other never got there"
+    figure.suptitle(title, parse_math=False, **TITLE)
+    return figure
+
+
 def _some(cases: Cases, names: Sequence[str]) -> Cases:
     """The cases with these weightings alone, in this order; without those that have none."""
     found = {f: {name: case[name] for name in names if name in case} for f, case in cases.items()}
@@ -255,6 +268,7 @@ def draw(stored: Stored, out: Path) -> list[Path]:
         "temperatures": (tempered.get("NIID", {}), temperatures),
         "alpha": (soft, alpha),
         "top-losses": (soft, losses),
+        "map": (stored.cells, ratios),
     }
     return [_written(build, shown, out / f"{stem}.png") for stem, (shown, build) in made.items() if shown]
 

@@ -1,12 +1,13 @@
 """The stored records by framework and weighting."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from fedbounds.vision.records import ImageRun, experiments
 from validate.vision import storage
 from validate.vision.experiments import FRAMEWORKS, RESULTS, Folder, grid
+from validate.vision.mapped import Cell, cells
 
 # Weighting -> its repetitions.
 Group = dict[str, list[ImageRun]]
@@ -14,10 +15,11 @@ Group = dict[str, list[ImageRun]]
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Records by folder, and the grid that says what each folder is."""
+    """Records by folder, the grid that says what each folder is, and the cells of the map."""
 
     folders: Mapping[str, Folder]
     runs: Mapping[str, list[ImageRun]]
+    cells: Sequence[Cell] = ()
 
     def cases(self) -> dict[str, Group]:
         """framework -> weighting -> its repetitions, from IID on."""
@@ -40,4 +42,5 @@ def by_weighting(runs: list[ImageRun]) -> Group:
 def load(where: Path = RESULTS, small: bool = False) -> Stored:
     """Every stored record. Errors: InputError for one that is not of the grid's settings."""
     folders = grid(small)
-    return Stored(folders, {name: storage.read(where / name, folder.settings) for name, folder in folders.items()})
+    runs = {name: storage.read(where / name, folder.settings) for name, folder in folders.items()}
+    return Stored(folders, runs, cells(where, small))

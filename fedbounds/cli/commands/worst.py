@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -87,17 +86,15 @@ def worst(
 
 def _print(found: list[Sandwich], over: str, start: str) -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
-    from fedbounds.show.numbers import number
+    from fedbounds.show.numbers import downward, number, upward
     from fedbounds.show.terminal import plain_table
 
     rows = []
     for one in found:
-        theorem = [
-            "-" if value is None else number(value, digits) for value, digits in ((one.bound, 4), (one.factor, 3))
-        ]
-        value = "-" if one.worst is None else _upward(one.worst)
-        row = [f"{getattr(one, over):g}", number(one.lower), value, one.mark, *theorem, f"{one.seconds:.1f}"]
-        rows.append(row)
+        bounds = ["-" if value is None else upward(value, n) for value, n in ((one.worst, 6), (one.bound, 4))]
+        factor = "-" if one.factor is None else number(one.factor, 3)
+        row = [f"{getattr(one, over):g}", downward(one.lower), bounds[0], one.mark, bounds[1], factor]
+        rows.append([*row, f"{one.seconds:.1f}"])
     same = ", ".join(f"{name} = {getattr(found[0], name):g}" for name in AXES if name != over)
     by = sorted({one.theorem for one in found if one.theorem is not None})
     click.echo(f"||w_R - w*||^2 with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
@@ -106,11 +103,6 @@ def _print(found: list[Sandwich], over: str, start: str) -> None:
         at = f" at {over} = {getattr(one, over):g}" if len(found) > 1 else ""
         for key, bound in one.refuted.items():
             click.echo(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {one.lower:.10g}")
-
-
-def _upward(value: float) -> str:
-    """An upper bound to six digits, never rounded down."""
-    return f"{float(Context(prec=6, rounding=ROUND_CEILING).create_decimal(Decimal(value))):.6g}"
 
 
 COMMANDS = [worst]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.worst import _print, _upward
+from fedbounds.cli.commands.worst import _print
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
@@ -30,6 +30,7 @@ from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.show.numbers import upward
 from fedbounds.study.worst import bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
@@ -298,7 +299,7 @@ def test_where_newtons_matrix_has_no_factor_the_answer_is_honest():
 @given(st.fractions(Q(1, 10**6), Q(10**6)))
 def test_an_upper_bound_is_rounded_up(value):
     assert value <= Q(_above(value)) and Q(np.nextafter(_above(value), 0)) < value
-    assert value <= Q(_upward(_above(value))) <= value * (1 + Q(2, 10**5))
+    assert value <= Q(upward(_above(value), 6)) <= value * (1 + Q(2, 10**5))
 
 
 def test_the_table_never_rounds_a_certified_value_down():
