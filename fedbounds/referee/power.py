@@ -106,14 +106,14 @@ def power(
     suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
     chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
     rows: list[Row] = []
-    for k, of_claim in enumerate(in_order(partial(power_of, suite), chosen, jobs)):
+    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), chosen, jobs)):
         rows += of_claim
         if progress is not None:
             progress("mutants", k + 1, len(chosen))
     return rows
 
 
-def power_of(suite: Suite, claim: Claim) -> list[Row]:
+def power_of(claim: Claim, suite: Suite) -> list[Row]:
     baseline = []
     for name in claim.readings:
         found = list(verdicts_in(claim, READINGS[name], suite))

@@ -60,7 +60,7 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
 def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
     """A number that ||w_R||^2 of an instance of that angle and ``high`` is not below, in interval arithmetic."""
     with ctx.workdps(SURE_DIGITS):
-        mu, eta, c = map(enclosed, (run.mu, run.eta, found.angle))
+        mu, eta, c = (enclosed(number) for number in (run.mu, run.eta, found.angle))
         high = enclosed(min(max(Fraction(found.high), run.mu), run.L))
         c, s = c.cos(), c.sin()
         one, two, mixed = mu * c * c + high * s * s, mu * s * s + high * c * c, (mu - high) * c * s

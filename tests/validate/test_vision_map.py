@@ -1,0 +1,71 @@
+"""The map of steps and temperatures: rounds to levels of made-up records whose answers are known."""
+
+import json
+
+import pytest
+from made_runs import record
+
+from validate.vision import experiments, mapped, page, pictures, stored
+from validate.vision.experiments import LEVELS, MAP_STEPS, MAP_TEMPERATURES, map_of
+from validate.vision.mapped import Cell, compared
+
+FASTER, SLOWER = [0.1, 0.65, 0.75, 0.85, 0.95], [0.1, 0.5, 0.65, 0.75, 0.85]
+
+
+def write(folder, made):
+    folder.mkdir(parents=True, exist_ok=True)
+    name = f"run-{made['weighting'].replace(':', '-')}-{made['repetition']:03d}.json"
+    (folder / name).write_text(json.dumps(made))
+
+
+@pytest.fixture
+def results(tmp_path):
+    """NIID at two steps: FedSoftMax(0.1) is faster at the first and slower at the second."""
+    for step, soft, plain in ((MAP_STEPS[0], FASTER, SLOWER), (MAP_STEPS[1], SLOWER, FASTER)):
+        name = f"map/niid-lr-{step:g}"
+        settings = map_of(MAP_STEPS, MAP_TEMPERATURES)[name].settings.to_json()
+        for weighting, accuracy in (("fedavg", plain), ("fedsoftmax:0.1", soft)):
+            full = accuracy + [accuracy[-1]] * (settings["rounds"] + 1 - len(accuracy))
+            write(tmp_path / name, record(full, weighting, settings=settings))
+    write(tmp_path / name, record(full, "fedsoftmax:0.1", repetition=1, settings=settings))  # it has no pair
+    return tmp_path
+
+
+def test_cells_are_the_pairs_that_are_stored(results):
+    found = mapped.cells(results)
+    assert [(cell.framework, cell.step, cell.T) for cell in found] == [
+        ("NIID", step, T) for step in MAP_STEPS[:2] for T in (None, 0.1)
+    ]
+    assert found[0].rounds == ((2,), (3,), (4,), (None,)) and found[1].rounds == ((1,), (2,), (3,), (4,))
+    assert len(found[-1].rounds[0]) == 1
+
+
+def test_a_cell_is_faster_slower_or_alone():
+    def cell(*rounds):
+        return Cell("NIID", 0.1, None, (rounds,))
+
+    assert compared(cell(2, 4), cell(4, 8), 0) == ("faster", 0.5)
+    assert compared(cell(8, 4), cell(2, 4), 0) == ("slower", 2.0)
+    assert compared(cell(8), cell(8), 0) == ("even", 1.0)
+    assert compared(cell(3, None), cell(None, None), 0) == ("only FedSoftMax", None)
+    assert compared(cell(None), cell(5), 0) == ("only FedAvg", None)
+    assert compared(cell(None, 3), cell(2, None), 0) == compared(cell(None), cell(None), 0) == ("neither", None)
+
+
+def test_the_tables_and_the_picture_show_the_cells(results):
+    found = stored.Stored({}, {}, mapped.cells(results))
+    text = page.the_map(found)
+    assert f"| NIID | {MAP_STEPS[0]:g} | 3 | 0 | 0 | 1 | 0 | 0 |" in text
+    assert f"| NIID | {MAP_STEPS[1]:g} | 0 | 0 | 3 | 0 | 1 | 0 |" in text
+    assert f"| NIID | {MAP_STEPS[0]:g} | 1 | 2 / 3 / 4 / – | 1 / 2 / 3 / 4 | not run |" in text
+    words = [one.get_text() for axes in pictures.ratios(found.cells).axes for one in axes.texts]
+    assert words == ["0.50", "2.00", "0.67", "1.50", "0.75", "1.33", "only\nsoft", "only\navg"]
+    assert page.the_map(stored.Stored({}, {})) == page.NOTHING
+
+
+def test_the_map_is_that_of_the_paper_s_partitions_and_was_fixed_beforehand():
+    folders = map_of(MAP_STEPS, MAP_TEMPERATURES)
+    assert len(folders) == 2 * len(MAP_STEPS) and LEVELS == (0.6, 0.7, 0.8, 0.9)
+    for folder in folders.values():
+        assert folder.settings.rounds == experiments.MAP_ROUNDS == 30
+        assert folder.settings.partition == experiments.FRAMEWORKS[folder.framework]
