@@ -351,6 +351,21 @@ def test_the_command_prints_the_table(rows_of_theorem_1):
     assert set(LETTERS) == {str(o) for o in Outcome} - {"holds", "false as stated"}
 
 
+def test_a_run_forgets_what_another_claim_had_measured():
+    """Symbols of one's own at the times of one claim are none of a claim at other times that shares the run."""
+    first, then = replace(claims()["averaged-corollary"], eta=None), claims()["error-minimiser"]
+    reading, shared = READINGS["repaired"], Suite(REGIMES)
+    used = [regime for regime, verdict in table.verdicts_in(first, reading, shared) if verdict.data]
+    again = list(table.verdicts_in(then, reading, shared))
+    assert used and again == list(table.verdicts_in(then, reading, Suite(REGIMES)))
+
+
+def test_several_processes_give_the_same_rows():
+    chosen = [claims()[key] for key in ("pi-inverse", "lemma-1")]
+    regimes = REGIMES[:2]
+    assert table.power(chosen, regimes, jobs=2) == table.power(chosen, regimes)
+
+
 def test_rows_have_no_numbers_json_lacks():
     rows = table.power([KNOWN["pi-max"]], FEW)
     json.dumps([row.to_json() for row in rows], allow_nan=False)
