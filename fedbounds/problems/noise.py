@@ -25,10 +25,11 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
     full = problem.client_variance(probe.x, None)
     yield worst("no variance of full gradients", np.abs(full), probe.x, lambda k: f"{full[k]:.3g}", REMEDY)
     x, noise, weight, exact = _enumerated(probe)
-    size = (probe.grads[: len(x)] ** 2).sum(-1) + probe.grain[: len(x)] ** 2
+    size, grain = (probe.grads[: len(x)] ** 2).sum(-1), probe.grain[: len(x)]
     square = (noise**2).sum(-1)
     second = (weight[:, None, :] * square).sum(0)
-    yield from _variances(probe, x, second, square, size, exact)
+    # A noise that is 0 comes out as the grain of a gradient, whatever the size of the gradient.
+    yield from _variances(probe, x, second, square, ROUNDING * size + grain**2, exact)
     yield _lipschitz(probe)
     yield from _linear(probe)
     if exact:
@@ -36,7 +37,7 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
         if problem.sampling == "indices":
             yield worst(
                 "unbiased stochastic gradients",
-                bias - VARIANCE_ROUNDING * np.sqrt(second + size) - probe.grain[: len(x)],
+                bias - VARIANCE_ROUNDING * np.sqrt(second + size) - grain,
                 x,
                 lambda k: f"a mean over all samples off by {bias[k]:.3g}",
                 "mend client_grads with draws",
@@ -78,9 +79,9 @@ def _noise(probe: Probe, x: Array, draws: NDArray) -> Array:
     return probe.problem.client_grads(points, each).reshape(J, *x.shape) - probe.problem.client_grads(x)
 
 
-def _variances(probe: Probe, x: Array, second: Array, square: Array, size: Array, exact: bool) -> Iterator[Finding]:
+def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Array, exact: bool) -> Iterator[Finding]:
     problem, one = probe.problem, probe.problem.client_variance(x, 1)
-    allowed = VARIANCE_ROUNDING * (one + second) + ROUNDING * size
+    allowed = VARIANCE_ROUNDING * (one + second) + slack
     off, resolution = np.abs(second - one) - allowed, "1e-9, every sample"
     if not exact:  # a rare large sample may be missing, so only a variance told too small can be found
         error = square.std(axis=0) / np.sqrt(len(square))
@@ -104,7 +105,7 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, size: Array
             how = "with" if replacement else "without"
             yield worst(
                 f"the variance of a batch of {b} {how} replacement",
-                np.abs(found - wanted) - VARIANCE_ROUNDING * wanted - ROUNDING * size,
+                np.abs(found - wanted) - VARIANCE_ROUNDING * wanted - slack,
                 x,
                 lambda k, found=found, wanted=wanted: f"{found[k]:.9g} for {wanted[k]:.9g}",  # type: ignore[misc]
                 REMEDY,

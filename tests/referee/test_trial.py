@@ -561,13 +561,18 @@ def test_the_appendix_and_the_page_tell_what_every_stage_found():
     assert r"weights & tau & kappa = 2 \\" in appendix
 
 
+def settled(text):
+    """How far above a constant its proof lies hangs on the solver's last digits, and so on the processor."""
+    return re.sub(r"proved ([\d.]+)", lambda found: f"proved {float(found[1].rstrip('.')):.3f}", text)
+
+
 def test_the_page_records_what_the_stages_say_of_the_lemma_that_is_true():
     page = (Path(__file__).parents[2] / "docs" / "referee.md").read_text(encoding="utf-8")
     case = stages.Case(TRUE.DRIFT, READINGS["plain"], "small", 0, FEW)
     certified = stages.certificates(case)
     told = (stages.glance(case), certified, stages.constants(replace(case, verdicts=certified.verdicts)))
     for line in (line for found in told for line in found.lines if "noise" not in line and "unequal" not in line):
-        assert line in page or line.startswith(("  at alpha", "  at sigma")), line
+        assert settled(line) in settled(page) or line.startswith(("  at alpha", "  at sigma")), line
     table = show.certified_map(
         trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("c", 0.0, (), certified.verdicts),))
     )
