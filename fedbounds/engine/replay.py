@@ -20,7 +20,7 @@ class Iterates(NamedTuple):
 
 
 def replay(experiment: Experiment) -> Iterates:
-    """The iterates, of the recorded run."""
+    """The iterates of the recorded run of algorithm 1."""
     clock, engine, problem = make_clock(experiment), choose_engine(experiment), experiment.problem
     R, T, N, d = experiment.replicates, clock.total, problem.N, problem.d
     w = {name: np.empty((R, T + 1, d)) for name in ("alpha", "p")}

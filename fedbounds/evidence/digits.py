@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Mapping
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce
 from typing import Any
@@ -22,6 +24,17 @@ from fedbounds.evidence.evaluate import Array, code, evaluate
 
 # Decimal digits, more where an enclosure is wider than NARROW times the number; what is below TINY counts as 0.
 DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
+
+
+# The digits of Arb are those of the whole process, so that one thread at a time may ask for some.
+_ONE = threading.RLock()
+
+
+@contextmanager
+def in_digits(digits: int) -> Iterator[None]:
+    """Intervals of so many decimal digits."""
+    with _ONE, ctx.workdps(digits):
+        yield
 
 
 def enclosed(number: float | Fraction) -> Any:
@@ -42,9 +55,10 @@ def _in_intervals(expression: sp.Expr) -> Callable[[Mapping[str, Any]], Any] | N
 
 
 def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
-    """The least float not below an expression, entry by entry of the values; nan where no digits told it.
+    """A float not below an expression, entry by entry of the values; nan where no digits told it.
 
-    A positive number is at least the smallest normal float. What is no root nor rational is that of `evaluate`.
+    It is the least such float or the next one. A positive number is at least the smallest normal float, and 0 at most
+    that. What is no root nor rational is that of `evaluate`.
     """
     expression = sp.sympify(expression)
     if _in_intervals(expression) is None:
@@ -62,7 +76,7 @@ def _upper(expression: sp.Expr, values: Mapping[str, float | Fraction]) -> float
         return math.nan
     function = _in_intervals(expression)
     for digits in DIGITS:
-        with ctx.workdps(digits):
+        with in_digits(digits):
             # No finite number: the root of an interval that reaches below 0, or a division by one that holds 0.
             found = function({name: enclosed(value) for name, value in values.items()})  # type: ignore[misc]
             width = 2 * found.rad()

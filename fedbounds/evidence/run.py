@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -199,9 +200,12 @@ MOST_ENTRIES = 2**25
 def with_own(claim: Claim, run: Run) -> Run:
     """The run with the values of the claim's own symbols, at the times of its scope."""
     wanted = frozenset(claim.own)
-    if not wanted:  # what another claim had measured is at the times of that claim
-        return run if run.owned is None else replace(run, own=Values(), owned=None)
-    if run.owned is not None and run.owned[1] == claim.scope and wanted <= run.owned[0]:
+    if run.owned is not None:
+        known, same = run.owned[0], run.owned[1] == claim.scope and wanted <= run.owned[0]
+        run = _narrowed(run, known & wanted if same else frozenset())
+        if same:
+            return run
+    if not wanted:
         return run
     experiment, times = run.trajectory.experiment, run._times(claim.scope)
     losses, eta = experiment.problem, run.trajectory.eta
@@ -217,6 +221,20 @@ def with_own(claim: Claim, run: Run) -> Run:
     fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
     own = replace(found, fields=fields)
     return replace(run, constants={**run.constants, **constants}, own=own, owned=(wanted, claim.scope))
+
+
+def _narrowed(run: Run, kept: frozenset[Own]) -> Run:
+    """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
+    if run.owned is None or kept == run.owned[0]:
+        return run
+    gone = {symbol.name for symbol in run.owned[0] - kept}
+
+    def left(found: Mapping[str, Any]) -> dict[str, Any]:
+        return {name: value for name, value in found.items() if name not in gone}
+
+    own = Values(*(left(getattr(run.own, part)) for part in ("constants", "fields", "lacking", "fixed")))
+    owned = (kept, run.owned[1]) if kept else None
+    return replace(run, constants=left(run.constants), own=own, owned=owned)
 
 
 def _paths(run: Run) -> list[tuple[None, Path]]:

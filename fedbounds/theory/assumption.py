@@ -153,7 +153,8 @@ class Assumption:
         if shipped:
             return _shipped, (shipped[0],)
         written = tuple((one.func, one.args) for one in self._relations())
-        return _written, ({item.name: getattr(self, item.name) for item in fields(self)} | {"relation": written},)
+        known = {item.name: getattr(self, item.name) for item in fields(self)}
+        return _written, (type(self), known | {"relation": written})
 
     def _relations(self) -> Sequence[Any]:
         if self.relation is None:
@@ -181,9 +182,11 @@ def _shipped(name: str) -> Assumption:
     return found
 
 
-def _written(values: dict[str, Any]) -> Assumption:
-    relations = tuple(kind(*sides, evaluate=False) for kind, sides in values["relation"])
-    return Assumption(**values | {"relation": relations[0] if len(relations) == 1 else relations or None})
+def _written(kind: type[Assumption], values: dict[str, Any]) -> Assumption:
+    relations = tuple(relation(*sides, evaluate=False) for relation, sides in values["relation"])
+    found = kind.__new__(kind)
+    Assumption.__init__(found, **values | {"relation": relations[0] if len(relations) == 1 else relations or None})
+    return found
 
 
 def _part(relation: Relational) -> Part:

@@ -86,8 +86,13 @@ class OtherAlgorithm(Assumption):
         super().__init__("algorithm", said, on_run=_of_fedavg, exactly=_of_fedavg, in_class=_of_fedavg)
 
 
+def _pairs(known: Mapping[sp.Symbol, Any]) -> tuple[tuple[sp.Symbol, sp.Expr], ...]:
+    """What is put in as sympy's own numbers: 2 and 2.0 are one to Python, and one of them is exact."""
+    return tuple((symbol, sp.sympify(value)) for symbol, value in known.items())
+
+
 @lru_cache(maxsize=4096)
-def _put(expression: sp.Expr, known: tuple[tuple[sp.Symbol, Any], ...], simultaneous: bool = False) -> sp.Expr:
+def _put(expression: sp.Expr, known: tuple[tuple[sp.Symbol, sp.Expr], ...], simultaneous: bool = False) -> sp.Expr:
     """The expression with values put in, made once: claims that differ in a term share all others."""
     return expression.subs(dict(known), simultaneous=simultaneous)
 
@@ -159,7 +164,7 @@ class Claim:
         """(lhs, rhs, terms) as evaluated in a reading: the repair's substitutions, then the definitions."""
         repaired = reading.repaired and self.repair is not None
         if repaired not in self._formulas:
-            known = tuple(self.definitions.items())
+            known = _pairs(self.definitions)
             terms = {name: _put(term, known) for name, term in self.stated(reading.repaired).items()}
             left = _put(sp.sympify(self.lhs), known)
             self._formulas[repaired] = Formula(left, sp.Add(*terms.values()), terms)
@@ -167,7 +172,7 @@ class Claim:
 
     def stated(self, repaired: bool) -> dict[str, sp.Expr]:
         """The terms in the statement's own symbols, with the repair's substitutions where ``repaired``."""
-        put = tuple(self.repair.substitutions.items()) if repaired and self.repair else ()
+        put = _pairs(self.repair.substitutions) if repaired and self.repair else ()
         return {name: _put(sp.sympify(term), put, simultaneous=True) for name, term in self.terms.items()}
 
     @cached_property

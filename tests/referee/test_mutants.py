@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import cloudpickle
 import numpy as np
 import pytest
 import sympy as sp
@@ -10,9 +11,12 @@ from click.testing import CliRunner
 
 from fedbounds.claims.sharper import SHARPER_STEP
 from fedbounds.cli.commands.power import LETTERS, lines, power
+from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
+from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run import with_own
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table
@@ -29,13 +33,15 @@ from fedbounds.referee.mutants import (
     swapped,
 )
 from fedbounds.referee.power import ERROR_RATE, Outcome
-from fedbounds.referee.regime import Suite, shipped_regimes
+from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.bound import main_bound
+from fedbounds.theory import own
 from fedbounds.theory.assumptions import unbiased
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, L, eta, mu, rho_bar, rho_tilde, tau
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, rho_tilde, tau
 from fedbounds.theory.verdict import Status, Verdict
 from validate import false_alarms
 
@@ -358,6 +364,41 @@ def test_a_run_forgets_what_another_claim_had_measured():
     used = [regime for regime, verdict in table.verdicts_in(first, reading, shared) if verdict.data]
     again = list(table.verdicts_in(then, reading, shared))
     assert used and again == list(table.verdicts_in(then, reading, Suite(REGIMES)))
+
+
+def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
+    """What another claim lacked, or had as a constant, is not this one's."""
+    distance = own.measured(
+        "my_distance", lambda path: ((path.w - path.losses.w_star) ** 2).sum(-1), nonnegative=True
+    )
+    broken = own.measured("my_broken", lambda path: 1 / 0)
+    hundred = own.constant("my_hundred", lambda losses: 100.0)
+
+    def stated(key, right):
+        return Claim(key, key, "made up", "horizon", Delta_T, {"all": right})
+
+    regime = Regime("one", "", lambda: experiment(line([1, 3], [1, -1]), [2.0], eta=0.1, tau=2, rounds=3))
+    plain = stated("plain", distance)
+    alone = table.power([plain], [regime])
+    after = table.power([stated("first", distance + broken + hundred), plain], [regime])
+    assert len(alone) > 1 and [row for row in after if row.claim == "plain"] == alone
+    run = examine_run(simulate(regime.build()), READINGS["plain"])
+    seen = with_own(stated("first", distance + hundred), run)
+    assert "my_hundred" in seen.constants and "my_hundred" not in with_own(plain, seen).constants
+    assert with_own(stated("bare", L * Delta_0), seen).constants == run.constants
+
+
+def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
+    claim = claims()["averaged-corollary"]
+    reading = READINGS[claim.readings[0]]
+    before = claim.assumptions_in(reading)
+    for one in (claim, claims()["mishchenko-2022"]):
+        asked = one.assumptions_in(READINGS[one.readings[0]])
+        again = cloudpickle.loads(cloudpickle.dumps(one)).assumptions_in(READINGS[one.readings[0]])
+        assert [type(a) for a in again] == [type(a) for a in asked] and [a.key for a in again] == [
+            a.key for a in asked
+        ]
+    assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
 
 
 def test_several_processes_give_the_same_rows():

@@ -18,7 +18,7 @@ from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import try_claim
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import OWN_STEPS
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.coverage import spoken_of
 from fedbounds.theory.reading import READINGS
 
@@ -89,3 +89,14 @@ def test_a_claim_about_another_algorithm_is_kept_from_the_runs_of_fedavg():
     assert not follows(
         replace(STEP, key="mine"), READINGS["plain"], replace(STEP, algorithm="scaffold"), READINGS["plain"]
     )
+
+
+def test_a_definition_in_whole_numbers_stays_exact_whatever_came_before():
+    """2 and 2.0 are equal to Python, and what is put in is kept."""
+    g = sp.Symbol("g")
+
+    def right(value):
+        claim = Claim("k", "t", "s", "constant", s.L, {"a": s.L * g / 3}, definitions={g: value})
+        return claim.sides(READINGS["plain"]).rhs
+
+    assert right(2.0).atoms(sp.Float) and right(2) == 2 * s.L / 3

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
-from flint import arb, ctx
+from flint import arb
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.digits import enclosed
+from fedbounds.evidence.digits import enclosed, in_digits
 from fedbounds.evidence.sdp.horizon import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -59,7 +59,7 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
 
 def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
     """A number that ||w_R||^2 of an instance of that angle and ``high`` is not below, in interval arithmetic."""
-    with ctx.workdps(SURE_DIGITS):
+    with in_digits(SURE_DIGITS):
         mu, eta, c = (enclosed(number) for number in (run.mu, run.eta, found.angle))
         high = enclosed(min(max(Fraction(found.high), run.mu), run.L))
         c, s = c.cos(), c.sin()
