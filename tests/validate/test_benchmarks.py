@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,8 @@ import pytest
 from validate.benchmarks import __main__ as bench
 from validate.benchmarks import check_profile, commands, engine, frameworks, scaling
 
+ROOT = Path(__file__).resolve().parents[2]
+STORED = ("commands", "engines", "check_profile")
 SMALL = {"N": 3, "replicates": 2, "rounds": 2, "batch": 2, "d": 8}
 
 
@@ -121,3 +124,23 @@ def test_new_processes_are_timed(monkeypatch):
     monkeypatch.setattr(check_profile, "COMMANDS", {"help": check_profile.COMMANDS["fedbounds --help"]})
     found = {"check": {"whole": 1.0}, "processes": check_profile.new_processes(1)}
     assert found["processes"]["help"] > 0 and "help" in check_profile.table(found)
+
+
+def test_the_page_has_the_stored_figures():
+    page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    stored = {name: json.loads((ROOT / f"validate/results/{name}.json").read_text()) for name in STORED}
+
+    def short(seconds):
+        return f"{seconds:.1f}" if seconds < 20 else f"{seconds:.0f}"
+
+    assert set(stored["commands"]) - {"machine"} == {*commands.GOALS, *commands.LONG_GOALS}
+    for row in (row for name, row in stored["commands"].items() if name != "machine"):
+        assert f"| {short(row['wall'])} | {short(row['processor'])} | {row['goal']}" in page
+        assert f"| {row['over C']:,.0f} |" in page
+    for name, row in stored["engines"]["workloads"]["W"].items():
+        other = stored["engines"]["workloads"]["L"].get(name)
+        if row["wall"] < 20:
+            cells = [f"{found[key]:.3f}" for found in (row, other or {}) for key in ("wall", "processor") if found]
+            assert all(f" {cell} |" in page for cell in cells), name
+    whole = stored["check_profile"]["check"]
+    assert f"takes {whole['whole']:.2f} s once caches are filled" in page

@@ -20,7 +20,7 @@ from validate.benchmarks.clock import Times, turns
 from validate.benchmarks.engine import BY_HAND, c_limit, over_c, workload
 
 STUDY = Path(__file__).resolve().parent.parent / "heterogeneity.toml"
-# Command -> its goal in seconds by the clock on two idle cores (of the sweep: of the processor); {out} is a folder.
+# Command -> its goal in seconds by the clock on two idle cores (of the sweep: of the processor); {out}: a folder.
 GOALS = {
     "check": 2,
     "check --out {out}/study": 4,
@@ -30,13 +30,18 @@ LONG_GOALS = {
     "check --problem logistic --data digits --partition shards:60 --weighting fedavg --weighting fedsoftmax:0.5 "
     "--clients 20 --out {out}/digits": 25,
     "power": 30,
-    f"sweep {STUDY} --out {{out}}/grid": 40,
+    "sweep {study} --out {out}/grid": 40,
 }
 
 
 def run(command: str, out: Path) -> None:
     """A command in a new process, its output thrown away."""
-    arguments = [sys.executable, "-m", "fedbounds.cli", *(word.format(out=out) for word in command.split())]
+    arguments = [
+        sys.executable,
+        "-m",
+        "fedbounds.cli",
+        *(word.format(out=out, study=STUDY) for word in command.split()),
+    ]
     subprocess.run(arguments, check=True, capture_output=True)
 
 
