@@ -11,7 +11,7 @@ from validate.benchmarks import __main__ as bench
 from validate.benchmarks import check_profile, commands, engine, frameworks, scaling
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = ("commands", "engines", "check_profile")
+STORED = ("commands", "engines", "check_profile", "vision_speed")
 SMALL = {"N": 3, "replicates": 2, "rounds": 2, "batch": 2, "d": 8}
 
 
@@ -144,3 +144,9 @@ def test_the_page_has_the_stored_figures():
             assert all(f" {cell} |" in page for cell in cells), name
     whole = stored["check_profile"]["check"]
     assert f"takes {whole['whole']:.2f} s once caches are filled" in page
+    rounds = stored["vision_speed"]["rounds"]
+    for name in ("plain loop", "plain loop, tuned", "fedbounds, float32", "fedbounds, bfloat16"):
+        assert f" | {rounds[name]['processor']:.2f} | " in page
+    before = 4.53 / 3.37 * rounds["plain loop"]["processor"]
+    assert round(before / rounds["fedbounds, float32"]["processor"]) == 3
+    assert round(before / rounds["fedbounds, bfloat16"]["processor"]) == 5
