@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
-from fedbounds.evidence.run import Run, with_own
+from fedbounds.evidence.run import Run
+from fedbounds.evidence.run_own import with_own
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Failure

@@ -25,7 +25,8 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.status import concluded
 from fedbounds.evidence.evaluate import Numbers, difference
-from fedbounds.evidence.run import Policy, Run, rho_bar, with_own
+from fedbounds.evidence.run import Policy, Run, rho_bar
+from fedbounds.evidence.run_own import with_own
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.moments import ENGINE as EXPECTATIONS
-from fedbounds.engine.replay import replay
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
-from fedbounds.evidence.own import Values, values
+from fedbounds.evidence.own import Values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.theory.claim import Claim
 from fedbounds.theory.observed import Observed
-from fedbounds.theory.own import Own, Path
+from fedbounds.theory.own import Own
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import Across, Moments, Reading, Source
 from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
@@ -191,63 +187,6 @@ class Run:
         """The largest sigma_sq, G_sq or radius at the points visited."""
         extremes = self.trajectory.extremes
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
-
-
-# Iterates that are kept at once at most, in numbers (256 MB).
-MOST_ENTRIES = 2**25
-
-
-def with_own(claim: Claim, run: Run) -> Run:
-    """The run with the values of the claim's own symbols, at the times of its scope."""
-    wanted = frozenset(claim.own)
-    if run.owned is not None:
-        known, same = run.owned[0], run.owned[1] == claim.scope and wanted <= run.owned[0]
-        run = _narrowed(run, known & wanted if same else frozenset())
-        if same:
-            return run
-    if not wanted:
-        return run
-    experiment, times = run.trajectory.experiment, run._times(claim.scope)
-    losses, eta = experiment.problem, run.trajectory.eta
-    unknown = {symbol for symbol in wanted if symbol.kind == "largest" and run.trajectory.random}
-    found = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
-    for symbol in unknown:
-        found.lacking[symbol.name] = "the largest on any path is not known from the paths that were drawn"
-    constants = {
-        symbol.name: Constant(float(found.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
-        for symbol in wanted
-        if symbol.name in found.constants
-    }
-    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
-    own = replace(found, fields=fields)
-    return replace(run, constants={**run.constants, **constants}, own=own, owned=(wanted, claim.scope))
-
-
-def _narrowed(run: Run, kept: frozenset[Own]) -> Run:
-    """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
-    if run.owned is None or kept == run.owned[0]:
-        return run
-    gone = {symbol.name for symbol in run.owned[0] - kept}
-
-    def left(found: Mapping[str, Any]) -> dict[str, Any]:
-        return {name: value for name, value in found.items() if name not in gone}
-
-    own = Values(*(left(getattr(run.own, part)) for part in ("constants", "fields", "lacking", "fixed")))
-    owned = (kept, run.owned[1]) if kept else None
-    return replace(run, constants=left(run.constants), own=own, owned=owned)
-
-
-def _paths(run: Run) -> list[tuple[None, Path]]:
-    """Every repetition's path. Raises ValueError where there is none."""
-    experiment, eta = run.trajectory.experiment, run.trajectory.eta
-    entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
-    if run.trajectory.engine == EXPECTATIONS:
-        raise ValueError("exact expectations have no paths")
-    if experiment.aggregation != "algorithm-1" or run.trajectory.streamed or entries > MOST_ENTRIES:
-        raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
-    w, X, alpha = replay(experiment)
-    found = zip(w[run.reading.virtual], X, alpha, strict=True)
-    return [(None, Path(experiment.tau, eta, experiment.problem, *path)) for path in found]
 
 
 def with_pairs(run: Run) -> dict[str, Constant]:

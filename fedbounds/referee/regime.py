@@ -11,7 +11,8 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance, from_json
-from fedbounds.evidence.run import Policy, Run, with_own
+from fedbounds.evidence.run import Policy, Run
+from fedbounds.evidence.run_own import with_own
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize

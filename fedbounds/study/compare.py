@@ -23,7 +23,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run import with_own
+from fedbounds.evidence.run_own import with_own
 from fedbounds.evidence.sdp import horizon, path
 from fedbounds.evidence.sdp.attained import attained
 from fedbounds.model.algorithm import Algorithm

@@ -16,7 +16,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import with_own
+from fedbounds.evidence.run_own import with_own
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table

@@ -36,7 +36,8 @@ from fedbounds.evidence.empirical.trust import (
     value_rounding,
 )
 from fedbounds.evidence.evaluate import difference, evaluate
-from fedbounds.evidence.run import Run, with_own
+from fedbounds.evidence.run import Run
+from fedbounds.evidence.run_own import with_own
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
