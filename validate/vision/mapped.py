@@ -14,6 +14,9 @@ from validate.vision.experiments import BASELINE, LEVELS, MAP_STEPS, MAP_TEMPERA
 # Rounds of FedSoftMax over FedAvg's at which a cell is as light and as dark as can be.
 LIGHTEST, DARKEST = 0.5, 2.0
 NEVER = "–"
+# Bands of step/T, told apart after the map was seen: below the first FedSoftMax was nowhere slower, above the second
+# nowhere faster.
+BANDS = (0.03, 0.15)
 
 
 @dataclass(frozen=True)
@@ -79,14 +82,18 @@ def _said(cell: Cell) -> str:
 
 
 def counts(found: Sequence[Cell]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
-    """A row a framework and step: at how many of the temperatures and levels FedSoftMax was what."""
+    """A row a band of step/T: at how many steps, temperatures and levels FedSoftMax was what."""
     words = ("faster", "even", "slower", "only FedSoftMax", "only FedAvg", "neither")
-    rows: list[tuple[object, ...]] = []
-    for plain in (cell for cell in found if cell.T is None):
-        soft = [cell for cell in found if cell.T and (cell.framework, cell.step) == (plain.framework, plain.step)]
-        kinds = [compared(one, plain, k)[0] for one in soft for k in range(len(LEVELS))]
-        rows.append((plain.framework, f"{plain.step:g}", *(kinds.count(word) for word in words)))
-    return ("framework", "step", *words), rows
+    plain = {(cell.framework, cell.step): cell for cell in found if cell.T is None}
+    low, high = BANDS
+    labels = (f"at most {low:g}", "between", f"at least {high:g}")
+    kinds: dict[str, list[str]] = {label: [] for label in labels}
+    for soft in (cell for cell in found if cell.T):
+        ratio = round(soft.step / (soft.T or 1.0), 6)
+        own = [compared(soft, plain[soft.framework, soft.step], k)[0] for k in range(len(LEVELS))]
+        kinds[labels[(ratio > low) + (ratio >= high)]] += own
+    rows: list[tuple[object, ...]] = [(band, *(own.count(word) for word in words)) for band, own in kinds.items()]
+    return ("step / T", *words), rows
 
 
 def draw(axes: Any, found: Sequence[Cell], framework: str, level: int) -> None:

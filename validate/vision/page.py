@@ -241,7 +241,7 @@ def sensitive(results: Path) -> str:
 
 
 def the_map(stored: Stored) -> str:
-    """Where FedSoftMax is faster, slower or alone, and the rounds behind it."""
+    """Where FedSoftMax is faster, slower or alone by step/T, and the rounds behind it."""
     if not stored.cells:
         return NOTHING
     (words, told), (head, rows) = mapped.counts(stored.cells), mapped.table(stored.cells)

@@ -14,6 +14,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.conditions import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.functions import Function, constant, ranged
+from fedbounds.evidence.sdp.model import entries
 from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.evidence.sdp.whole import somewhere
 from fedbounds.files import as_fraction
@@ -50,6 +51,8 @@ def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
 
 # Squares and cubes of such numbers are floats, in which the solver computes.
 LARGEST = Fraction(10**100)
+# Numbers of a model that is still built (0.8 GB).
+MOST_ENTRIES = 10**8
 
 
 def fraction(value: object) -> Fraction:
@@ -92,6 +95,9 @@ def round_settings(
         start = time - time % tau
     for step in range(tau) if time is None else (time % tau,):
         setting = round_setting(tau=tau, step=step, start=start, eta=constant, **given)
+        if (count := entries(setting)) > MOST_ENTRIES:
+            remedy = "take fewer clients or local steps"
+            raise reject(f"a round's model has at most {MOST_ENTRIES:.0e} numbers", f"{count:.2g}", remedy)
         yield own_setting(claim, setting, start) if eta is None else setting
 
 

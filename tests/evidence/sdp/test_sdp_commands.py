@@ -76,6 +76,7 @@ def test_tight_prints_a_curve():
         ("certify", "lemma-2", "--reading", "nonsense"),
         ("certify", "lemma-2", "--weights", "1/2,x"),
         ("certify", "lemma-2", "--tau", "0"),
+        ("certify", "lemma-2", "--clients", "1000"),
         ("certify", "lemma-2", "--eta", "slow"),
         ("certify", "lemma-2", "--plugin", "no-such-file.py"),
         ("tight", "lemma-2", "--term", "nonsense"),
