@@ -78,3 +78,10 @@ def test_what_the_page_says_of_step_over_T_is_so():
     assert slower == plain == 0 and faster + soft > even
     assert between[1] > 0 and between[3] + between[5] > 0
     assert high[1] == high[4] == 0 and high[3] > high[2]
+    cells = {(cell.framework, cell.step, cell.T): cell.rounds for cell in stored.load().cells}
+    assert len(cells) == 2 * len(MAP_STEPS) * (1 + len(MAP_TEMPERATURES))
+    slowest = [(cells[f, MAP_STEPS[0], None], cells[f, MAP_STEPS[0], 0.2]) for f in ("NIID", "TNIID")]
+    assert all(sum(r == (None,) for r in plain) > sum(r == (None,) for r in soft) for plain, soft in slowest)
+    ninety = {key: rounds[-1][0] for key, rounds in cells.items() if rounds[-1][0] is not None}
+    assert {step for _, step, _ in ninety} == {0.1}
+    assert all(ninety[f, 0.1, None] - reached <= 1 for (f, _, T), reached in ninety.items() if T)

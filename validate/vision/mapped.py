@@ -16,7 +16,7 @@ LIGHTEST, DARKEST = 0.5, 2.0
 NEVER = "–"
 # Bands of step/T, told apart after the map was seen: below the first FedSoftMax was nowhere slower, above the second
 # nowhere faster.
-BANDS = (0.03, 0.15)
+BANDS = (0.03, 0.3)
 
 
 @dataclass(frozen=True)
