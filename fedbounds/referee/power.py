@@ -106,10 +106,12 @@ def power(
     suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
     chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
     rows: list[Row] = []
-    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), chosen, jobs)):
+    if progress is not None:
+        progress("mutants", 0, len(chosen))
+    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), chosen, jobs), 1):
         rows += of_claim
         if progress is not None:
-            progress("mutants", k + 1, len(chosen))
+            progress("mutants", k, len(chosen))
     return rows
 
 

@@ -395,9 +395,7 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
     for one in (claim, claims()["mishchenko-2022"]):
         asked = one.assumptions_in(READINGS[one.readings[0]])
         again = cloudpickle.loads(cloudpickle.dumps(one)).assumptions_in(READINGS[one.readings[0]])
-        assert [type(a) for a in again] == [type(a) for a in asked] and [a.key for a in again] == [
-            a.key for a in asked
-        ]
+        assert [(type(a), a.key) for a in again] == [(type(a), a.key) for a in asked]
     assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
 
 

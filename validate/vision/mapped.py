@@ -88,8 +88,10 @@ def counts(found: Sequence[Cell]) -> tuple[tuple[str, ...], list[tuple[object, .
     low, high = BANDS
     labels = (f"at most {low:g}", "between", f"at least {high:g}")
     kinds: dict[str, list[str]] = {label: [] for label in labels}
-    for soft in (cell for cell in found if cell.T):
-        ratio = round(soft.step / (soft.T or 1.0), 6)
+    for soft in found:
+        if soft.T is None:
+            continue
+        ratio = round(soft.step / soft.T, 6)
         own = [compared(soft, plain[soft.framework, soft.step], k)[0] for k in range(len(LEVELS))]
         kinds[labels[(ratio > low) + (ratio >= high)]] += own
     rows: list[tuple[object, ...]] = [(band, *(own.count(word) for word in words)) for band, own in kinds.items()]
