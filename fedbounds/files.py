@@ -69,13 +69,22 @@ def write(path: str | Path, fill: Callable[[IO[bytes]], object]) -> Path:
     return path
 
 
+def write_bytes(path: str | Path, content: bytes) -> Path:
+    return write(path, lambda file: file.write(content))
+
+
 def write_text(path: str | Path, text: str) -> Path:
-    return write(path, lambda file: file.write(text.encode()))
+    return write_bytes(path, text.encode())
+
+
+def json_text(value: Any) -> str:
+    """``value`` as the JSON of a file; a non-finite number is an error, as JSON has none."""
+    return json.dumps(value, indent=1, allow_nan=False) + "\n"
 
 
 def write_json(path: str | Path, value: Any) -> Path:
-    """Write ``value`` as JSON; a non-finite number is an error, as JSON has none."""
-    return write_text(path, json.dumps(value, indent=1, allow_nan=False) + "\n")
+    """Write ``value`` as `json_text`."""
+    return write_text(path, json_text(value))
 
 
 def require_replaceable(path: str | Path) -> Path:

@@ -15,11 +15,12 @@ import sys
 import threading
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from fedbounds.cli.options import (
+    FRESH,
     PLUGIN,
     QUIET,
     Place,
@@ -33,6 +34,10 @@ from fedbounds.cli.options import (
     sounded,
 )
 from fedbounds.errors import DivergedError, InputError, readable, reject
+
+if TYPE_CHECKING:
+    from fedbounds.study.result import Result
+    from fedbounds.study.settings import Settings
 
 BAD_INPUT, INTERRUPTED, UNREAD = 2, 130, 141
 WIDTH = 100
@@ -136,6 +141,7 @@ def main() -> None:
 @click.option("--save-config", type=Place(), help="Write the settings of this study as TOML.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
 @click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
+@FRESH
 @QUIET
 def check(
     form: str,
@@ -144,6 +150,7 @@ def check(
     save_config: Path | None,
     fail_on: str | None,
     verbose: bool,
+    fresh: bool,
     quiet: bool,
     **flags: Any,
 ) -> int:
@@ -151,23 +158,19 @@ def check(
 
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
     """
-    import fedbounds
     from fedbounds.files import locked, write_text
     from fedbounds.show import summary
-    from fedbounds.show.terminal import progress
-    from fedbounds.study.ledger import ledger
+    from fedbounds.study.ledger import claims_of, ledger
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
 
     chosen = ({} if config is None else settings_from(config)) | given(flags)
     with locked(out) if out is not None else contextlib.nullcontext():
+        settings = Settings.of(chosen)
         if save_config is not None:
-            write_text(save_config, Settings.of(chosen).to_toml())
-        with progress(not quiet) as bar:
-            result = fedbounds.check(progress=bar, **chosen)
-        if out is not None:
-            _save(result, out, quiet)
-    lines = ledger(result.claims, result.verdicts)
+            write_text(save_config, settings.to_toml())
+        result = _checked(settings, out, fresh, quiet)
+    lines = ledger(claims_of(result), result.verdicts)
     if form == "json":
         print_json(result.to_json())
     else:
@@ -177,17 +180,45 @@ def check(
     return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 
-def _save(result: Any, out: Path, quiet: bool) -> None:
+def _checked(settings: "Settings", out: Path | None, fresh: bool, quiet: bool) -> "Result":
+    """The result of a study, saved in ``out``: that of an earlier run of the very same, unless ``fresh``."""
+    from fedbounds.study.again import Earlier
+
+    if out is not None and any(out.glob("*.png")):
+        from fedbounds.show.plots import FIGURES
+
+        for old in (out / f"{stem}{suffix}" for stem in FIGURES for suffix in (".png", ".svg")):
+            old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
+    earlier = Earlier(settings, fresh)
+    found = earlier.result(drawn=out is not None)
+    if found is None:
+        found, written = _run(settings, out, quiet)
+        earlier.keep(found, written)
+    else:
+        written = [] if out is None else earlier.write(out)
+        if not quiet:
+            say("These numbers were kept from an earlier run with these settings and sources; --fresh runs it again.")
+    if out is not None and not quiet:
+        pictures = [path.name for path in written if path.suffix == ".png"]
+        say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
+        say("  " + ", ".join(pictures) + " (and .svg)")
+    return found
+
+
+def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result", list[Path]]:
+    """The result of a study, and the files that were written beside that in ``out``, if there is one."""
+    import fedbounds
+    from fedbounds.show.terminal import progress
+
+    with progress(not quiet) as bar:
+        result = fedbounds.check(progress=bar, **vars(settings))
+    if out is None:
+        return result, []
     from fedbounds.show import plots
     from fedbounds.study import store
 
-    for old in (out / f"{stem}{suffix}" for stem in plots.FIGURES for suffix in (".png", ".svg")):
-        old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
     store.save(result, out)
-    pictures = plots.draw(out, result.claims)
-    if not quiet:
-        say(f"Saved {store.RESULT}, {store.TRAJECTORIES} and {len(pictures)} pictures in {out}:")
-        say("  " + ", ".join(path.name for path in pictures if path.suffix == ".png") + " (and .svg)")
+    return result, [out / store.TRAJECTORIES, *plots.draw(out, result.claims)]
 
 
 @main.command()

@@ -62,6 +62,9 @@ class Place(click.Path):
 PLUGIN = click.option(
     "--plugin", "extra", type=Plugin(), multiple=True, help="A Python file with claims of your own."
 )
+FRESH = click.option(
+    "--fresh", is_flag=True, envvar="FEDBOUNDS_FRESH", help="Run it even where it was run before, and keep nothing."
+)
 QUIET = click.option("--quiet", is_flag=True, help="No progress and no remarks on standard error.")
 
 

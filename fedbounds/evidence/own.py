@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -25,6 +25,7 @@ Paths = Callable[[], Iterable[tuple[Any, Path]]]
 
 # By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
 SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
+MOVED = ("w", "X", "alpha")
 # What problems compute of themselves once and keep, which one symbol's function must not change under another's.
 KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
 
@@ -147,7 +148,7 @@ def _measure(symbol: Own, drawn: list[tuple[Any, Path]], count: int | None, foun
 def _unmoved(symbol: Own, path: Path, row: Any) -> NDArray[np.bool_]:
     """The times at which a symbol's value stays as it was however the path is shaken: it hangs on the start alone."""
     same = np.ones(len(row), dtype=bool)
-    for shaken in _shaken(path):
+    for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
         try:
             with np.errstate(all="ignore"):
                 same &= np.atleast_1d(symbol.of(shaken))[: len(row)] == row
@@ -156,17 +157,43 @@ def _unmoved(symbol: Own, path: Path, row: Any) -> NDArray[np.bool_]:
     return same
 
 
-def _shaken(path: Path) -> Iterator[Path]:
-    """The path with other weights and, from t = 1 on, other models."""
-    rng, clients = np.random.default_rng(0), np.eye(path.alpha.shape[-1])
-    for k, (scale, lean) in enumerate(SHAKES):
-        w, X, alpha = path.w.copy(), path.X.copy(), rng.random(path.alpha.shape)
-        for moved in (w[1:], X[1:]):
-            by = rng.normal(size=moved.shape)
-            moved[:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(moved))
-        alone = clients[rng.integers(len(clients), size=len(alpha))]
-        weights = (alpha / alpha.sum(axis=-1, keepdims=True), alone, 0 * alpha, 0 * alpha + 1)[k % 4]
-        yield replace(path, w=w, X=X, alpha=weights)
+class _Shaken(Path):
+    """The ``k``-th way of shaking a path: other weights and, from t = 1 on, other models, drawn when looked at."""
+
+    path: Path
+    k: int
+
+    def __init__(self, path: Path, k: int) -> None:
+        super().__init__(path.tau, path.eta, path.losses)
+        for name in MOVED:
+            del vars(self)[name]
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "k", k)
+
+    @cached_property
+    def w(self) -> Any:
+        return self._moved("w")
+
+    @cached_property
+    def X(self) -> Any:
+        return self._moved("X")
+
+    @cached_property
+    def alpha(self) -> Any:
+        rng, known = self._rng("alpha"), self.path.alpha
+        random = rng.random(known.shape)
+        alone = np.eye(known.shape[-1])[rng.integers(known.shape[-1], size=len(known))]
+        return (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)[self.k % 4]
+
+    def _moved(self, name: str) -> Any:
+        """Models that were moved, but for those at the start."""
+        (scale, lean), models = SHAKES[self.k], getattr(self.path, name).copy()
+        by = self._rng(name).normal(size=models[1:].shape)
+        models[1:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(models[1:]))
+        return models
+
+    def _rng(self, name: str) -> np.random.Generator:
+        return np.random.default_rng([self.k, MOVED.index(name)])
 
 
 def _one(row: Any) -> Any:

@@ -71,12 +71,15 @@ class Run:
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
-        costly = {name: found(self) for name, found in COSTLY.items() if name in used}
-        known = {**{name: constants[name] for name, constants in costly.items()}, **self.constants}
+        costly = {name: found(self)[name].value for name, found in COSTLY.items() if name in used}
+        return {**costly, **self._known}
+
+    @cached_property
+    def _known(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
         protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio}
-        return {**protocol, **{name: constant.value for name, constant in known.items()}, **self.overrides}
+        return {**protocol, **{name: constant.value for name, constant in self.constants.items()}, **self.overrides}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """The constants with t and eta_t of every step (T,), recorded or not."""

@@ -69,6 +69,17 @@ class LeastSquaresProblem(LinearModel):
     def _divergence(self, dz: Array, z: Array) -> Array:
         return dz[:, 0] ** 2 / 2
 
+    def gap(self, w: Array) -> Array:
+        """F(w) - F_star = ||R (w - w_star)||^2 / 2: (..., d) -> (...)."""
+        return np.square((np.asarray(w, dtype=float) - self.w_star) @ self._root.T).sum(-1) / 2
+
+    @cached_property
+    def _root(self) -> Array:
+        """R (d, d), R^T R the Hessian of F: by QR of the weighted samples, whose squaring would cost accuracy."""
+        share = np.repeat(self.p / self.sizes, self.sizes)
+        ridge = np.sqrt(self.regularisation * self.p.sum()) * np.eye(self.d)
+        return np.linalg.qr(np.concatenate([np.sqrt(share)[:, None] * self.X, ridge])).R
+
     def _solve(self, weights: Array) -> Optimum:
         share = np.repeat(weights / self.sizes, self.sizes)
         held = share > 0

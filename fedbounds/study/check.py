@@ -1,10 +1,8 @@
 """The main job: a problem, every weighting on it, every claim examined; one result."""
 
-import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import metadata
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +14,7 @@ from fedbounds.engine.streams import HashedRound
 from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
-from fedbounds.evidence.conditions import judged_on
+from fedbounds.evidence.conditions import judged_on, on_run
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import holm
@@ -35,17 +33,12 @@ from fedbounds.study.build import (
     default_weightings,
     name_checks,
 )
+from fedbounds.study.kept import versions
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict, finite_or_none
-
-
-def versions() -> dict[str, str]:
-    names = ("fedbounds", "numpy", "scipy", "numba", "sympy", "scikit-learn")
-    found = {name: metadata.version(name) for name in names}
-    return {"python": platform.python_version(), **found}
 
 
 def check(
@@ -232,6 +225,10 @@ def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:
 def _own_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
     """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
     if claim.eta is None or settings.step != "theory":
+        return None
+    asked = next(one for one in claim.assumptions_in(run.reading) if one.key == OWN_STEPS)
+    answer = on_run(asked, run)
+    if answer is not None and answer.holds:
         return None
     if {failure.key for failure in judged_on(claim, run)[0]} != {OWN_STEPS}:
         return None

@@ -2,8 +2,11 @@
 
 import contextlib
 import hashlib
+import json
+import platform
+import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +17,10 @@ from fedbounds.errors import InputError
 Kept = TypeVar("Kept")
 # What the shipped evidence follows from, beside the versions of Python and sympy, and how it is shown.
 HASHED = frozenset({".py", ".json", ".jsonl", ".v", ".jinja"})
+# What may be kept on disk, in bytes; what was not looked at for longest goes first.
+ROOM = 2**30
+# The file of a shelf that is written last: name -> SHA-256 of each of the others.
+MANIFEST = "kept.json"
 
 
 def kept(
@@ -21,24 +28,58 @@ def kept(
     make: Callable[[], Kept],
     read: Callable[[object], Kept],
     write: Callable[[Kept], object],
-    above: set[str],
+    above: Collection[str] = (),
+    of: object = None,
 ) -> Kept:
     """What ``make`` gives, as `read` reads it from the file that an earlier call has written with ``write``.
 
-    It holds for one state of this package's sources but for the folders ``above``, of what is shipped with it and
-    with installed plug-ins, of every claim, and of the versions of Python and sympy. Where no folder can be written
-    to it is made each time.
+    It holds for one `state`. Where no folder can be written to it is made each time.
     """
-    place = files.cache_folder() / f"{name}-{_state(above)}.json"
+    place = files.cache_folder() / f"{name}-{state(above, of)}.json"
     with contextlib.suppress(InputError):
-        return read(files.read_json(place))
+        found = read(files.read_json(place))
+        place.touch()
+        return found
     found = make()
     with contextlib.suppress(InputError):
         files.write_json(place, write(found))
+    _make_room()
     return found
 
 
-def _state(above: set[str]) -> str:
+def shelf(name: str, of: object) -> Path:
+    """The folder for files that follow from ``of`` and the `state`."""
+    return files.cache_folder() / f"{name}-{state(of=of)}"
+
+
+def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
+    """Keep files on a shelf, unless they are too large or it cannot be written to."""
+    if sum(map(len, found.values())) > ROOM / 4:
+        return
+    with contextlib.suppress(InputError):
+        for name, content in found.items():
+            files.write_bytes(folder / name, content)
+        files.write_json(folder / MANIFEST, {name: _digest(content) for name, content in found.items()})
+    _make_room()
+
+
+def shelved(folder: Path) -> dict[str, bytes]:
+    """Name -> content of what is on a shelf; nothing where that is none, or not as it was written."""
+    with contextlib.suppress(InputError):
+        digests = files.shaped(files.read_json(folder / MANIFEST), dict[str, str], "what is kept")
+        found = {name: files.read_bytes(folder / Path(name).name, ROOM) for name in digests}
+        if digests == {name: _digest(content) for name, content in found.items()}:
+            (folder / MANIFEST).touch()
+            return found
+    return {}
+
+
+def state(above: Collection[str] = (), of: object = None) -> str:
+    """A hash of ``of``, something that JSON can say, and of what all here follows from.
+
+    These are this package's sources but for the folders ``above``, what is shipped with it and with installed
+    plug-ins, every claim, the versions of Python and sympy, and where ``of`` is given of what numbers hang on.
+    """
     claims = plugins.claims().values()
     stated = [(c.key, str(c.lhs), str(c.terms), str(c.eta), [a.key for a in c.assumptions]) for c in claims]
     total = hashlib.sha256(f"{sys.version} {metadata.version('sympy')} {stated}".encode())
@@ -47,12 +88,56 @@ def _state(above: set[str]) -> str:
     for path in (*sources, *plugins.shipped("**/*.*")):
         if path.suffix in HASHED:
             total.update(path.read_bytes())
+    if of is not None:
+        total.update(json.dumps([of, _machine()], sort_keys=True).encode())
     return total.hexdigest()[:32]
 
 
+def versions() -> dict[str, str]:
+    """What computes here: Python and the packages that numbers come from."""
+    names = ("fedbounds", "numpy", "scipy", "numba", "sympy", "scikit-learn")
+    return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
+
+
 def forget() -> list[Path]:
-    """Delete what is kept; the files that were there."""
-    found = sorted(files.cache_folder().glob("*-*.json"))
+    """Delete what is kept; the files and shelves that were there."""
+    found = _entries()
     for path in found:
-        path.unlink()
+        _delete(path)
     return found
+
+
+def _machine() -> dict[str, str]:
+    """Whose last bits they are: another processor sums in another order."""
+    return {**versions(), "node": platform.node(), "machine": platform.machine()}
+
+
+def _entries() -> list[Path]:
+    """What is kept, the longest unseen first."""
+    folder = files.cache_folder()
+    return sorted((*folder.glob("*-*.json"), *folder.glob(f"*-*/{MANIFEST}")), key=lambda path: path.stat().st_mtime)
+
+
+def _make_room() -> None:
+    with contextlib.suppress(OSError):  # another process makes room as well
+        sizes = {path: _size(path) for path in _entries()}
+        for path in sizes:
+            if sum(sizes.values()) <= ROOM:
+                return
+            _delete(path)
+            sizes[path] = 0
+
+
+def _size(path: Path) -> int:
+    return sum(file.stat().st_size for file in (path.parent.iterdir() if path.name == MANIFEST else (path,)))
+
+
+def _delete(path: Path) -> None:
+    if path.name == MANIFEST:
+        shutil.rmtree(path.parent, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()

@@ -10,7 +10,6 @@ ever taken apart. ``study`` is the SHA-256 of the result.json they belong to.
 
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -20,14 +19,14 @@ import numpy as np
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.files import parse_json, read_bytes, write, write_text
+from fedbounds.files import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
 from fedbounds.study.build import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-RESULT, TRAJECTORIES = NAME, "trajectories.npz"
+FILES = RESULT, TRAJECTORIES = NAME, "trajectories.npz"
 # Bytes of arrays that a study may have saved: 10^4 replicates of 10^4 steps are 6 GB before they are compressed.
 LARGEST = 2**34
 
@@ -84,7 +83,7 @@ def save(result: Result, out: str | Path) -> Path:
 def keep(result: Result, drawn: tuple[RunSeries, ...], out: str | Path) -> Path:
     """Write a result and its arrays under ``out``; a kill between the two files is noticed by `read`."""
     out = Path(out)
-    text = json.dumps(result.to_json(), indent=1, allow_nan=False) + "\n"
+    text = json_text(result.to_json())
     digest = np.array(hashlib.sha256(text.encode()).hexdigest())
     named = {name: value for j, run in enumerate(result.runs) for name, value in _named(j, run, drawn[j])}
     write(out / TRAJECTORIES, lambda file: np.savez_compressed(file, allow_pickle=False, study=digest, **named))

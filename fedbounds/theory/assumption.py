@@ -11,6 +11,7 @@ import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -163,7 +164,7 @@ class Assumption:
             return tuple(self.relation.args)
         return self.relation if isinstance(self.relation, tuple) else (self.relation,)
 
-    @property
+    @cached_property
     def parts(self) -> tuple[Part, ...]:
         """The relations it consists of; none where it is no relation. Raises TypeError for !=."""
         return tuple(_part(one) for one in self._relations())
@@ -174,6 +175,10 @@ class Assumption:
 
     def symbols(self) -> frozenset[str]:
         """Names of the symbols that its relations speak of."""
+        return self._names
+
+    @cached_property
+    def _names(self) -> frozenset[str]:
         return frozenset(s.name for part in self.parts for s in (part.left - part.right).free_symbols)
 
 

@@ -79,10 +79,15 @@ class Along:
         return frozenset({there, *there} if len(set(there)) == 1 else {there})
 
     def __str__(self) -> str:
-        x = sp.Symbol(self.axis)
-        parts = [[sp.Poly([sp.Rational(c) for c in part[::-1]], x).as_expr() for part in q] for q in self.quotients]
-        said = [str(sp.cancel(num / den)) for num, den in parts]
+        said = [_quotient(self.axis, *quotient) for quotient in self.quotients]
         return f"= {said[0]}" if len(set(said)) == 1 else f"= ({', '.join(said)})"
+
+
+@lru_cache(maxsize=512)
+def _quotient(axis: str, *parts: tuple[Fraction, ...]) -> str:
+    """num/den in lowest terms, as text."""
+    num, den = (sp.Poly([sp.Rational(c) for c in part[::-1]], sp.Symbol(axis)).as_expr() for part in parts)
+    return str(sp.cancel(num / den))
 
 
 Region = Span | Along | frozenset[Any]

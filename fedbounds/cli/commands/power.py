@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING
 
 import click
 
-from fedbounds.cli.options import PLUGIN, formats, print_json
+from fedbounds.cli.options import FRESH, PLUGIN, formats, print_json
 
 if TYPE_CHECKING:
     from fedbounds.referee.power import Row
@@ -49,18 +49,26 @@ WIDTH = 150
 @click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 is one a core.")
 @formats("text", "json")
 @click.option("--verbose", "-v", is_flag=True, help="Every part of every claim, as --claim shows those of one.")
-def power(keys: tuple[str, ...], extra: tuple[ModuleType, ...], jobs: int, form: str, verbose: bool) -> None:
+@FRESH
+def power(
+    keys: tuple[str, ...], extra: tuple[ModuleType, ...], jobs: int, form: str, verbose: bool, fresh: bool
+) -> None:
     """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
 
-    Takes about two minutes for all claims, which share one table: how many mutants were noticed, and which were not.
+    Takes about two minutes for all claims the first time; they share one table: how many mutants were noticed, and
+    which were not.
     """
     from fedbounds import plugins
     from fedbounds.referee import power as table
     from fedbounds.show import terminal as console
 
     chosen = [plugins.claim_named(key, extra) for key in keys] or list(plugins.claims_from(None, extra).values())
-    with console.progress() as bar:
-        rows = table.power(chosen, progress=bar, jobs=jobs)
+
+    def thrown() -> list[Row]:
+        with console.progress() as bar:
+            return table.power(chosen, progress=bar, jobs=jobs)
+
+    rows = thrown() if fresh or extra else _again([claim.key for claim in chosen], thrown)
     if form == "json":
         print_json({"rows": [row.to_json() for row in rows], "tally": table.tally(rows)})
     elif keys or verbose:
@@ -68,6 +76,18 @@ def power(keys: tuple[str, ...], extra: tuple[ModuleType, ...], jobs: int, form:
     else:
         click.echo(console.plain_table(PAGE, [line(key, rows) for key in dict.fromkeys(row.claim for row in rows)]))
         click.echo("Mutants: " + ", ".join(f"{n} {outcome}" for outcome, n in table.tally(rows).items()) + ".")
+
+
+def _again(keys: list[str], throw: Callable[[], list[Row]]) -> list[Row]:
+    """The rows that ``throw`` gives for installed claims, or gave before with these sources."""
+    from fedbounds.files import shaped
+    from fedbounds.referee.power import Row
+    from fedbounds.study.kept import kept
+
+    def read(found: object) -> list[Row]:
+        return shaped(found, list[Row], "a table of mutants")
+
+    return kept("power", throw, read, lambda rows: [row.to_json() for row in rows], of=keys)
 
 
 PAGE = ("claim", "refuted", "still true", "survive", "what no regime notices")

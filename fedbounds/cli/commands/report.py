@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from fedbounds.cli.options import QUIET, Place, SectionedCommand, given, say, settings_options, sounded
+from fedbounds.cli.options import FRESH, QUIET, Place, SectionedCommand, given, say, settings_options, sounded
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
@@ -27,8 +27,9 @@ TRUST = "--trust-plugins"
     help="The page to write.",
 )
 @click.option(TRUST, is_flag=True, help="Run the plug-ins saved in RESULTS, to show their claims in full.")
+@FRESH
 @QUIET
-def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **flags: Any) -> int:
+def report(results: Path | None, out: Path, trust_plugins: bool, fresh: bool, quiet: bool, **flags: Any) -> int:
     """Write one self-contained page: the ledger, every claim with its evidence, and the run.
 
     RESULTS is a folder saved by check --out, or by sweep --out, of which the page counts the verdicts and shows
@@ -53,7 +54,7 @@ def report(results: Path | None, out: Path, trust_plugins: bool, quiet: bool, **
         for file in store.read(results)[0].plugin_files:
             say(f"Running the plug-in {file.path}, SHA-256 {file.sha256}.")
     with working("page", not quiet):
-        page = fedbounds.report(study, out, trust_plugins=trust_plugins)
+        page = fedbounds.report(study, out, trust_plugins=trust_plugins, fresh=fresh)
     if not quiet:
         for file in page.not_run:
             say(f"Not run ({TRUST} does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")

@@ -1,5 +1,6 @@
 """A study or a sweep as one HTML page: what `fedbounds report` writes."""
 
+import hashlib
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.show.report.grid import sweep_page
 from fedbounds.show.report.page import page
 from fedbounds.study import store
+from fedbounds.study.kept import kept
 from fedbounds.study.ledger import Line, claims_of, ledger
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.table import TABLE
@@ -33,10 +35,13 @@ class Page:
         return f"Page: {len(self.html.encode()) / 1e6:.1f} MB of HTML; .save(PATH) writes it"
 
 
-def report(study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False) -> Page:
+def report(
+    study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False, fresh: bool = True
+) -> Page:
     """One page of a study, or of a folder that ``check --out`` or ``sweep --out`` wrote; ``out``: where to write it.
 
     The plug-ins that a saved study holds are run only if ``trust_plugins``; their claims are left out otherwise.
+    Unless ``fresh``, the page of a study without any is the one that an earlier call made of the same files.
     Raises InputError where the folder holds neither a study nor a sweep.
 
     >>> done = sweep("grid.toml", "swept", jobs=1)
@@ -46,7 +51,7 @@ def report(study: Result | str | Path, out: str | Path | None = None, *, trust_p
     of_kind("a study", study, (Result, str, Path), "a Result, or the folder of one")
     name = Path("report.html") if out is None else Path(out)
     files.require_writable(name.parent) if out is not None else None
-    made = _swept(study, name) or _studied(study, name, trust_plugins)
+    made = _swept(study, name) or _studied(study, name, trust_plugins, fresh)
     if out is not None:
         made.save(name)
     return made
@@ -65,13 +70,25 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
     return None
 
 
-def _studied(study: Result | str | Path, name: Path, trust: bool) -> Page:
-    fresh = isinstance(study, Result)
+def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
+    known = isinstance(study, Result)
     result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
-    extra = [load_plugin(file) for file in result.plugin_files] if trust and not fresh else []
+    extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
     lines = ledger(claims_of(result, extra), result.verdicts)
-    left = () if fresh or trust else result.plugin_files
-    return Page(page(result, lines, drawn, command(result, name)), tuple(lines), left)
+
+    def made() -> str:
+        return page(result, lines, drawn, command(result, name))
+
+    def read(found: object) -> str:
+        return files.shaped(found, str, "a page that was kept")
+
+    if isinstance(study, Result) or fresh or result.plugin_files:
+        html = made()
+    else:
+        held = [files.read_bytes(Path(study) / file, store.LARGEST) for file in store.FILES]
+        digests = [hashlib.sha256(content).hexdigest() for content in held]
+        html = kept("page", made, read, str, of=[*digests, str(name)])
+    return Page(html, tuple(lines), () if known or trust else result.plugin_files)
 
 
 def command(result: Result, out: Path = Path("report.html")) -> str:
