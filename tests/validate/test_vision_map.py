@@ -63,6 +63,24 @@ def test_the_tables_and_the_picture_show_the_cells(results):
     assert page.the_map(stored.Stored({}, {})) == page.NOTHING
 
 
+def test_fresh_repetitions_stand_apart_and_are_counted_in_pairs(results):
+    name = f"map/niid-lr-{MAP_STEPS[1]:g}"
+    settings = map_of(MAP_STEPS, MAP_TEMPERATURES)[name].settings.to_json()
+    assert not mapped.cells(results, fresh=True) or not mapped.boundary(mapped.cells(results, fresh=True))[1]
+    for repetition, plain in ((1, FASTER), (2, SLOWER), (3, SLOWER)):
+        full = plain + [plain[-1]] * (settings["rounds"] + 1 - len(plain))
+        write(results / name, record(full, "fedavg", repetition=repetition, settings=settings))
+    for repetition, soft in ((2, SLOWER), (3, FASTER), (4, FASTER)):
+        full = soft + [soft[-1]] * (settings["rounds"] + 1 - len(soft))
+        write(results / name, record(full, "fedsoftmax:0.1", repetition=repetition, settings=settings))
+    fresh = mapped.cells(results, fresh=True)
+    assert len(mapped.cells(results)) == 4 and [len(cell.rounds[0]) for cell in fresh] == [3, 3]
+    ((*place, sixty, _, _, ninety),) = mapped.boundary(fresh)[1]
+    assert place == ["NIID", "0.01", "0.1", "0.1"] and (sixty, ninety) == ("1–1–1", "1–1–1")
+    text = page.the_map(stored.Stored({}, {}, mapped.cells(results), fresh))
+    assert page.FRESH in text and "| NIID | 0.01 | 0.1 | 0.1 | 1–1–1 |" in text
+
+
 def test_the_map_is_that_of_the_paper_s_partitions_and_was_fixed_beforehand():
     folders = map_of(MAP_STEPS, MAP_TEMPERATURES)
     assert len(folders) == 2 * len(MAP_STEPS) and LEVELS == (0.6, 0.7, 0.8, 0.9)

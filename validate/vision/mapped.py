@@ -29,18 +29,18 @@ class Cell:
     rounds: tuple[tuple[int | None, ...], ...]
 
 
-def cells(results: Path, small: bool = False) -> list[Cell]:
-    """What is stored, with the repetitions that FedAvg has as well."""
+def cells(results: Path, small: bool = False, fresh: bool = False) -> list[Cell]:
+    """The first repetition of what is stored, or (``fresh``) the others that all weightings of a folder have."""
     found = []
     for name, folder in map_of(MAP_STEPS, MAP_TEMPERATURES, small).items():
-        runs = storage.read(results / name, folder.settings)
-        plain = {run.repetition for run in runs if run.weighting == BASELINE}
-        for weighting in folder.weightings:
-            own = [run for run in runs if run.weighting == weighting and run.repetition in plain]
-            if own:
-                rounds = tuple(_rounds(own, level) for level in LEVELS)
-                T = None if weighting == BASELINE else measures.temperature(weighting)
-                found.append(Cell(folder.framework, folder.settings.lr, T, rounds))
+        runs = [run for run in storage.read(results / name, folder.settings) if (run.repetition > 0) == fresh]
+        own = {weighting: [run for run in runs if run.weighting == weighting] for weighting in folder.weightings}
+        own = {weighting: group for weighting, group in own.items() if group}
+        common = set[int].intersection(*({run.repetition for run in group} for group in own.values())) if own else ()
+        for weighting, group in own.items() if common and BASELINE in own else ():
+            rounds = tuple(_rounds([run for run in group if run.repetition in common], level) for level in LEVELS)
+            T = None if weighting == BASELINE else measures.temperature(weighting)
+            found.append(Cell(folder.framework, folder.settings.lr, T, rounds))
     return found
 
 
@@ -96,6 +96,29 @@ def counts(found: Sequence[Cell]) -> tuple[tuple[str, ...], list[tuple[object, .
         kinds[labels[(ratio > low) + (ratio >= high)]] += own
     rows: list[tuple[object, ...]] = [(band, *(own.count(word) for word in words)) for band, own in kinds.items()]
     return ("step / T", *words), rows
+
+
+def wins(soft: Cell, plain: Cell, level: int) -> tuple[int, int, int]:
+    """Repetitions in which FedSoftMax reached a level before FedAvg, with it (or neither did), and after it."""
+    never = 1 + max((r for cell in (soft, plain) for row in cell.rounds for r in row if r is not None), default=0)
+    ahead = [
+        np.sign((never if p is None else p) - (never if s is None else s))
+        for s, p in zip(soft.rounds[level], plain.rounds[level], strict=True)
+    ]
+    return ahead.count(1), ahead.count(0), ahead.count(-1)
+
+
+def boundary(fresh: Sequence[Cell]) -> tuple[tuple[str, ...], list[tuple[object, ...]]]:
+    """A row a cell with fresh repetitions: at each level the repetitions before, with and after FedAvg."""
+    plain = {(cell.framework, cell.step): cell for cell in fresh if cell.T is None}
+    rows: list[tuple[object, ...]] = []
+    for cell in sorted(
+        (cell for cell in fresh if cell.T is not None), key=lambda c: (c.framework, c.step / (c.T or 1))
+    ):
+        counted = [wins(cell, plain[cell.framework, cell.step], k) for k in range(len(LEVELS))]
+        place = (cell.framework, f"{cell.step:g}", f"{cell.T:g}", f"{cell.step / (cell.T or 1):.2g}")
+        rows.append((*place, *("–".join(map(str, counts)) for counts in counted)))
+    return ("framework", "step", "T", "step / T", *(f"{level:.0%}" for level in LEVELS)), rows
 
 
 def draw(axes: Any, found: Sequence[Cell], framework: str, level: int) -> None:

@@ -240,6 +240,12 @@ def sensitive(results: Path) -> str:
     return table(("round", *(f"{name}: {key}" for name in names for key in keys)), rows)
 
 
+FRESH = (
+    "Fresh repetitions where step/T lies between the two bands: in how many FedSoftMax reached the level before FedAvg, "
+    "in the same round (or neither did), and after it."
+)
+
+
 def the_map(stored: Stored) -> str:
     """Where FedSoftMax is faster, slower or alone by step/T, and the rounds behind it."""
     if not stored.cells:
@@ -249,7 +255,10 @@ def the_map(stored: Stored) -> str:
     said = (
         f"Rounds to {levels}, means over the runs; {mapped.NEVER}: not reached by all of them in {MAP_ROUNDS} rounds."
     )
-    return f"{table(words, told)}\n\n{said}\n\n{table(head, rows)}"
+    found = [table(words, told), said, table(head, rows)]
+    if stored.fresh:
+        found += [FRESH, table(*mapped.boundary(stored.fresh))]
+    return "\n\n".join(found)
 
 
 def blocks(stored: Stored, outcomes: Sequence[Outcome], results: Path, pictures: Path) -> dict[str, str]:
