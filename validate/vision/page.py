@@ -241,8 +241,8 @@ def sensitive(results: Path) -> str:
 
 
 FRESH = (
-    "Fresh repetitions where step/T lies between the two bands: in how many FedSoftMax reached the level before FedAvg, "
-    "in the same round (or neither did), and after it."
+    "Fresh repetitions where step/T lies between the two bands: in how many FedSoftMax reached the level before "
+    "FedAvg, in the same round (or neither did), and after it."
 )
 
 
