@@ -8,8 +8,9 @@ coefficients are non-negative: checked by machine each time, never assumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import sympy as sp
 
@@ -152,19 +153,23 @@ def never_negative(difference: sp.Expr, conditions: Mapping[sp.Symbol, sp.Expr])
     simultaneous = sp.sympify(difference)
     for symbol, value in conditions.items():
         simultaneous = simultaneous.subs(symbol, value)
-    numerator, denominator = sp.fraction(sp.together(simultaneous))
-    numerator = sp.expand(numerator)
-    try:
-        return bool(numerator == 0) or _signs(numerator) * _signs(denominator) > 0
-    except sp.PolynomialError:
-        return False  # a root, or a power with T in it: its sign is not read off coefficients
+    numerator, denominator = (_coefficients(part) for part in sp.fraction(sp.together(simultaneous)))
+    return not numerator or _sign(numerator) * _sign(denominator) > 0
 
 
-def _signs(polynomial: sp.Expr) -> int:
-    """1 or -1 if all coefficients have that sign, else 0."""
+def _coefficients(polynomial: sp.Expr) -> Sequence[Any]:
+    """Those that are not 0; of both signs where none are read off, for a root or a power with T in it."""
     generators = sorted(polynomial.free_symbols, key=str)
-    coefficients = sp.Poly(polynomial, *generators).coeffs() if generators else [polynomial]
-    return 1 if all(c >= 0 for c in coefficients) else -1 if all(c <= 0 for c in coefficients) else 0
+    try:
+        found = sp.ring(generators, sp.QQ)[0].from_expr(polynomial).values() if generators else [polynomial]
+    except (ValueError, sp.CoercionFailed):
+        return 1, -1
+    return [c for c in found if c != 0]
+
+
+def _sign(coefficients: Sequence[Any]) -> int:
+    """1 or -1 if all coefficients have that sign, else 0."""
+    return 1 if all(c > 0 for c in coefficients) else -1 if all(c < 0 for c in coefficients) else 0
 
 
 # Who may say that a shipped claim is proved.
