@@ -83,8 +83,9 @@ def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, 
     """The claims that a study examined: those it holds; of a saved one, known ones and those of ``extra``."""
     if result.examined is not None:
         return result.claims
-    seen, shipped = dict.fromkeys(verdict.claim for _, verdict in result.verdicts), plugins.claims(extra)
-    return {key: shipped[key] for key in seen if key in shipped}
+    seen = {verdict.claim for _, verdict in result.verdicts}
+    found = {key: claim for key, claim in plugins.claims(extra).items() if key in seen}
+    return {key: found[key] for key in (*result.settings.claims, *found) if key in found}  # in the order asked for
 
 
 def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:

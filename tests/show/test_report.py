@@ -344,7 +344,7 @@ def parse(words):
     from fedbounds.cli.options import given
 
     with report.make_context("report", words) as context:
-        own = ("results", "out", "quiet", "trust_plugins")
+        own = ("results", "out", "quiet", "fresh", "trust_plugins")
         return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
 
 
