@@ -25,6 +25,8 @@ AXES = ("rounds", "tau", "kappa", "step")
 @click.option("--step", default="1/2", show_default=True, help="The constant step, in units of 1/L.")
 @click.option("--zeta-star", "zeta", default="1", show_default=True, help="Root mean square of ||grad F_i(w*)||.")
 @click.option("--delta0", "delta_0", default="1", show_default=True, help="Largest ||w_0 - w*||^2.")
+@click.option("--weights", default="", help="alpha, with commas; equal, and every N, unless given.")
+@click.option("--p", default="", help="p, where it is not the weights.")
 @click.option("--over", type=click.Choice(AXES), help="A curve along this.")
 @click.option("--values", default="", help="Its values, with commas.")
 @PLUGIN
@@ -37,6 +39,8 @@ def worst(
     step: str,
     zeta: str,
     delta_0: str,
+    weights: str,
+    p: str,
     over: str | None,
     values: str,
     extra: tuple[ModuleType, ...],
@@ -45,9 +49,10 @@ def worst(
 ) -> None:
     """||w_R - w*||^2 after R rounds of FedAvg with full gradients, over every problem of a class and every N >= 2.
 
-    Clients of equal weight are L-smooth and mu-strongly convex. "worst case" is proved for all of them where it is
-    marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run
-    of two quadratics; "theorem" the smallest bound that a claim's formula gives and that this run does not exceed.
+    Clients are L-smooth and mu-strongly convex, of equal weight or of --weights. "worst case" is proved for all of
+    them where it is marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it;
+    "instance" is a run of two quadratics; "theorem" the smallest bound that a claim's formula gives and that this run
+    does not exceed.
     """
     from fedbounds.errors import reject
     from fedbounds.evidence.sdp.covered import fraction, fractions
@@ -59,7 +64,10 @@ def worst(
         raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
     if values and over is None:
         raise reject("--values are those of a curve", values, "add --over")
-    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step))
+    if p and not weights:
+        raise reject("--p are those of a server with other weights", p, "add --weights")
+    alpha = fractions(weights) if weights else ()
+    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step), alpha, fractions(p) if p else alpha)
     at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
     along = fractions(values) if values else ()
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
@@ -73,9 +81,21 @@ def worst(
     if form == "json":
         print_json([asdict(one) for one in found])
         return
-    _print(found, over or "rounds", f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
+    _print(
+        found,
+        over or "rounds",
+        ", ".join(
+            [f"weights {weights}"] * bool(weights)
+            + [f"p {p}"] * bool(p)
+            + [f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}"]
+        ),
+    )
     if quiet:
         return
+    if run.biased and found[0].above:
+        say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
+    elif found[0].above:
+        say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
     if any(one.mark == "solver's" for one in found):
         say("A number marked solver's has no verified proof.")
     if any(one.worst is None for one in found):
