@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -56,7 +56,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     """The smallest bound on ||w_R - w*||^2 that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 it is the
-    contraction, which the quadratics mu/2 and L/2 attain.
+    contraction, which the quadratics mu/2 and L/2 attain. Where weights are free the proof is that of the last round,
+    from the bound of the rounds before.
     """
     if delta_0 <= 0 or zeta_sq < 0:
         found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
@@ -64,6 +65,11 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if zeta_sq == 0:
         a = run.contraction ** (2 * run.T)
         return Worst(run, a, Fraction(0), _above(a * delta_0), 0.0, False, exact=True)
+    if run.free and run.rounds > 1:
+        before = worst(replace(run, rounds=run.rounds - 1), delta_0, zeta_sq)
+        if before is None or not before.certified:
+            return None
+        return worst(replace(run, rounds=1), Fraction(before.value), zeta_sq)
     tried: list[Worst] = []
     for z, gap in reversed(_Path(run, float(delta_0), float(zeta_sq)).follow()[-TRIED:]):
         count = len(run.pairs)

@@ -32,7 +32,7 @@ from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.show.numbers import upward
+from fedbounds.show.numbers import downward, upward
 from fedbounds.study.worst import bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
@@ -226,11 +226,22 @@ def test_the_command():
     table = runner.invoke(main, ["worst", "--rounds", "1", "--tau", "2"])
     assert table.exit_code == 0 and "certified" in table.stdout and "fedavg-rounds" in table.stdout
     few = ["worst", "--rounds", "1", "--tau", "2"]
-    for weights, said in (("0.4,0.3,0.3", ""), ("0.6,0.4", "over all weights"), ("1,0 --p 0.5,0.5", "not exact")):
+    for weights, said in (
+        ("0.4,0.3,0.3", ""),
+        ("0.6,0.4", "over all weights"),
+        ("1,0 --p 0.5,0.5", "not exact"),
+        ("any --p 0.6,0.4", "one by one"),
+    ):
         shown = runner.invoke(main, [*few, "--weights", *weights.split()])
         assert shown.exit_code == 0 and "weights" in shown.stdout and (said or "certified") in shown.output
         assert said or "need not be attained" not in shown.output
-    weights = (["--weights", "1"], ["--weights", "0.5,0.6"], ["--weights", "1,0"], ["--p", "0.5,0.5"])
+    weights = (
+        ["--weights", "1"],
+        ["--weights", "0.5,0.6"],
+        ["--weights", "1,0"],
+        ["--p", "0.5,0.5"],
+        ["--weights", "any"],
+    )
     for wrong in (["--kappa", "1"], ["--values", "1,2"], *weights):
         assert runner.invoke(main, ["worst", *wrong]).exit_code == 2
 
@@ -322,6 +333,33 @@ def test_a_server_with_other_weights_is_bounded(alpha, p):
         assert verify(run, found.a, found.b, list(found.multipliers), found.bias)
         assert not verify(run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
         assert not bounds(run, Q(1), Q(1))
+
+
+def test_weights_may_be_others_in_every_round():
+    """Round by round; docs/worst.md. An adversary who takes the farthest local model is an instance of it."""
+    free = dataclasses.replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), free=True)
+    found, instance = worst(free), attained(free)
+    assert found.certified and (downward(instance.value), upward(found.value, 4)) == ("54.68", "55.08")
+    delta, one = Q(1), dataclasses.replace(free, rounds=1, free=False)
+    for _ in range(4):
+        delta = Q(worst(one, delta).value)
+    assert found.value == delta
+    rng = np.random.default_rng(0)
+    p, count = np.array([0.5, 0.3, 0.2]), 2000
+    frames = np.linalg.qr(rng.standard_normal((count, 3, 2, 2)))[0]
+    H = np.einsum("bnij,bnj,bnkj->bnik", frames, rng.choice([0.1, 1.0], (count, 3, 2)), frames)
+    s = rng.standard_normal((count, 3, 2)) * [[1], [1], [5]]
+    s -= np.einsum("n,bni->bi", p, s)[:, None]
+    s /= np.sqrt(np.einsum("n,bni->b", p, s**2))[:, None, None]
+    w = -s[:, 2] / np.linalg.norm(s[:, 2], axis=1)[:, None]
+    for _ in range(free.rounds):
+        X = np.repeat(w[:, None], 3, axis=1)
+        for _ in range(free.tau):
+            X = X - 0.5 * (np.einsum("bnij,bnj->bni", H, X) + s)
+        w = X[np.arange(count), (X**2).sum(axis=-1).argmax(axis=1)]
+    assert 0.9 * found.value < (w**2).sum(axis=1).max() <= found.value
+    with pytest.raises(InputError, match="on its least"):
+        dataclasses.replace(weighted(1, 1, "1,0", "2/3,1/3"), free=True)
 
 
 @given(st.integers(0, 2**31))
