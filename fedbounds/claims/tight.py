@@ -22,7 +22,7 @@ from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.claims.star import CONDITIONS, REPAIR, summed
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.sums import gone, parting
+from fedbounds.theory.sums import gone_sq, parting
 from fedbounds.theory.symbols import *
 
 MOVED = (a.bounded_gradient, a.full_participation)
@@ -60,7 +60,7 @@ FULL = Claim(
     source="This package (proof in fedbounds/claims/tight.py)",
     scope="step",
     lhs=drift,
-    terms={"drift": parting * gone**2 * G_sq / mu**2},
+    terms={"drift": parting * gone_sq * G_sq / mu**2},
     assumptions=(a.smooth, a.strongly_convex, *MOVED, a.full_gradients, a.monotone_steps),
     readings=("repaired",),
     roles=(Role.DERIVED,),

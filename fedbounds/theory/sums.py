@@ -16,7 +16,7 @@ def _gaps(path: Path) -> Numbers:
 
 def _gone(path: Path) -> Numbers:
     kept = 1 - path.eta * path.losses.mu
-    return np.array([1 - kept[begun:t].prod() for t, begun in enumerate(path.begun[:-1])])
+    return np.array([(1 - kept[begun:t].prod()) ** 2 for t, begun in enumerate(path.begun[:-1])])
 
 
 def _parting(path: Path) -> Numbers:
@@ -35,18 +35,20 @@ gap_sum = measured(
     units=(0, 1),
     nonnegative=True,
 )
-gone = measured(
-    "gone",
+gone_sq = measured(
+    "gone_sq",
     _gone,
-    latex=r"\Bigl(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\Bigr)",
-    meaning="share of its way to rest that a slowest local model has gone since the round's start",
+    latex=r"\left(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\right)^2",
+    meaning="squared share of its way to rest that a slowest local model has gone since the round's start",
+    units=(0, 0),
     nonnegative=True,
 )
 parting = largest(
     "parting",
     _parting,
-    latex=r"\bigl(1-\max(2\max_i\alpha_t^i-1,\,0)^2\bigr)",
+    latex=r"\left(1-\max(2\max_i\alpha_t^i-1,0)^2\right)",
     meaning="largest variance of weighted points in a ball, over its squared radius",
+    units=(0, 0),
     nonnegative=True,
 )
 

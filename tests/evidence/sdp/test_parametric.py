@@ -31,7 +31,7 @@ from fedbounds.show.summary import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.own import measured
-from fedbounds.theory.sums import gone
+from fedbounds.theory.sums import gone_sq
 from fedbounds.theory.symbols import L, mu
 from fedbounds.theory.verdict import Evidence, Status
 
@@ -262,10 +262,10 @@ def test_a_right_side_of_zero_is_written_and_read(tmp_path):
 
 
 def test_a_symbol_is_told_by_what_it_is():
-    """Another's `gone` is no `gone` of ours."""
+    """Another's `gone_sq` is no `gone` of ours."""
     claim = claim_named("drift-full")
-    own = measured("gone", lambda path: path.eta, nonnegative=True)
-    assert applies(claim) and not applies(replace(claim, terms={"drift": claim.terms["drift"].subs(gone, own)}))
+    own = measured("gone_sq", lambda path: path.eta, nonnegative=True)
+    assert applies(claim) and not applies(replace(claim, terms={"drift": claim.terms["drift"].subs(gone_sq, own)}))
 
 
 def test_what_is_undefined_at_a_point_does_not_hold_around_it():
