@@ -17,7 +17,7 @@ from pathlib import Path
 from fedbounds.evidence.sdp.certificate import Certificate, check
 from fedbounds.evidence.sdp.covered import round_settings
 from fedbounds.evidence.sdp.decide import certify, certify_form, examination
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.setting import Setting, coefficients
 from fedbounds.evidence.sdp.written import save
 from fedbounds.plugins import claim_named
 from validate.tight_constants import CERTIFICATES, HALF, WEIGHTS
@@ -51,12 +51,14 @@ def over_steps() -> Named:
 
 
 def exact_drift() -> Named:
-    """Lemma 2 with ((tau-1)/tau)^2 ((tau-1+gamma)/(tau-2+gamma))^2 for its 16, full gradients, equal weights."""
-    for tau in (2, 3, 4, 6):
-        setting = last("lemma-2", tau, kappa=EVERY)
-        gamma = 4 * setting.L / setting.mu
-        constant = (F(tau - 1, tau) * (tau - 1 + gamma) / (tau - 2 + gamma)) ** 2
-        yield f"lemma-2-exact-tau{tau}", certify(claim_named("lemma-2"), setting, {"drift": constant / 16})
+    """Lemma 2 with what `drift-full` has for its 16, full gradients: equal weights, and one above a half."""
+    several: dict[str, tuple[int, dict[str, object]]] = {f"tau{tau}": (tau, {}) for tau in (2, 3, 4, 6)}
+    several |= {"skewed-tau3": (3, WEIGHTS["skewed"]), "5-clients-tau5": (5, {"clients": 5})}
+    several["3-clients-tau4"] = 4, {"alpha": "3/5,3/10,1/10"}
+    for name, (tau, given) in several.items():
+        setting = last("lemma-2", tau, kappa=EVERY, **given)
+        exact, stated = (coefficients(claim_named(key), setting)["G_sq"] for key in ("drift-full", "lemma-2"))
+        yield f"lemma-2-exact-{name}", certify(claim_named("lemma-2"), setting, {"drift": exact / stated})
 
 
 def descent(tau: int) -> Certificate | None:

@@ -8,15 +8,21 @@ corollary's steps eta_s/eta_t = (t + gamma)/(s + gamma) is at most 1 + (tau - 1)
 s >= t - tau + 1.
 
 With full gradients a step contracts: the distance d from the round's start obeys d' <= (1 - eta mu) d + eta G, so
-d <= (G/mu)(1 - prod_s (1 - eta_s mu)) (`drift-full`). On the corollary's steps the product telescopes, to (t - n +
-gamma - 1)/(t + gamma - 1) after n <= tau - 1 steps. Noise breaks it: of F_i = (mu/2)(w -/+ 1)^2 from w = 0, with
-noise that keeps E||g_i||^2 at G^2 = mu^2, the drift after two steps exceeds it by (eta^2 G^2/2)(1 - (1 - eta mu)^2).
+d <= (G/mu) gone, gone = 1 - prod_s (1 - eta_s mu) (`drift-full`). The variance of points of a ball is convex in each
+of them, hence largest on its sphere, where it is the squared radius less ||sum_i alpha_i u_i||^2 with unit vectors
+u_i, and a sum of vectors of lengths alpha_i is max(2 max_i alpha_i - 1, 0) long at the least: in the plane already,
+and on a line where one alpha_i is 1/2 or more. Clients of curvature mu that pull with G along such u_i attain both
+at every step of the first round. On the corollary's steps gone is (t - t_0)/(t + gamma - 1): with equal weights this
+is Lemma 2 with ((tau - 1)/tau)^2 ((t + gamma)/(t + gamma - 1))^2 for its 16, at a round's last step. Noise breaks
+it: of F_i = (mu/2)(w -/+ 1)^2 from w = 0, with noise that keeps E||g_i||^2 at G^2 = mu^2, the drift after two steps
+exceeds it by (eta^2 G^2/2)(1 - (1 - eta mu)^2).
 """
 
 from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.claims.star import CONDITIONS, REPAIR, summed
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.sums import gone_sq, parting
 from fedbounds.theory.symbols import *
 
 MOVED = (a.bounded_gradient, a.full_participation)
@@ -50,18 +56,17 @@ ON_SCHEDULE = Claim(
 )
 FULL = Claim(
     key="drift-full",
-    title="Discrepancy of the local models on the corollary's steps, full gradients",
+    title="Discrepancy of the local models, full gradients: exactly",
     source="This package (proof in fedbounds/claims/tight.py)",
     scope="step",
     lhs=drift,
-    terms={"drift": ((t + gamma) / (t + gamma - 1)) ** 2 * eta**2 * (tau - 1) ** 2 * G_sq},
-    assumptions=(a.smooth, a.strongly_convex, *MOVED, a.full_gradients),
-    definitions=GAMMA,
-    eta=ETA,
+    terms={"drift": parting * gone_sq * G_sq / mu**2},
+    assumptions=(a.smooth, a.strongly_convex, *MOVED, a.full_gradients, a.monotone_steps),
     readings=("repaired",),
     roles=(Role.DERIVED,),
-    remark="Two clients of equal weight and curvature mu attain it at the end of the first round. Of the proof one "
-    "step is checked by machine (derivation drift-full-step), not the product of the steps. False with noise.",
+    remark="Whatever the weights and the steps, clients of curvature mu attain it in the first round. Of the proof "
+    "one step is checked by machine (derivation drift-full-step), not the product of the steps nor the ball. False "
+    "with noise.",
 )
 TIGHT_COROLLARY = Claim(
     key="tight-corollary",

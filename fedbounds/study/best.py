@@ -298,12 +298,12 @@ def _said(one: Assumption, values: set[str], given: Given) -> str:
 def by_worst_case(given: Given, target: float, extra: Iterable[ModuleType] = ()) -> Offer:
     """The fewest rounds that the certified worst case needs, at the step that a theorem's plan has for each tau.
 
-    Asked of equal weights and full gradients, at ``tau`` or each of WORST_TAUS, for WORST_STEPS steps at most.
+    Asked of full gradients, whatever the weights, at ``tau`` or each of WORST_TAUS, for WORST_STEPS steps at most.
     """
     none = Offer("worst case", "", "certified")
     factor = Fraction(given.L) / 2 if given.measure == "gap" else Fraction(1)
-    if given.sigma_sq or given.mu == given.L or not given.equal or given.N < 2 or not given.delta_0:
-        return replace(none, why="it is known for equal weights, N >= 2, full gradients, mu < L and w_0 not w* only")
+    if given.sigma_sq or given.mu == given.L or given.N < 2 or not given.delta_0:
+        return replace(none, why="it is known for N >= 2, full gradients, mu < L and w_0 not w* only")
     best: Offer | None = None
     for tau in (given.tau,) if given.tau else WORST_TAUS:
         planned = next((one for one in plan(replace(given, tau=tau), target, extra) if one.step is not None), none)

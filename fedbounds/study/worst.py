@@ -43,8 +43,8 @@ class Sandwich:
 
     ``certified`` says whether ``worst`` is proved by multipliers, ``exact`` whether it is a closed form; else it is a
     solver's number, or None where nothing was established. ``gap`` is how far the solver was from the best proof, and
-    ``seconds`` how long it took. ``refuted`` are claims whose bounds the run exceeds, with these; ``bound`` is the
-    least of the others.
+    ``seconds`` how long it took. ``above`` says that ``worst`` is a bound which these weights need not attain.
+    ``refuted`` are claims whose bounds the run exceeds, with these; ``bound`` is the least of the others.
     """
 
     rounds: int
@@ -60,6 +60,7 @@ class Sandwich:
     theorem: str | None
     refuted: dict[str, float]
     seconds: float
+    above: bool = False
 
     @property
     def factor(self) -> float | None:
@@ -109,6 +110,7 @@ def sandwich(
         best,
         refuted,
         seconds,
+        not run.exact and zeta_sq != 0,
     )
 
 
@@ -134,7 +136,12 @@ def curve(run: Run, over: str | None, values: tuple[Fraction, ...] = (), **at: A
 
 
 def bounds(run: Run, delta_0: Fraction, zeta_sq: Fraction, extra: Iterable[ModuleType] = ()) -> dict[str, float]:
-    """Claim -> its bound on ||w_T - w*||^2, for claims that these constants determine and that apply to the class."""
+    """Claim -> its bound on ||w_T - w*||^2, for claims that these constants determine and that apply to the class.
+
+    None where the server's weights are not p: rho_bar and rho_tilde are not among these constants.
+    """
+    if run.biased:
+        return {}
     known: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.eta, "tau": run.tau}
     known |= {"T": run.T, "Delta_0": delta_0, "sigma_dif_sq": zeta_sq}
     known |= dict.fromkeys(("sigma_sq", "sigma_p_sq", "sigma_0_sq", "growth"), 0.0)
@@ -149,9 +156,10 @@ def bounds(run: Run, delta_0: Fraction, zeta_sq: Fraction, extra: Iterable[Modul
 
 
 def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> bool:
-    """Whether every assumption of a claim holds on the whole class at each of `CLIENTS`, its own step included."""
+    """Whether every assumption of a claim holds on the whole class, at p or at `CLIENTS`, its own step included."""
     kappa, eta = run.L / run.mu, run.eta * run.L
-    settings = [round_setting(clients=N, tau=run.tau, kappa=kappa, eta=eta) for N in CLIENTS]
+    several: list[dict[str, Any]] = [{"p": run.p}] if run.p else [{"clients": N} for N in CLIENTS]
+    settings = [round_setting(tau=run.tau, kappa=kappa, eta=eta, **clients) for clients in several]
     for assumption in claim.assumptions_in(READINGS[claim.readings[0]]):
         if isinstance(assumption, OwnSteps):
             if (

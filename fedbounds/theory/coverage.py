@@ -34,6 +34,9 @@ AXES = {
     "T": "T",
 }
 
+# By what an experiment in floating point may be off the fractions that name it, relatively.
+ROUNDING = 1e-12
+
 
 @dataclass(frozen=True)
 class Span:
@@ -72,8 +75,9 @@ class Along:
         """The values where the other axis has the instance's one value; none where they cannot be told."""
         value = instance.get(self.axis)
         value = next(iter(value)) if isinstance(value, Collection) and len(value) == 1 else value
-        if not isinstance(value, int | Fraction):
+        if not isinstance(value, Number) or not math.isfinite(value):
             return frozenset()
+        value = Fraction(value)
         num, den = ([sum(c * value**k for k, c in enumerate(q[j])) for q in self.quotients] for j in (0, 1))
         there = tuple(a / b for a, b in zip(num, den, strict=True)) if all(den) else ()
         return frozenset({there, *there} if len(set(there)) == 1 else {there})
@@ -215,9 +219,22 @@ def _plain(value: sp.Rational) -> Number:
 def _inside(instance: Mapping[str, object], axis: str, region: Region) -> bool:
     value = instance[axis]
     region = region.at(instance) if isinstance(region, Along) else region
+    if isinstance(region, frozenset) and any(_near(value, one) for one in region):
+        return True
     if isinstance(value, Collection) and not isinstance(value, str) and value not in region:
         return len(value) > 0 and all(item in region for item in value)
     return value in region
+
+
+def _near(value: object, other: object) -> bool:
+    """Whether numbers, or tuples of them, are the same up to a float's rounding, where one is a float."""
+    if isinstance(value, tuple) and isinstance(other, tuple):
+        return len(value) == len(other) and all(map(_near, value, other))
+    return (
+        isinstance(value, Number)
+        and isinstance(other, Number)
+        and (value == other or (float in (type(value), type(other)) and math.isclose(value, other, rel_tol=ROUNDING)))
+    )
 
 
 def _covers(region: Region, axis: str, claimed: Coverage | None) -> bool:

@@ -1,9 +1,9 @@
-"""What is summed over the steps of a run before a horizon T: symbols of one's own that claims here share."""
+"""Symbols of one's own that claims here share: sums over the steps of a run, a product over those of a round."""
 
 import numpy as np
 
 from fedbounds.theory import own
-from fedbounds.theory.own import Numbers, Own, Path, known, measured
+from fedbounds.theory.own import Numbers, Own, Path, known, largest, measured
 
 
 def _steps(path: Path) -> Numbers:
@@ -12,6 +12,16 @@ def _steps(path: Path) -> Numbers:
 
 def _gaps(path: Path) -> Numbers:
     return np.append([0], np.cumsum(path.losses.gap(path.w[:-1])))
+
+
+def _gone(path: Path) -> Numbers:
+    kept = 1 - path.eta * path.losses.mu
+    return np.array([(1 - kept[begun:t].prod()) ** 2 for t, begun in enumerate(path.begun[:-1])])
+
+
+def _parting(path: Path) -> Numbers:
+    most = path.alpha.max(axis=-1)
+    return 1 - np.maximum(2 * most - 1, 0 * most) ** 2
 
 
 eta_sum = known(
@@ -23,6 +33,22 @@ gap_sum = measured(
     latex=r"\sum_{t<T}\left(\mathbb{E}[F(w_t)]-F^\star\right)",
     meaning="sum of the suboptimality of w_0 ... w_{T-1}",
     units=(0, 1),
+    nonnegative=True,
+)
+gone_sq = measured(
+    "gone_sq",
+    _gone,
+    latex=r"\left(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\right)^2",
+    meaning="squared share of its way to rest that a slowest local model has gone since the round's start",
+    units=(0, 0),
+    nonnegative=True,
+)
+parting = largest(
+    "parting",
+    _parting,
+    latex=r"\left(1-\max(2\max_i\alpha_t^i-1,0)^2\right)",
+    meaning="largest variance of weighted points in a ball, over its squared radius",
+    units=(0, 0),
     nonnegative=True,
 )
 

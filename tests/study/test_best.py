@@ -117,6 +117,8 @@ def test_a_plan_needs_all_its_rounds():
 def test_the_worst_case_needs_no_more_rounds():
     (theorem, *_), found = plan(replace(GIVEN, tau=2), 0.1), by_worst_case(replace(GIVEN, tau=2), 0.1)
     assert found.standing == "certified" and found.rounds <= theorem.rounds and found.bound <= 0.1
+    weighted = replace(GIVEN, tau=2, p=(0.9, *[0.1 / (GIVEN.N - 1)] * (GIVEN.N - 1)))
+    assert by_worst_case(weighted, 0.1).rounds == found.rounds  # the certificate is one for all weights
     assert by_worst_case(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
     assert "certified within" in by_worst_case(replace(GIVEN, tau=2), 1e-9).why
 

@@ -1,17 +1,25 @@
 """The drift with the constants that its steps give: attained by an instance, exceeded by no run, false with noise."""
 
+from dataclasses import replace
 from fractions import Fraction as Q
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.best import Given, offers
+from fedbounds.theory.own import Path, largest, measured
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.sums import gone_sq, parting
+from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 
 L, MU = 1.0, 0.2
@@ -20,6 +28,12 @@ GAMMA = 4 * L / MU
 
 def rhs(key, **values):
     return evaluate(claim_named(key).sides(READINGS["repaired"]).rhs, {"L": L, "mu": MU, **values})
+
+
+def full(G_sq, tau, weights, total):
+    """The bound of `drift-full` on the corollary's steps."""
+    path = Path(tau, 1 / (MU * (np.arange(total) + GAMMA)), SimpleNamespace(mu=MU), alpha=np.array([weights]))
+    return rhs("drift-full", gone_sq=gone_sq.of(path), parting=max(parting.of(path)), G_sq=G_sq)
 
 
 def ran(problem, start, tau):
@@ -37,9 +51,10 @@ def two(curvature, d=1):
 @pytest.mark.parametrize("tau", [2, 3, 7, 30])
 def test_two_clients_of_curvature_mu_attain_it(tau):
     drift, G_sq = ran(two(MU), np.zeros(1), tau)
-    t = np.arange(len(drift), dtype=float)
-    bound = rhs("drift-full", t=t, eta=1 / (MU * (t + GAMMA)), tau=float(tau), G_sq=G_sq)
-    assert drift[tau - 1] == pytest.approx(bound[tau - 1], rel=1e-12)
+    bound, t = full(G_sq, tau, [0.5, 0.5], len(drift)), tau - 1
+    assert drift[:tau] == pytest.approx(bound[:tau], rel=1e-12)
+    constant = ((tau - 1) / tau * (t + GAMMA) / (t + GAMMA - 1)) ** 2
+    assert bound[t] == pytest.approx(constant * tau**2 * G_sq / (MU * (t + GAMMA)) ** 2, rel=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -52,9 +67,42 @@ def test_no_run_exceeds_it(seed):
     for tau in (2, 5, 40):
         drift, G_sq = ran(problem, 5 * rng.standard_normal(2), tau)
         t = np.arange(len(drift), dtype=float)
-        for key in ("drift-full", "drift-on-schedule"):
-            bound = rhs(key, t=t, eta=1 / (MU * (t + GAMMA)), tau=float(tau), G_sq=G_sq)
+        slow = rhs("drift-on-schedule", eta=1 / (MU * (t + GAMMA)), tau=float(tau), G_sq=G_sq)
+        for bound in (slow, full(G_sq, tau, problem.p, len(drift))):
             assert (drift <= bound * (1 + 1e-9)).all()
+
+
+# Smaller by a millionth, by a part of the step size, and the bracket without its square.
+SMALLER = {
+    "millionth": lambda stated: stated * (1 - sp.Rational(1, 10**6)),
+    "by the step": lambda stated: stated.subs(
+        gone_sq, measured("fewer", lambda path: gone_sq.of(path) * (1 - path.eta / 9))
+    ),
+    "no square": lambda stated: stated.subs(parting, largest("flat", lambda path: 2 - 2 * path.alpha.max(axis=-1))),
+}
+
+
+@pytest.mark.parametrize(
+    ("p", "pulls"),
+    [
+        (["3/4", "1/4"], [["1"], ["-1"]]),
+        (["3/5", "3/10", "1/10"], [["1"], ["-1"], ["-1"]]),
+        (["2/5", "3/10", "3/10"], [["1", "0"], ["-2/3", "s"], ["-2/3", "-s"]]),
+    ],
+    ids=str,
+)
+def test_it_is_attained_in_fractions_by_unequal_weights_and_nothing_smaller_holds(p, pulls):
+    """Clients of curvature mu, whose pulls of one size sum to as little as they can; steps at random."""
+    # sqrt(5)/3 to eight digits, from below: the third case comes within a millionth of the bound.
+    pulls = [[pull.replace("s", "745355992/1000000000") for pull in row] for row in pulls]
+    data = {"curvatures": [["2"] * len(row) for row in pulls], "minima": pulls, "p": p, "w0": ["0"] * len(pulls[0])}
+    instance = from_json({**data, "eta": ["1/9", "1/2", "1/7"], "tau": 3, "weighting": "fedavg"})
+    claim, where = claim_named("drift-full"), READINGS["repaired"]
+    assert examine(instance, claim, where).status is Status.HOLDS
+    for name, smaller in SMALLER.items():
+        less = replace(claim, terms={"drift": smaller(claim.terms["drift"])})
+        same = name == "no square" and Q(p[0]) <= Q(1, 2)
+        assert examine(instance, less, where).status is (Status.HOLDS if same else Status.REFUTED)
 
 
 def test_with_noise_the_closed_form_is_false():

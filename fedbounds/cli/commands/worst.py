@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ import click
 from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
 
 if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.horizon import Run
     from fedbounds.study.worst import Sandwich
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
@@ -25,6 +26,8 @@ AXES = ("rounds", "tau", "kappa", "step")
 @click.option("--step", default="1/2", show_default=True, help="The constant step, in units of 1/L.")
 @click.option("--zeta-star", "zeta", default="1", show_default=True, help="Root mean square of ||grad F_i(w*)||.")
 @click.option("--delta0", "delta_0", default="1", show_default=True, help="Largest ||w_0 - w*||^2.")
+@click.option("--weights", default="", help="alpha, with commas, or any; equal, and every N, unless given.")
+@click.option("--p", default="", help="p, where it is not the weights.")
 @click.option("--over", type=click.Choice(AXES), help="A curve along this.")
 @click.option("--values", default="", help="Its values, with commas.")
 @PLUGIN
@@ -37,6 +40,8 @@ def worst(
     step: str,
     zeta: str,
     delta_0: str,
+    weights: str,
+    p: str,
     over: str | None,
     values: str,
     extra: tuple[ModuleType, ...],
@@ -45,9 +50,10 @@ def worst(
 ) -> None:
     """||w_R - w*||^2 after R rounds of FedAvg with full gradients, over every problem of a class and every N >= 2.
 
-    Clients of equal weight are L-smooth and mu-strongly convex. "worst case" is proved for all of them where it is
-    marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run
-    of two quadratics; "theorem" the smallest bound that a claim's formula gives and that this run does not exceed.
+    Clients are L-smooth and mu-strongly convex, of equal weight or of --weights. "worst case" is proved for all of
+    them where it is marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it;
+    "instance" is a run of two quadratics; "theorem" the smallest bound that a claim's formula gives and that this run
+    does not exceed.
     """
     from fedbounds.errors import reject
     from fedbounds.evidence.sdp.covered import fraction, fractions
@@ -59,7 +65,9 @@ def worst(
         raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
     if values and over is None:
         raise reject("--values are those of a curve", values, "add --over")
-    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step))
+    run = replace(
+        Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step)), **_weights(weights, p and fractions(p))
+    )
     at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
     along = fractions(values) if values else ()
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
@@ -73,15 +81,49 @@ def worst(
     if form == "json":
         print_json([asdict(one) for one in found])
         return
-    _print(found, over or "rounds", f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
+    _print(
+        found,
+        over or "rounds",
+        ", ".join(
+            [f"weights {weights}"] * bool(weights)
+            + [f"p {p}"] * bool(p)
+            + [f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}"]
+        ),
+    )
     if quiet:
         return
+    _say_weights(run, found[0])
     if any(one.mark == "solver's" for one in found):
         say("A number marked solver's has no verified proof.")
     if any(one.worst is None for one in found):
         say(
             "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."
         )
+
+
+def _weights(weights: str, p: Any) -> dict[str, Any]:
+    """Of a `Run`: alpha, p and whether alpha is free."""
+    from fedbounds.errors import reject
+    from fedbounds.evidence.sdp.covered import fractions
+
+    if weights == "any" and p:
+        least = p.index(min(p))
+        return {"alpha": tuple(Fraction(k == least) for k in range(len(p))), "p": p, "free": True}
+    if bool(p) > bool(weights) or weights == "any":
+        raise reject(
+            "weights that may be any need p, and p needs the weights", weights or ", ".join(map(str, p)), "give both"
+        )
+    alpha = fractions(weights) if weights else ()
+    return {"alpha": alpha, "p": p or alpha}
+
+
+def _say_weights(run: Run, found: Sandwich) -> None:
+    if run.free:
+        say("Weights may be others in every round: the rounds are bounded one by one, and no theorem is asked.")
+    elif run.biased and found.above:
+        say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
+    elif found.above:
+        say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
 
 
 def _print(found: list[Sandwich], over: str, start: str) -> None:

@@ -159,6 +159,9 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     whole = setting.over is not None
     known = derived(lhs, rhs, setting) if whole else None
     found = None if whole and known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
+    if found is None and not whole and setting.local == "steps":
+        known = derived(lhs, rhs, setting)
+        found = None if known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
     if found is not None or not setting.knows_skew:
         return found
     wider = replace(setting, local="any")

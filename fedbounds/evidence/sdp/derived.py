@@ -58,9 +58,9 @@ def candidates(setting: Setting) -> Iterator[dict[str, Fraction]]:
     For Lemma 1 and for drifts, those of steps that contract.
     """
     eta, mu = setting.eta[-1], setting.mu
+    yield _contracting(setting)
     if setting.over is not None:
         yield {"interpolation 0 x0|own": 2 * setting.L}
-        yield _contracting(setting)
         # Lemma 2 with noise, and the first argument with the drift paid by it.
         yield {"drift w0": Fraction(1)}
         spread = {"drift w0": eta * (setting.L - mu)}
@@ -138,7 +138,11 @@ def _contracting(setting: Setting) -> dict[str, Any]:
             pairs = dict.fromkeys((f"x{k}|x0", f"x0|x{k}"), 2 * eta * kept * grown)
             found = {way: value * kept**2 * grown for way, value in found.items()} | pairs
         reach = eta if reach is None else kept * reach + eta
-    weights = list(enumerate(setting.alpha))
+    # What the variance costs: alpha_i each, or 2 a alpha_i where a client has a > 1/2, and 2 a (1 - a) for that one:
+    # diag(cost - alpha) + alpha alpha^T then annihilates 1 - 2 e_h and has one negative entry on its diagonal.
+    weights, most = list(enumerate(setting.alpha)), max(setting.alpha)
+    if 2 * most > 1:
+        weights = [(i, 2 * most * (a if a != most else 1 - a)) for i, a in weights]
     every = {f"interpolation {i} {way}": value * a for i, a in weights for way, value in found.items()}
     return every if reach is None else every | {f"gradient {i} x0": reach**2 * a for i, a in weights}
 

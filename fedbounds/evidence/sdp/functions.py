@@ -16,7 +16,10 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
+import sympy as sp
+
 from fedbounds.errors import reject
+from fedbounds.evidence.evaluate import rational as value_of
 from fedbounds.files import Rational, as_fraction, plain
 
 # A polynomial's coefficients; a shipped one has half of these, and many more would keep the checker busy for minutes.
@@ -240,6 +243,15 @@ def require_finite(den: Any, over: Interval) -> None:
     """InputError where what is divided by ``den`` has a pole in the interval, or is no function."""
     if den == 0 or any(roots(part, over) for part, _ in den.factor_squarefree()[1]):
         raise reject(f"a function must have no pole for {over.parameter} {over}", str(den), "narrow the interval")
+
+
+def require_defined(expression: sp.Expr, values: Mapping[str, Any]) -> None:
+    """InputError where something that is divided by vanishes in the interval, though functions may cancel it."""
+    for power in expression.atoms(sp.Pow):
+        if power.exp.is_nonnegative is not True and {s.name for s in power.base.free_symbols} <= values.keys():
+            base = value_of(power.base, values)
+            if isinstance(base, Function):
+                require_finite(base.num, base.over)
 
 
 def ranged(text: object, parameter: Parameter) -> Function | None:

@@ -1,18 +1,29 @@
-"""The worst case of R rounds of local gradient descent, for every N >= 2 and equal weights, bounded by certificates.
+"""The worst case of R rounds of local gradient descent, for every N >= 2 and all weights, bounded by certificates.
 
-Averaged over permutations of the clients, the Gram matrix of a run is two blocks: the clients' means and their
-deviations from them (`docs/sdp.md`). With c = grad F_i - mu w, the gradient of a convex K-smooth function, K = L -
-mu, a step is x <- q x - eta c with q = 1 - eta mu in both blocks, and a new round sets the deviations to 0; at w* = 0
-the mean of c is 0 and the mean square of its deviation zeta_*^2. So the programme has two matrices of 1 + R tau rows,
-and
+Summed over the clients with weights p_i, the Gram matrix of a run is two blocks: that of their means x and that of
+their deviations, sum_i p_i (x_i - x)(x_i - x)^T. With c = grad F_i - mu w, the gradient of a convex K-smooth function
+where K = L - mu, a step is x <- q x - eta c with q = 1 - eta mu in both blocks, and a new round sets the deviations
+to 0; at w* = 0 the mean of c is 0 and the mean square of its deviation zeta_*^2. So the programme has two matrices of
+1 + R tau rows, and
 
     a ||w_0||^2 + b zeta_*^2 - ||w_R||^2 = sum_j lambda_j constraint_j + <S, means> + <S', deviations>
 
-with lambda >= 0, S >= 0 and S' >= 0 proves ||w_R||^2 <= a Delta_0 + b zeta_*^2 on the whole class. Constraints are
-the interpolation inequalities between each point and w*, and between points that follow each other: leaving the
-others out keeps every proof a proof, and costs 0.2% at most where both were solved. Newton's method follows the
-central path of the proofs, all of which are strictly feasible: so the last one that leaves room for rounding, its
-floats read as fractions, is a certificate.
+with lambda >= 0, S >= 0 and S' >= 0 proves ||w_R||^2 <= a Delta_0 + b zeta_*^2 on the whole class, for every N and p.
+Where no p_i exceeds 1/2 the two blocks lose nothing: in the plane are unit vectors u_i with sum_i p_i u_i = 0, and
+clients with the deviations d (x) u_i, d those of the second block, meet the inequalities each for itself. Where one
+does exceed 1/2 it is the worst case over all weights.
+
+Where the server's weights alpha are not p, sums are weighted by alpha, and the mean g of s_i = grad F_i(w*) is a
+vector of its own, a last row of the means. As g = sum_i (alpha_i - p_i) s_i, ||g||^2 <= chi^2 zeta_*^2 with chi^2 =
+sum_i (alpha_i - p_i)^2/p_i, and sum_i alpha_i ||s_i||^2 <= max_i(alpha_i/p_i) zeta_*^2. The bound that follows is
+exact at tau = 1 in what was tried, and else up to a tenth above the worst case. Its multipliers serve every alpha,
+and both right sides are largest where alpha is all on a client of least p: so a round with that alpha bounds a round
+of any weights, and rounds whose weights are free are bounded one after the other.
+
+Constraints are the interpolation inequalities between each point and w*, and between points that follow each other:
+leaving the others out keeps every proof a proof, and costs 0.2% at most where both were solved. Newton's method
+follows the central path of the proofs, all of which are strictly feasible: so the last one that leaves room for
+rounding, its floats read as fractions, is a certificate.
 """
 
 from __future__ import annotations
@@ -38,13 +49,20 @@ LARGEST = 400
 
 @dataclass(frozen=True)
 class Run:
-    """R rounds of tau steps of size eta on L-smooth mu-strongly convex clients of equal weight."""
+    """R rounds of tau steps of size eta on L-smooth mu-strongly convex clients; without weights they are equal.
+
+    The server averages with ``alpha``, w* is the minimiser of sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2.
+    Where its weights are ``free`` they may be others in every round, and ``alpha`` is all on a client of least p.
+    """
 
     rounds: int
     tau: int
     mu: Fraction
     L: Fraction
     eta: Fraction
+    alpha: tuple[Fraction, ...] = ()
+    p: tuple[Fraction, ...] = ()
+    free: bool = False
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.tau < 1 or self.T > LARGEST:
@@ -53,11 +71,39 @@ class Run:
             raise reject("a class of functions needs 0 < mu < L", f"mu = {self.mu}, L = {self.L}", "mend them")
         if not 0 < self.eta * self.L < 2:
             raise reject("gradient descent needs 0 < eta < 2/L", self.eta, "take a smaller step")
+        for name, given in (("alpha", self.alpha), ("p", self.p)):
+            if len(self.alpha) != len(self.p) or (given and (min(given) < 0 or sum(given) != 1)):
+                said = ", ".join(map(str, given))
+                raise reject(f"{name} must be as many weights >= 0 as clients, with sum 1", said, "mend them")
+        if self.p and (min(self.p) == 0 or len(self.p) == 1):
+            said = ", ".join(map(str, self.p))
+            raise reject("there must be two clients or more, each with p_i > 0", said, "leave out one that has none")
+        if self.free and (not self.p or self.alpha[self.p.index(min(self.p))] != 1):
+            raise reject(
+                "weights that are free need p, and alpha on its least", ", ".join(map(str, self.alpha)), "mend alpha"
+            )
 
     @property
     def T(self) -> int:
         """Steps in all."""
         return self.rounds * self.tau
+
+    @property
+    def biased(self) -> bool:
+        """Whether the server's weights are not p."""
+        return self.alpha != self.p
+
+    @property
+    def spread(self) -> tuple[Fraction, Fraction]:
+        """What (sum_i alpha_i ||s_i||^2, ||mean of s||^2) are at most, over zeta_*^2: (max alpha_i/p_i, chi^2)."""
+        pairs = list(zip(self.alpha, self.p, strict=True))
+        ratio = max((a / p for a, p in pairs), default=Fraction(1))
+        return ratio, sum(((a - p) ** 2 / p for a, p in pairs), Fraction(0))
+
+    @property
+    def exact(self) -> bool:
+        """Whether the two blocks are those of clients with these weights, so that the programme loses nothing."""
+        return not self.biased and 2 * max(self.p, default=Fraction(0)) <= 1
 
     @property
     def contraction(self) -> Fraction:
@@ -74,24 +120,31 @@ class Run:
         """(positions, gradients c) of the means and of the deviations, each vector a dict coordinate -> number.
 
         Coordinates are the positions themselves, so that few are not 0: w_0 .. w_T, and s = grad F_i(w*) with the
-        deviations after every step, those at a round's end included. Positions: w_0 .. w_{T-1}, w*, and w_T.
+        deviations after every step, those at a round's end included; last the mean of s where the run is biased.
+        Positions: w_0 .. w_{T-1}, w*, and w_T.
         """
         one, q, eta = number(Fraction(1)), number(1 - self.eta * self.mu), number(self.eta)
         x = [{k: one} for k in range(self.T)]
         d: list[dict[int, Any]] = [{} if k % self.tau == 0 else {k: one} for k in range(self.T)]
         c = [{k: q / eta, k + 1: -one / eta} for k in range(self.T)]
         v = [{k + 1: -one / eta, **({} if k % self.tau == 0 else {k: q / eta})} for k in range(self.T)]
-        return ([*x, {}, {self.T: one}], [*c, {}]), ([*d, {}], [*v, {0: one}])
+        mean = {self.T + 1: one} if self.biased else {}
+        return ([*x, {}, {self.T: one}], [*c, mean]), ([*d, {}], [*v, {0: one}])
 
 
-def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction]) -> bool:
-    """Whether the multipliers prove ||w_R||^2 <= a ||w_0||^2 + b zeta_*^2, in exact arithmetic."""
+def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias: Fraction = Fraction(0)) -> bool:
+    """Whether the multipliers prove ||w_R||^2 <= a ||w_0||^2 + b V + bias ||mean of s||^2, in exact arithmetic.
+
+    V is the weighted variance of the s_i, which is zeta_*^2 where the run is not biased.
+    """
     if min(multipliers) < 0 or any(flow(run, multipliers)):
         return False
     means, deviations = (_slack(run, block, multipliers) for block in run.vectors(exact))
     means[0][0] += exact(a)
     means[run.T][run.T] -= exact(Fraction(1))
     deviations[0][0] += exact(b)
+    if run.biased:
+        means[-1][-1] += exact(bias)
     return is_definite(means) and is_definite(deviations)
 
 
@@ -133,7 +186,8 @@ def flow(run: Run, multipliers: list[Any]) -> list[Any]:
 def _slack(run: Run, block: tuple[list[Any], list[Any]], multipliers: list[Fraction]) -> list[list[Any]]:
     """-sum_j lambda_j constraint_j of one block, a matrix of fractions."""
     x, c = block
-    total = [[exact(Fraction(0))] * (run.T + 1) for _ in range(run.T + 1)]
+    size = 1 + max(k for vectors in block for vector in vectors for k in vector)
+    total = [[exact(Fraction(0))] * size for _ in range(size)]
     half, bend = exact(Fraction(1, 2)), exact(1 / (2 * (run.L - run.mu)))
     value: Any
     for (a, b), value in zip(run.pairs, map(exact, multipliers), strict=True):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -35,6 +35,7 @@ ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 class Worst:
     """A proof of ||w_R - w*||^2 <= a Delta_0 + b zeta_*^2 over the class, with rational multipliers of ``run.pairs``.
 
+    Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
     ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
     smallest such value, ``certified`` whether the proof was verified in exact arithmetic, and ``exact`` whether the
     value is a closed form instead, of which no multipliers were asked.
@@ -48,13 +49,15 @@ class Worst:
     certified: bool
     multipliers: tuple[Fraction, ...] = field(default=(), repr=False)
     exact: bool = False
+    bias: Fraction = Fraction(0)
 
 
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
     """The smallest bound on ||w_R - w*||^2 that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 it is the
-    contraction, which the quadratics mu/2 and L/2 attain.
+    contraction, which the quadratics mu/2 and L/2 attain. Where weights are free the proof is that of the last round,
+    from the bound of the rounds before.
     """
     if delta_0 <= 0 or zeta_sq < 0:
         found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
@@ -62,12 +65,21 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     if zeta_sq == 0:
         a = run.contraction ** (2 * run.T)
         return Worst(run, a, Fraction(0), _above(a * delta_0), 0.0, False, exact=True)
+    if run.free and run.rounds > 1:
+        before = worst(replace(run, rounds=run.rounds - 1), delta_0, zeta_sq)
+        if before is None or not before.certified:
+            return None
+        return worst(replace(run, rounds=1), Fraction(before.value), zeta_sq)
     tried: list[Worst] = []
     for z, gap in reversed(_Path(run, float(delta_0), float(zeta_sq)).follow()[-TRIED:]):
-        multipliers = _balanced(run, [Fraction(float(value)) for value in z[:-2]])
-        a, b = Fraction(float(z[-2])), Fraction(float(z[-1]))
-        certified = verify(run, a, b, multipliers)
-        tried.append(Worst(run, a, b, _above(a * delta_0 + b * zeta_sq), gap, certified, tuple(multipliers)))
+        count = len(run.pairs)
+        multipliers = _balanced(run, [Fraction(float(value)) for value in z[:count]])
+        a, b, bias = (Fraction(float(value)) for value in (*z[count:], 0)[:3])
+        certified = verify(run, a, b, multipliers, bias)
+        most, mean = run.spread
+        lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
+        value = _above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
+        tried.append(Worst(run, a, b, value, gap + float(lost), certified, tuple(multipliers), bias=bias))
         if certified:
             return tried[-1]
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
@@ -88,15 +100,21 @@ def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
 
 
 class _Path:
-    """The central path of the proofs z = (lambda, a, b), in floating point."""
+    """The central path of the proofs z = (lambda, a, b), or (lambda, a, b, bias), in floating point."""
 
     def __init__(self, run: Run, delta_0: float, zeta_sq: float) -> None:
         self.run, self.K = run, float(run.L - run.mu)
         self.a, self.b = (np.array([pair[side] for pair in run.pairs]) for side in (0, 1))
         self.count = len(self.a)
-        self.blocks = [tuple(_dense(part, run.T + 1) for part in block) for block in run.vectors(float)]
-        self.cost = np.append(np.zeros(self.count), (delta_0, zeta_sq))
-        self.flow = np.zeros((run.T + 1, self.count + 2))
+        sizes = run.T + 1 + run.biased, run.T + 1
+        self.blocks = [
+            tuple(_dense(part, size) for part in block) for block, size in zip(run.vectors(float), sizes, strict=True)
+        ]
+        # (block, diagonal entry, what it costs) of the last entries of z.
+        most, mean = (float(one) * zeta_sq for one in run.spread)
+        self.ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
+        self.cost = np.append(np.zeros(self.count), [cost for _, _, cost in self.ends])
+        self.flow = np.zeros((run.T + 1, len(self.cost)))
         np.add.at(self.flow, (self.a, np.arange(self.count)), 1.0)
         np.add.at(self.flow, (self.b, np.arange(self.count)), -1.0)
         self.flow = self.flow[:-1]
@@ -107,7 +125,7 @@ class _Path:
         The path ends where a step makes no progress or Newton's matrix has no factor: there is no such bound there.
         """
         z, factors = self.start()
-        barriers = 2 * (self.run.T + 1) + self.count
+        barriers = 2 * (self.run.T + 1) + self.run.biased + self.count
         t, found = barriers / float(self.cost @ z), []
         for _ in range(STEPS):
             try:
@@ -134,9 +152,10 @@ class _Path:
             rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + room) + room * eta * mu
             rate = max(rate, 1 - 5 / T)
             later = each * (1 + 0.01 * room) * rate ** np.arange(T - 1, -2, -1.0)
-            z = np.append(np.minimum(later[self.a], later[self.b]) * 1e-4 * room / T, (2 * rate**T * (1 + room), 0))
-            z[: 2 * T] = np.repeat(later[:-1], 2)
-            for z[-1] in 10.0 ** np.arange(-3, 12):
+            z = np.zeros(len(self.cost))
+            z[: self.count] = np.minimum(later[self.a], later[self.b]) * 1e-4 * room / T
+            z[: 2 * T], z[self.count] = np.repeat(later[:-1], 2), 2 * rate**T * (1 + room)
+            for z[self.count + 1 :] in 10.0 ** np.arange(-3, 12):
                 factors = self.factors(z)
                 if factors is not None:
                     return z, factors
@@ -144,13 +163,15 @@ class _Path:
 
     def slack(self, z: Array, block: int) -> Array:
         """S of the means (0) or S' of the deviations (1)."""
-        (x, c), weights = self.blocks[block], z[:-2, None]
+        (x, c), weights = self.blocks[block], z[: self.count, None]
         dx, dc, cb = x[self.a] - x[self.b], c[self.a] - c[self.b], c[self.b]
         product = (cb * weights).T @ dx
         S: Array = (product + product.T) / 2 + (dc * weights).T @ dc / (2 * self.K)
-        S[0, 0] += z[-2 + block]
+        for (where, at, _), value in zip(self.ends, z[self.count :], strict=True):
+            if where == block:
+                S[at, at] += value
         if block == 0:
-            S[-1, -1] -= 1
+            S[self.run.T, self.run.T] -= 1
         return S
 
     def factors(self, z: Array) -> list[Array] | None:
@@ -162,15 +183,15 @@ class _Path:
 
     def barrier(self, z: Array, factors: list[Array], t: float) -> float:
         logs = sum(2 * np.log(np.diag(factor)).sum() for factor in factors)
-        return float(t * self.cost @ z - logs - np.log(z[:-2]).sum())
+        return float(t * self.cost @ z - logs - np.log(z[: self.count]).sum())
 
     def newton(self, z: Array, factors: list[Array], t: float) -> tuple[Array, float]:
         """(Newton's step of the barrier along the flow's kernel, its decrement)."""
         from scipy.linalg import cho_solve
 
         H, g = np.zeros((len(z), len(z))), t * self.cost
-        H[np.arange(self.count), np.arange(self.count)] = 1 / z[:-2] ** 2
-        g[:-2] -= 1 / z[:-2]
+        H[np.arange(self.count), np.arange(self.count)] = 1 / z[: self.count] ** 2
+        g[: self.count] -= 1 / z[: self.count]
         for block, factor in enumerate(factors):
             self.add_curvature(H, g, block, cho_solve((factor, True), np.eye(len(factor))))
         d = 1 / np.sqrt(np.diag(H))
@@ -187,19 +208,22 @@ class _Path:
         Pc, Px, Pd = cb @ P, dx @ P, dc @ P
         cx, cd, xd, dd, bend = Pc @ dx.T, Pc @ dc.T, Px @ dc.T, Pd @ dc.T, 1 / (2 * self.K)
         mixed = cd * xd
-        H[:-2, :-2] += (Pc @ cb.T * (Px @ dx.T) + cx * cx.T) / 2 + bend * (mixed + mixed.T) + bend**2 * dd**2
-        g[:-2] -= np.diag(cx) + bend * np.diag(dd)
-        own = len(g) - 2 + block
-        H[own, :-2] = H[:-2, own] = Pc[:, 0] * Px[:, 0] + bend * Pd[:, 0] ** 2
-        H[own, own] = P[0, 0] ** 2
-        g[own] -= P[0, 0]
+        n = self.count
+        H[:n, :n] += (Pc @ cb.T * (Px @ dx.T) + cx * cx.T) / 2 + bend * (mixed + mixed.T) + bend**2 * dd**2
+        g[:n] -= np.diag(cx) + bend * np.diag(dd)
+        ends = [(n + k, at) for k, (where, at, _) in enumerate(self.ends) if where == block]
+        for own, at in ends:
+            H[own, :n] = H[:n, own] = Pc[:, at] * Px[:, at] + bend * Pd[:, at] ** 2
+            g[own] -= P[at, at]
+            for other, there in ends:
+                H[own, other] = P[at, there] ** 2
 
     def advance(
         self, z: Array, factors: list[Array], step: Array, decrement: float, t: float
     ) -> tuple[float, Array, list[Array]]:
         """(length, proof, factors) after a step that stays inside and lowers the barrier; length 0 if none."""
-        before, falls = self.barrier(z, factors, t), step[:-2] < 0
-        length = min(1.0, INSIDE * float(np.min(-z[:-2][falls] / step[:-2][falls], initial=np.inf)))
+        before, falls = self.barrier(z, factors, t), step[: self.count] < 0
+        length = min(1.0, INSIDE * float(np.min(-z[: self.count][falls] / step[: self.count][falls], initial=np.inf)))
         while length >= SHORTEST:
             there = z + length * step
             inside = self.factors(there)

@@ -11,7 +11,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.functions import Function, Interval, require_finite
+from fedbounds.evidence.sdp.functions import Function, Interval, require_defined, require_finite
+from fedbounds.evidence.sdp.own import OWN
 from fedbounds.files import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory.claim import Claim, Role
@@ -202,7 +203,10 @@ def round_setting(
 
 def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int) -> tuple[Fraction, ...]:
     """The step sizes eta_t that a claim is stated for at t = start, ..., or InputError where one is not rational."""
-    sizes = [rational(claim.steps, {**known, "t": Fraction(start + k)}) for k in range(count)]
+    times = [{**known, "t": Fraction(start + k)} for k in range(count)]
+    for at in times:
+        require_defined(claim.steps, at)
+    sizes = [rational(claim.steps, at) for at in times]
     found = tuple(size for size in sizes if size is not None)
     if len(found) < count:
         raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
@@ -211,8 +215,9 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
 
 def applies(claim: Claim) -> bool:
     """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    used = {symbol.name for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
-    return str(claim.lhs) in ("Delta_next", "drift", "grad_sq") and used <= {*FORMS, *NUMBERS, *NOISE}
+    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols} - OWN.keys()
+    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
+    return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
 
 
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
@@ -255,6 +260,7 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
         "pi_min": low,
         "pi_max": high,
         "p_min": min(setting.p),
+        **{symbol.name: value(setting) for symbol, value in OWN.items()},
     }
     return found if setting.rho_tilde is None else {**found, "rho_tilde": setting.rho_tilde}
 
@@ -285,6 +291,7 @@ def _linear(
     for value in found.values():
         if isinstance(value, Function):
             require_finite(value.den, value.over)
+    require_defined(plain, values)
     found = {name: value for name, value in found.items() if value != 0}
     if found.get(FREE_BIAS, Fraction(0)) < 0:
         raise _falls(key, "rho_tilde", found[FREE_BIAS], "give rho_tilde")

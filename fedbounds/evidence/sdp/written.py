@@ -23,6 +23,8 @@ from fedbounds.theory.coverage import Coverage
 
 # Hundred times the longest certificate that is shipped.
 LONGEST_LINE = 1_000_000
+# What is written though it may be empty: a drift at most 0 has no right side.
+NEEDED = ("claim", "rhs", "multipliers")
 
 
 def read(path: Path) -> Iterator[Certificate]:
@@ -45,9 +47,9 @@ def save(path: Path, certificates: Iterable[Certificate]) -> Path:
 
 
 def _document(certificate: Certificate) -> dict[str, Any]:
-    """What is written: the name first, nothing that is empty."""
+    """What is written: the name first, nothing that may be left out where it is empty."""
     data = plain(certificate)
-    return {"name": data.pop("name"), **{key: value for key, value in data.items() if value or key == "claim"}}
+    return {"name": data.pop("name"), **{key: value for key, value in data.items() if value or key in NEEDED}}
 
 
 def _read(text: bytes, where: str) -> Certificate:

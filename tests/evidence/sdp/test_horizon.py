@@ -1,12 +1,14 @@
 """Worst cases of R rounds: certificates, the instance that stays below them, and the theorems that stay above."""
 
 import dataclasses
+import itertools
 import json
 import re
 from fractions import Fraction as Q
 from pathlib import Path
 from types import ModuleType
 
+import cvxpy as cp
 import numpy as np
 import pytest
 import sympy as sp
@@ -30,7 +32,7 @@ from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.show.numbers import upward
+from fedbounds.show.numbers import downward, upward
 from fedbounds.study.worst import bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
@@ -223,7 +225,24 @@ def test_the_command():
     assert first["lower"] <= first["worst"] <= first["bound"] and first["worst"] == pytest.approx(0.868043, abs=2e-6)
     table = runner.invoke(main, ["worst", "--rounds", "1", "--tau", "2"])
     assert table.exit_code == 0 and "certified" in table.stdout and "fedavg-rounds" in table.stdout
-    for wrong in (["--kappa", "1"], ["--values", "1,2"]):
+    few = ["worst", "--rounds", "1", "--tau", "2"]
+    for weights, said in (
+        ("0.4,0.3,0.3", ""),
+        ("0.6,0.4", "over all weights"),
+        ("1,0 --p 0.5,0.5", "not exact"),
+        ("any --p 0.6,0.4", "one by one"),
+    ):
+        shown = runner.invoke(main, [*few, "--weights", *weights.split()])
+        assert shown.exit_code == 0 and "weights" in shown.stdout and (said or "certified") in shown.output
+        assert said or "need not be attained" not in shown.output
+    weights = (
+        ["--weights", "1"],
+        ["--weights", "0.5,0.6"],
+        ["--weights", "1,0"],
+        ["--p", "0.5,0.5"],
+        ["--weights", "any"],
+    )
+    for wrong in (["--kappa", "1"], ["--values", "1,2"], *weights):
         assert runner.invoke(main, ["worst", *wrong]).exit_code == 2
 
 
@@ -250,6 +269,121 @@ def test_the_table_of_the_page():
             assert again.value == pytest.approx(one["worst"], rel=1e-5)
     ends = kept["after the last round drawn"]
     assert f"{ends['theorem-1']:.0f}" in page and f"{ends['ordinary']:.2g}" in page
+
+
+# Where the solver of the oracle stops: it calls what is nearer than it comes inaccurate.
+ACCURATE = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
+
+
+def by_clients(run):
+    """The largest ||w_R||^2 where Delta_0 = zeta_*^2 = 1, by one Gram matrix with every gradient of every client."""
+    p, alpha = (np.array([float(one) for one in given]) for given in (run.p, run.alpha))
+    N, (mu, L, eta) = len(p), map(float, (run.mu, run.L, run.eta))
+    basis = iter(np.eye(N + run.T * N))
+    w, s = next(basis), [next(basis) for _ in range(N - 1)]
+    s.append(-sum(a * one for a, one in zip(p, s)) / p[-1])  # noqa: B905 - the last is left out
+    start, points = w, [[(0 * w, one)] for one in s]
+    for _ in range(run.rounds):
+        X = [w] * N
+        for _ in range(run.tau):
+            for i in range(N):
+                points[i].append((X[i], next(basis)))
+                X[i] = X[i] - eta * points[i][-1][1]
+        w = sum(a * x for a, x in zip(alpha, X, strict=True))
+    gram, sides = cp.Variable((len(w), len(w)), PSD=True), []
+    form = lambda u, v: cp.sum(cp.multiply((np.outer(u, v) + np.outer(v, u)) / 2, gram))  # noqa: E731
+    for visited in points:
+        values = cp.Variable(len(visited))
+        for (j, (x, g)), (k, (y, h)) in itertools.permutations(enumerate(visited), 2):
+            dx, dg = x - y, g - h
+            bend = form(dg, dg) / L + mu * form(dx, dx) - 2 * mu / L * form(dg, dx)
+            sides.append(values[j] - values[k] >= form(h, dx) + bend / (2 * (1 - mu / L)))
+    sides += [form(start, start) <= 1, sum(a * form(one, one) for a, one in zip(p, s, strict=True)) <= 1]
+    return cp.Problem(cp.Maximize(form(w, w)), sides).solve(solver="CLARABEL", **ACCURATE)
+
+
+def weighted(rounds, tau, alpha, p=None):
+    alpha, p = (tuple(map(Q, given.split(","))) for given in (alpha, p or alpha))
+    return Run(rounds, tau, MU, L, ETA, alpha, p)
+
+
+@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (2, 2)])
+@pytest.mark.parametrize("alpha", ["1/2,3/10,1/5", "2/5,2/5,1/5", "7/10,3/10", "9/10,1/10"])
+def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
+    """It is attained where no weight exceeds 1/2, and nearly so elsewhere; the instance never exceeds either."""
+    run = weighted(rounds, tau, alpha)
+    found, clients, instance = worst(run), by_clients(run), attained(run)
+    assert found.value == worst(rounds_of(rounds, tau)).value and found.certified
+    every = worst(Whole(rounds, tau, MU, L, ETA)).value
+    assert instance.value < clients < found.value and run.exact is (alpha[:3] in ("1/2", "2/5"))
+    assert clients == pytest.approx(every, rel=1e-5) if run.exact else 0.98 * every < clients < every * (1 - 1e-4)
+    assert min(bounds(run, Q(1), Q(1)).values()) >= found.value
+    assert surely(run, instance, Q(1), Q(1)) == pytest.approx(instance.value, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "p"), [("7/10,3/10", "1/2,1/2"), ("1/2,1/4,1/4", "1/3,1/3,1/3"), ("1,0", "1/2,1/2")]
+)
+def test_a_server_with_other_weights_is_bounded(alpha, p):
+    for rounds, tau, above in ((3, 1, 1e-6), (1, 2, 0.06), (2, 2, 0.09)):
+        run = weighted(rounds, tau, alpha, p)
+        found, clients, instance = worst(run), by_clients(run), attained(run)
+        assert found.certified and instance.value <= clients * (1 + 1e-6)
+        assert clients < found.value * (1 + 1e-6) < clients * (1 + above) * (1 + 1e-5)
+        assert verify(run, found.a, found.b, list(found.multipliers), found.bias)
+        assert not verify(run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
+        assert not bounds(run, Q(1), Q(1))
+
+
+def test_weights_may_be_others_in_every_round():
+    """Round by round; docs/worst.md. An adversary who takes the farthest local model is an instance of it."""
+    free = dataclasses.replace(weighted(4, 2, "0,0,1", "1/2,3/10,1/5"), free=True)
+    found, instance = worst(free), attained(free)
+    assert found.certified and (downward(instance.value), upward(found.value, 4)) == ("54.68", "55.08")
+    delta, one = Q(1), dataclasses.replace(free, rounds=1, free=False)
+    for _ in range(4):
+        delta = Q(worst(one, delta).value)
+    assert found.value == delta
+    rng = np.random.default_rng(0)
+    p, count = np.array([0.5, 0.3, 0.2]), 2000
+    frames = np.linalg.qr(rng.standard_normal((count, 3, 2, 2)))[0]
+    H = np.einsum("bnij,bnj,bnkj->bnik", frames, rng.choice([0.1, 1.0], (count, 3, 2)), frames)
+    s = rng.standard_normal((count, 3, 2)) * [[1], [1], [5]]
+    s -= np.einsum("n,bni->bi", p, s)[:, None]
+    s /= np.sqrt(np.einsum("n,bni->b", p, s**2))[:, None, None]
+    w = -s[:, 2] / np.linalg.norm(s[:, 2], axis=1)[:, None]
+    for _ in range(free.rounds):
+        X = np.repeat(w[:, None], 3, axis=1)
+        for _ in range(free.tau):
+            X = X - 0.5 * (np.einsum("bnij,bnj->bni", H, X) + s)
+        w = X[np.arange(count), (X**2).sum(axis=-1).argmax(axis=1)]
+    assert 0.9 * found.value < (w**2).sum(axis=1).max() <= found.value
+    with pytest.raises(InputError, match="on its least"):
+        dataclasses.replace(weighted(1, 1, "1,0", "2/3,1/3"), free=True)
+
+
+@given(st.integers(0, 2**31))
+@settings(max_examples=8, deadline=None)
+def test_no_run_exceeds_the_bound_at_its_weights(seed):
+    """Random quadratics of curvatures mu and L, gradients at w* and starts also along what the weights favour."""
+    rng = np.random.default_rng(seed)
+    N, count = int(rng.integers(2, 5)), 500
+    alpha, p = (tuple(Q(int(x), int(w.sum())) for x in w) for w in rng.integers(1, 8, (2, N)))
+    run = Run(2, 3, MU, L, Q(int(rng.integers(1, 19)), 10), alpha, p if seed % 2 else alpha)
+    weights, shares = (np.array([float(x) for x in given]) for given in (run.alpha, run.p))
+    frames = np.linalg.qr(rng.standard_normal((count, N, 3, 3)))[0]
+    H = np.einsum("bnij,bnj,bnkj->bnik", frames, rng.choice([0.1, 1.0], (count, N, 3)), frames)
+    s = rng.standard_normal((count, N, 3)) / 3 + (weights / shares - 1)[:, None] * rng.standard_normal((count, 1, 3))
+    s -= np.einsum("n,bni->bi", shares, s)[:, None]
+    s /= np.sqrt(np.einsum("n,bni->b", shares, s**2))[:, None, None]
+    w = rng.standard_normal((count, 3)) / 3 - np.einsum("n,bni->bi", weights, s)
+    w /= np.linalg.norm(w, axis=1)[:, None]
+    for _ in range(run.rounds):
+        X = np.repeat(w[:, None], N, axis=1)
+        for _ in range(run.tau):
+            X = X - float(run.eta) * (np.einsum("bnij,bnj->bni", H, X) + s)
+        w = np.einsum("n,bni->bi", weights, X)
+    assert (w**2).sum(axis=1).max() <= worst(run).value
 
 
 def plugin(**changes):

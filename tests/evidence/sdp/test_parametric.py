@@ -20,7 +20,7 @@ from fedbounds.evidence.sdp.covered import coverage, round_settings
 from fedbounds.evidence.sdp.decide import certify, examination
 from fedbounds.evidence.sdp.functions import LONGEST, Function, Interval, ranged, read, roots, variable
 from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.evidence.sdp.whole import setting_over
 from fedbounds.evidence.sdp.written import read as read_file
@@ -30,6 +30,8 @@ from fedbounds.plugins import claim_named
 from fedbounds.show.summary import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
+from fedbounds.theory.own import measured
+from fedbounds.theory.sums import gone_sq
 from fedbounds.theory.symbols import L, mu
 from fedbounds.theory.verdict import Evidence, Status
 
@@ -74,7 +76,7 @@ def perturbed(data, path, by):
 
 
 def test_what_is_shipped_is_verified():
-    assert len(SHIPPED) == 44
+    assert len(SHIPPED) == 47
     for name, certificate in SHIPPED.items():
         assert check(certificate) == (True, "verified"), name
         over = certificate.interval
@@ -238,6 +240,45 @@ def test_a_file_must_have_the_form(tmp_path):
         assert run.exit_code in (1, 2) and "0 verified" in run.stdout + "0 verified" * (run.exit_code == 2), change
 
 
+@pytest.mark.parametrize("alpha", ["1/2,1/2", "9/10,1/10", "3/5,3/10,1/10", "2/5,2/5,1/5", "1,0"])
+def test_drift_full_is_certified_for_all_weights_and_nothing_smaller(alpha):
+    """For every kappa and at one, also where the solver finds no face; G^2 as stated is the worst case (solver)."""
+    claim = claim_named("drift-full")
+    for kappa in ("1..inf", 10):
+        for setting in round_settings(claim, tau=3, kappa=kappa, alpha=alpha):
+            assert examination(claim, setting)[0].status is Status.HOLDS
+        less = certify(claim, setting, {"drift": 1 - F(1, 10**6)})
+        assert less is None or alpha == "1,0"
+    model = build(setting, float)
+    worst, stated = worst_case(model, model.forms["drift"], [model.forms["G_sq"]]), coefficients(claim, setting)
+    assert worst.value == pytest.approx(float(stated.get("G_sq", 0)), abs=1e-6)
+
+
+def test_a_right_side_of_zero_is_written_and_read(tmp_path):
+    claim = claim_named("drift-full")
+    found = certify(claim, next(round_settings(claim, tau=2, kappa=10)))
+    (back,) = read_file(save(tmp_path / "c.jsonl", [found]))
+    assert not found.rhs and check(back) == (True, "verified")
+
+
+def test_a_symbol_is_told_by_what_it_is():
+    """Another's `gone_sq` is no `gone` of ours."""
+    claim = claim_named("drift-full")
+    own = measured("gone_sq", lambda path: path.eta, nonnegative=True)
+    assert applies(claim) and not applies(replace(claim, terms={"drift": claim.terms["drift"].subs(gone_sq, own)}))
+
+
+def test_what_is_undefined_at_a_point_does_not_hold_around_it():
+    """Functions cancel (L^2 - 9 mu^2)/((L - 3 mu)(L + 3 mu)), which is 0/0 at kappa = 3; so too in a step size."""
+    lemma, one = claim_named("lemma-2"), (L**2 - 9 * mu**2) / ((L - 3 * mu) * (L + 3 * mu))
+    terms = replace(lemma, terms={"drift": lemma.terms["drift"] * one})
+    for kappa, status in (("3..5", Status.HOLDS), ("2..5", Status.UNDECIDED), ("2..3", Status.UNDECIDED)):
+        (_, last) = round_settings(terms, tau=2, kappa=kappa)
+        assert examination(terms, last)[0].status is status
+    with pytest.raises(InputError, match="no pole"):
+        list(round_settings(replace(lemma, eta=one / (8 * L)), tau=2, kappa="2..5"))
+
+
 def test_files_are_read_as_they_were_written(tmp_path):
     path = save(tmp_path / "c.jsonl", SHIPPED.values())
     assert [plain(one) for one in read_file(path)] == [plain(one) for one in SHIPPED.values()]
@@ -257,7 +298,10 @@ class TestCoverage:
         steps = (F(1, 4), F(7, 29), F(7, 30))
         assert covered.contains({**rest, "kappa": F(7), "eta_L": steps})
         assert covered.contains({**rest, "kappa": (F(7),), "eta_L": (steps,)})
-        for instance in ({"kappa": F(8)}, {"kappa": F(1)}, {"kappa": 7.0}, {"eta_L": F(1, 4)}, {"tau": 2}):
+        rounded = {"kappa": 7.0, "eta_L": tuple(map(float, steps))}
+        assert rounded["eta_L"] != steps and covered.contains({**rest, **rounded})
+        off = ({"kappa": 7.1, "eta_L": rounded["eta_L"]}, {"eta_L": (0.25, 7 / 29, 0.2333)}, {"kappa": inf})
+        for instance in ({"kappa": F(8)}, {"kappa": F(1)}, {"eta_L": F(1, 4)}, {"tau": 2}, *off):
             assert not covered.contains({**rest, "kappa": F(7), "eta_L": steps, **instance})
         assert Coverage.from_json(json.loads(json.dumps(covered.to_json()))) == covered
 
