@@ -11,7 +11,7 @@ from proofs import checked, fault, gives, outcome
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.admission import shown_non_negative, shown_positive
-from fedbounds.evidence.symbolic.algebra import depends, is_zero, normal, spread
+from fedbounds.evidence.symbolic.algebra import depends, normal, normal_fraction, spread
 from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -60,6 +60,10 @@ y, z = Vec(sp.Symbol("y_1")), Vec(sp.Symbol("z_1"))
 p, q = sp.symbols("p q", positive=True)
 r = sp.Symbol("r", real=True)
 F, H = Value(sp.Symbol("F"), I), Value(sp.Symbol("H"), I)
+
+
+def is_zero(expression):
+    return normal_fraction(expression) == 0
 
 
 class TestAlgebra:
