@@ -133,6 +133,8 @@ def test_few_replicates_give_no_band_but_one_deterministic_run_does():
         (np.ones(5), 1e-3, "shape"),
         (np.ones((5, 0)), 1e-3, "shape"),
         (np.full((9, 2), np.nan), 1e-3, "finite"),
+        (np.diag(np.full(9, -np.inf)), 1e-3, "finite"),
+        (np.diag(np.full(9, np.inf)), 1e-3, "finite"),
         (np.eye(9), 0.0, "error rate"),
         (np.eye(9), 1e-11, "level of one comparison"),
     ],

@@ -1,5 +1,6 @@
 """The one-round model: real problems lie in it, both arithmetic agree, recorded proofs hold, bad settings do not."""
 
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -119,11 +120,20 @@ class TestInput:
             {"step": 9},
             {"eta": F(0)},
             {"local": "any", "reading": "literal"},
+            {"alpha": (), "p": ()},
+            {"local": "some"},
         ],
     )
     def test_bad_settings_are_one_clear_sentence(self, wrong):
         with pytest.raises(InputError, match="but received"):
             round_setting(**{"clients": 2, "tau": 2, **wrong})
+
+    @pytest.mark.parametrize(
+        ("given", "gradients"), [({}, "some"), ({"reading": "literal"}, "stochastic"), ({"step": 1}, "stochastic")]
+    )
+    def test_gradients_that_a_setting_cannot_have_too(self, given, gradients):
+        with pytest.raises(InputError, match="but received"):
+            replace(round_setting(2, 2, **given), gradients=gradients)
 
     def test_settings_survive_json(self):
         chosen = round_setting(2, 3, rho_tilde=F(8, 5), **SKEWED)
