@@ -209,6 +209,8 @@ def test_bad_input_is_refused():
         rounds_of(401, 1)
     with pytest.raises(InputError, match="must be positive"):
         worst(rounds_of(1, 1), delta_0=Q(0))
+    with pytest.raises(InputError, match="not negative"):
+        worst(rounds_of(1, 1), zeta_sq=Q(-1, 2))
     with pytest.raises(InputError, match="whole number"):
         list(curve(rounds_of(1, 1), "tau", (Q(3, 2),)))
     with pytest.raises(InputError, match="rounds, tau, kappa or step"):

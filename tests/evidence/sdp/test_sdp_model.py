@@ -12,6 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.certificate import check, verify
 from fedbounds.evidence.sdp.derived import candidates
 from fedbounds.evidence.sdp.forms import Form, exact
+from fedbounds.evidence.sdp.interpolation import simplex_minimum
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.prove import size
 from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
@@ -103,6 +104,12 @@ class TestModel:
         nothing = Form(0 * model.quad[0], 0 * model.lin[0])
         assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Solved.OPTIMAL
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_minimum_over_a_simplex_does_not_hang_on_units(unit):
+    H, m = unit * np.diag([2.0, 1.0, 1.0]), unit * np.array([0.0, 0.0, 2.0])
+    np.testing.assert_allclose(simplex_minimum(H, m), [1 / 3, 2 / 3, 0], atol=1e-9)
 
 
 class TestInput:

@@ -122,6 +122,7 @@ class TestAlgebra:
 
     def test_an_inner_product_is_symmetric_and_linear(self):
         assert Inner(y, z) == Inner(z, y)
+        assert is_zero(Centre(A, 3 * y) - 3 * y) and is_zero(Centre(A, x + y) - Centre(A, x) - y)
         assert is_zero(Inner(y + 2 * z, y - z) - norm_sq(y) - Inner(y, z) + 2 * norm_sq(z))
 
     def test_spread_restores_nested_denominators(self):
