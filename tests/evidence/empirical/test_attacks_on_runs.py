@@ -371,6 +371,7 @@ def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
         (sp.Max(Delta_T, 1), sp.Integer(0)),
         (sp.floor(Delta_T), sp.Integer(1000)),
         (sp.Piecewise((1, Delta_T > 100), (0, True)), Delta_0),
+        (sp.Piecewise((Delta_T, T > 3), (sp.sqrt(Delta_T), True)), Delta_0 + 100),
         (Delta_T, 1 / (1 + Delta_T)),
     ],
 )

@@ -344,6 +344,7 @@ def test_an_attack_is_refused(name):
 
 def test_the_attacks_fail_for_their_own_reasons():
     """The same proofs without the trick do check."""
+    assert "LyingFact is no fact" in ATTACKS["a fact of another class"]()
     assert not of(NOTHING, CARRY, STAY, assumes=(TIED,))
     assert not of(LOW, step("end", 0, "<=", s_1).by((s_1, ONE)), conditions=(Condition(s_1, Earlier("low")),))
     assert not of(step("end", sy.mu, "<=", sy.L).by(premise("curvatures")))

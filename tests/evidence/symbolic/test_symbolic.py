@@ -120,6 +120,9 @@ class TestAlgebra:
         assert is_zero(both - Mean(A, F) * Mean(U, eta))
         assert not depends(both, I) and depends(Mean(U, eta * F), I)
 
+    def test_a_vector_is_written_with_the_client_it_belongs_to(self):
+        assert (str(y), str(x), str(F)) == ("y_1", "x[i]", "F[i]")
+
     def test_an_inner_product_is_symmetric_and_linear(self):
         assert Inner(y, z) == Inner(z, y)
         assert is_zero(Centre(A, 3 * y) - 3 * y) and is_zero(Centre(A, x + y) - Centre(A, x) - y)
