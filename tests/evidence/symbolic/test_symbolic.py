@@ -120,6 +120,10 @@ class TestAlgebra:
         assert is_zero(both - Mean(A, F) * Mean(U, eta))
         assert not depends(both, I) and depends(Mean(U, eta * F), I)
 
+    def test_noise_weighted_by_what_may_depend_on_it_is_not_orthogonal(self):
+        late = Weights(sp.Symbol("v"), I)
+        assert is_zero(Inner(Centre(A, NOISE), W)) and not is_zero(Inner(Centre(late, NOISE), W))
+
     def test_a_vector_is_written_with_the_client_it_belongs_to(self):
         assert (str(y), str(x), str(F)) == ("y_1", "x[i]", "F[i]")
 
