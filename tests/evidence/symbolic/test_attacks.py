@@ -317,6 +317,9 @@ ATTACKS = {
     # Citations.
     "a citation of itself": lambda: of(step("end", 1, "<=", 0).by(Cited("test"))),
     "a citation that says something else": lambda: of(step("end", sy.G_sq, "<=", 0).by(Cited("rate"))),
+    "a condition's symbol before it is shown": lambda: of(
+        step("early", 0, "<=", s_1).by((s_1, ONE)), LOW, conditions=(Condition(s_1, Earlier("low")),)
+    ),
     "a step of the future": lambda: of(
         step("end", 1, "<=", 0).by(Earlier("later")), step("later", 1, "<=", 0).by(Earlier("end"))
     ),
