@@ -21,6 +21,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Repair
 from fedbounds.theory.coverage import spoken_of
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 KNOWN = plugins.claims()
 STEP = KNOWN["fedavg-step"]
@@ -108,3 +109,9 @@ def test_only_the_repaired_reading_has_the_repair_whichever_came_first(names):
     claim = Claim("k", "t", "s", "step", s.Delta_next, {"a": s.eta * s.Delta}, repair=repair)
     rhs = {name: claim.sides(READINGS[name]).rhs for name in names}
     assert rhs == {"literal": s.eta * s.Delta, "repaired": s.eta * s.Delta / 2}
+
+
+def test_numbers_that_json_has_no_word_for_are_left_out_of_a_verdict():
+    data = {"seen": [1.5, float("inf"), "words", [float("nan"), 2]], "one": 0.25}
+    verdict = Verdict("k", "literal", Evidence.EXACT, Status.HOLDS, data=data)
+    assert verdict.to_json()["data"] == {"seen": [1.5, None, "words", [None, 2]], "one": 0.25}

@@ -405,6 +405,13 @@ def test_compare_at_one_time_is_one_of_all():
     assert list(compare(claim, record, reading, 1)) == [s for s in compare(claim, record, reading) if s.t == 1]
 
 
+def test_only_a_place_of_one_client_names_it():
+    record = run(small())
+    of_points = list(compare(claim_named("lemma-1"), record, READINGS["literal"]))
+    assert {sides.client for sides in of_points} == set(range(record.instance.N))
+    assert {sides.client for sides in compare(claim_named("star-step"), record, READINGS["repaired"])} == {None}
+
+
 @settings(max_examples=30, deadline=None)
 @given(instances())
 def test_json_round_trip(instance):
