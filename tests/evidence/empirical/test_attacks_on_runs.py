@@ -456,3 +456,8 @@ def test_a_bound_cancelled_away_in_floats_refutes_nothing(mu, z, eta, tau, round
     )
     found = verdict(claim_named("fedavg-contraction"), simulate(experiment))
     assert found.status in (Status.HOLDS, Status.UNDECIDED), found.detail
+
+
+def test_an_even_power_of_a_range_about_0_begins_at_0():
+    low, high = expectation._power((np.array([-0.5, 0.5, -2.0]), np.array([0.25, 1.0, -1.0])), 2)
+    np.testing.assert_array_equal([low, high], [[0.0, 0.25, 1.0], [0.25, 1.0, 4.0]])

@@ -490,3 +490,11 @@ def test_the_documentation_lists_every_file_with_its_sides():
         document = read(path).document
         assert document["title"] in row
         assert all(document[side] in row or "exact in the file" in row for side in ("lhs", "rhs"))
+
+
+@pytest.mark.parametrize("document", [[], {"title": "of nothing"}])
+def test_a_file_about_nothing_is_one_sentence(document, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="names a claim or a check"):
+        read(path)

@@ -72,6 +72,10 @@ class LyingFact:
     sign: str = "<"
 
 
+class LyingPart(Part):
+    """A relation of another class, which may say another thing each time it is asked."""
+
+
 class LyingInner(Inner):
     """An inner product that is never negative."""
 
@@ -307,6 +311,10 @@ ATTACKS = {
     "a ratio that is none": lambda: of(step("end", sy.pi_min, "<=", r).by(premise("least-ratio", r))),
     # Objects that lie.
     "a fact of another class": lambda: of(step("end", 1, "<=", 0).by(LyingFact())),
+    "a relation of another class": lambda: of(
+        step("end", 0, "<=", r).by(premise("k")),
+        assumes=(Assumption("k", "k", gives=lambda o: LyingPart(sp.Integer(0), "<=", r)),),
+    ),
     "a bare tuple of facts": lambda: of(replace(LOW, because=[(sy.G_sq, ONE)])),
     "an inner product of another class": lambda: of(
         step("end", 0, "<=", LyingInner(W, y)).by((LyingInner(W, y), ONE))
