@@ -5,11 +5,9 @@ from dataclasses import dataclass
 
 from fedbounds.study.ledger import Line
 from fedbounds.theory.coverage import Span
+from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 from fedbounds.theory.words import word
-
-# What a run may refute by chance: its rate a claim times the number of claims tested at such a rate stays below this.
-STUDY_RATE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ def alarms(lines: Iterable[Line]) -> list[Alarm]:
 def _contradictions(line: Line, tested: int) -> Iterator[Alarm]:
     verdicts = [verdict for _, verdict in line.found]
     for refuted in verdicts:
-        if refuted.status is not Status.REFUTED or refuted.error_rate * tested > STUDY_RATE:
+        if refuted.status is not Status.REFUTED or refuted.error_rate * tested > ERROR_RATE:
             continue
         for holds in verdicts:
             if holds.status is Status.HOLDS and holds.evidence is not refuted.evidence and _covers(holds, refuted):

@@ -7,6 +7,7 @@ is left out. A bound on ||w_T - w*||^2 bounds F(w_T) - F* by L/2 times it, one o
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -163,20 +164,18 @@ def _ordered(found: Iterable[Offer]) -> tuple[Offer, ...]:
 def _reached(at: Callable[[int], Offer], target: float) -> Offer:
     """The offer with the fewest rounds found whose bound is at most ``target``."""
     high, found = 1, at(1)
-    while found.bound is None or found.bound > target:
+    while not _within(found, target):
         if found.bound is None or high > MOST_ROUNDS:
             least = "" if found.bound is None else f"after {high:.0e} rounds it is still {found.bound:.3g}"
             return replace(found, bound=None, tau=None, step=None, steps="", why=found.why or least)
         high *= 2
         found = at(high)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        here = at(middle)
-        low, high, found = (
-            (low, middle, here) if here.bound is not None and here.bound <= target else (middle, high, found)
-        )
-    return replace(found, rounds=high)
+    fewest = bisect_left(range(high), True, lo=high // 2 + 1, key=lambda rounds: _within(at(rounds), target))
+    return replace(at(fewest), rounds=fewest)
+
+
+def _within(offer: Offer, target: float) -> bool:
+    return offer.bound is not None and offer.bound <= target
 
 
 def assumable(extra: Iterable[ModuleType] = ()) -> frozenset[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -98,8 +99,5 @@ def _falls_to(bound: Callable[[Array], Array], level: float) -> int | None:
     at = stays_from(bound(looks), level)
     if not at:
         return None if at is None else 1
-    low, high = int(looks[at - 1]), int(looks[at])
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if bound(np.array([float(middle)]))[0] <= level else (middle, high)
-    return high
+    between = range(int(looks[at - 1]) + 1, int(looks[at]))
+    return between.start + bisect_left(between, True, key=lambda rounds: bound(np.array([float(rounds)]))[0] <= level)

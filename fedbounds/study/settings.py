@@ -18,7 +18,7 @@ from fedbounds.errors import quoted, reject
 from fedbounds.files import Bounds, Misshapen, convert
 from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.plugins import nearest
-from fedbounds.theory.reading import Across, Moments, Source
+from fedbounds.theory.reading import ERROR_RATE, Across, Moments, Source
 
 # Squared distances from farther away leave the range of floating point.
 MAX_START = 1e100
@@ -105,7 +105,7 @@ class Settings:
     w0_scale: Annotated[Start, About(PROTOCOL, "Norm of w_0, in a random direction; 0 starts at the origin.")] = 0.0
     seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
     stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps anyway.")] = 1
-    error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = 1e-3
+    error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = ERROR_RATE
     constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.")] = "run"
     moments: Annotated[Moments, About(READING, "Which expectation they bound.")] = "conditional"
     across: Annotated[Across, About(READING, "Skews worst over replicates, or per path.")] = "worst"

@@ -11,6 +11,9 @@ Source = Literal["run", "ball", "given"]
 Moments = Literal["conditional", "total"]
 Across = Literal["worst", "path"]
 
+# What a study may refute by chance, all its verdicts together, unless another rate is chosen.
+ERROR_RATE = 1e-3
+
 
 @dataclass(frozen=True)
 class Reading:

@@ -9,10 +9,11 @@ import pytest
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
-from fedbounds.study.alarm import STUDY_RATE, alarms, instance_of
+from fedbounds.study.alarm import alarms, instance_of
 from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only
+from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 CLAIMS = ("theorem-1", "lemma-2", "speed-floor")
@@ -159,7 +160,7 @@ def test_one_kind_of_evidence_does_not_contradict_itself(counterexample):
 
 def test_a_statistical_refutation_counts_at_the_rate_of_the_whole_study():
     run = Coverage({"kappa": only(5.0), "eta_L": Span(0.1, 0.9)})
-    refuted = Verdict("lemma-2", "literal", Evidence.EMPIRICAL, Status.REFUTED, error_rate=STUDY_RATE, coverage=run)
+    refuted = Verdict("lemma-2", "literal", Evidence.EMPIRICAL, Status.REFUTED, error_rate=ERROR_RATE, coverage=run)
     covers = Coverage({"kappa": Span(1, 10), "eta_L": Span(0, 1)})
     assert len(alarms(planted(proof(covers), refuted))) == 1
     assert not alarms(planted(proof(Coverage({"eta_L": Span(0, 0.5)})), refuted))

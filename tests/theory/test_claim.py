@@ -18,9 +18,10 @@ from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import try_claim
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import OWN_STEPS, Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim, Repair
 from fedbounds.theory.coverage import spoken_of
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 KNOWN = plugins.claims()
 STEP = KNOWN["fedavg-step"]
@@ -100,3 +101,17 @@ def test_a_definition_in_whole_numbers_stays_exact_whatever_came_before():
         return claim.sides(READINGS["plain"]).rhs
 
     assert right(2.0).atoms(sp.Float) and right(2) == 2 * s.L / 3
+
+
+@pytest.mark.parametrize("names", [("literal", "repaired"), ("repaired", "literal")])
+def test_only_the_repaired_reading_has_the_repair_whichever_came_first(names):
+    repair = Repair("why", substitutions={s.eta: s.eta / 2})
+    claim = Claim("k", "t", "s", "step", s.Delta_next, {"a": s.eta * s.Delta}, repair=repair)
+    rhs = {name: claim.sides(READINGS[name]).rhs for name in names}
+    assert rhs == {"literal": s.eta * s.Delta, "repaired": s.eta * s.Delta / 2}
+
+
+def test_numbers_that_json_has_no_word_for_are_left_out_of_a_verdict():
+    data = {"seen": [1.5, float("inf"), "words", [float("nan"), 2]], "one": 0.25}
+    verdict = Verdict("k", "literal", Evidence.EXACT, Status.HOLDS, data=data)
+    assert verdict.to_json()["data"] == {"seen": [1.5, None, "words", [None, 2]], "one": 0.25}

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedbounds.theory.coverage import AXES, Coverage, Span, only
+from fedbounds.theory.coverage import AXES, Along, Coverage, Span, only
 
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5, max_denominator=9))
 spans = st.tuples(numbers, numbers).map(lambda ends: Span(min(ends), max(ends))) | st.just(Span(low=1))
@@ -56,3 +56,51 @@ def test_membership_is_membership_on_each_axis(coverage, instance):
 def test_infinite_ends_survive_json():
     written = Coverage({"kappa": Span(1, math.inf)}).to_json()
     assert written == {"kappa": {"low": 1, "high": None}} and Coverage.from_json(written).contains({"kappa": 10**9})
+
+
+def test_a_span_may_leave_its_lower_end_out():
+    open_below = Span(1, 5, above=True)
+    assert 1 not in open_below and 2 in open_below and 5 in open_below and 6 not in open_below
+    assert (str(open_below), str(Span(1, 5)), str(Span(2, 2))) == ("in (1, 5]", "in [1, 5]", "= 2")
+    assert (str(Span(1)), str(Span(1, above=True)), str(Span(high=1))) == (">= 1", "> 1", "<= 1")
+
+
+class TestAlong:
+    """Steps of 1/kappa and (1 + kappa)/kappa^2, one after the other."""
+
+    F = Fraction
+    FIRST = ((F(1),), (F(0), F(1)))
+    SECOND = ((F(1), F(1)), (F(0), F(0), F(1)))
+    BOTH = Coverage({"eta_L": Along("kappa", (FIRST, SECOND))})
+    SAME = Coverage({"eta_L": Along("kappa", (FIRST, FIRST))})
+
+    @pytest.mark.parametrize("kappa", [4, Fraction(4), (4,), frozenset({4})])
+    def test_it_holds_the_values_at_the_other_axis(self, kappa):
+        quarter, second = Fraction(1, 4), Fraction(5, 16)
+        assert self.BOTH.contains({"kappa": kappa, "eta_L": (quarter, second)})
+        assert not self.BOTH.contains({"kappa": kappa, "eta_L": (second, quarter)})
+        assert not self.BOTH.contains({"kappa": kappa, "eta_L": quarter})
+        assert self.SAME.contains({"kappa": kappa, "eta_L": quarter})
+        assert self.SAME.contains({"kappa": kappa, "eta_L": (quarter, quarter)})
+
+    @pytest.mark.parametrize("kappa", [{}, {"kappa": 4.0}, {"kappa": (4, 5)}, {"kappa": "four"}, {"kappa": 0}])
+    def test_it_holds_nothing_where_the_other_axis_does_not_tell(self, kappa):
+        assert not self.SAME.contains({"eta_L": Fraction(1, 4), **kappa})
+
+    def test_it_is_said_as_formulas(self):
+        assert self.SAME.words() == "eta L at every step = 1/kappa"
+        assert self.BOTH.words() == "eta L at every step = (1/kappa, (kappa + 1)/kappa**2)"
+        assert Coverage.from_json(self.BOTH.to_json()) == self.BOTH
+
+    @pytest.mark.parametrize(
+        ("axis", "quotients"),
+        [
+            ("colour", (FIRST,)),
+            ("kappa", ((FIRST[0],),)),
+            ("kappa", (((1,), (1,)),)),
+            ("kappa", ((FIRST[0], (F(0),)),)),
+        ],
+    )
+    def test_what_is_no_quotient_is_refused(self, axis, quotients):
+        with pytest.raises(ValueError, match="depend on another axis"):
+            Along(axis, quotients)

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from fedbounds.errors import reject
+from fedbounds.theory.reading import ERROR_RATE
 
 Array = NDArray[np.float64]
 
@@ -134,7 +135,7 @@ def unsteady(samples: Array, deterministic: NDArray[np.bool_]) -> bool:
     return bool(spread > DETERMINISTIC_SPREAD * np.abs(samples).max())
 
 
-def band(samples: ArrayLike, error_rate: float = 1e-3, deterministic: bool | NDArray[np.bool_] = False) -> Band:
+def band(samples: ArrayLike, error_rate: float = ERROR_RATE, deterministic: bool | NDArray[np.bool_] = False) -> Band:
     """Simultaneous band for the means of ``samples`` (R, m): rows independent, columns dependent in any way.
 
     xbar -/+ critical_value(R, error_rate/(2m)) s/sqrt(R): Bonferroni over m columns and two sides.
@@ -167,7 +168,7 @@ def band_from_moments(
     mean: Array,
     std: Array,
     replicates: int,
-    error_rate: float = 1e-3,
+    error_rate: float = ERROR_RATE,
     deterministic: bool | NDArray[np.bool_] = False,
     size: Array | float = np.inf,
 ) -> Band:

@@ -41,6 +41,7 @@ from fedbounds.evidence.run_own import with_own
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.quantity import Provenance
+from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -177,7 +178,7 @@ def not_applicable(claim: Claim, run: Run) -> Verdict | None:
     return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
 
 
-def examine(claim: Claim, run: Run, error_rate: float = 1e-3) -> Verdict:
+def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE) -> Verdict:
     """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times."""
     run = with_own_if_needed(claim, run)
     unmet = not_applicable(claim, run)

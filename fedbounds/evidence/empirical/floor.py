@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from fedbounds.errors import reject
 from fedbounds.evidence.empirical.bands import ROUNDING, Array, band
+from fedbounds.theory.reading import ERROR_RATE
 
 Interval = tuple[float, float]
 # Times must span this factor (T_max + gamma)/(T_min + gamma) before a fit may tell 1/T from a constant.
@@ -57,7 +58,7 @@ def floor_fit(
     gaps: ArrayLike,
     times: ArrayLike,
     gamma: float,
-    error_rate: float = 1e-3,
+    error_rate: float = ERROR_RATE,
     deterministic: bool = False,
     resolution: float = 0.0,
 ) -> FloorFit:

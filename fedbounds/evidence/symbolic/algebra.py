@@ -121,11 +121,6 @@ def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = No
     return spread(expression.func(*arguments))
 
 
-def is_zero(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> bool:
-    """Whether an expression is identically zero, decided exactly on its normal form."""
-    return bool(normal_fraction(expression, meaning) == 0)
-
-
 def normal_fraction(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
     """The normal form over one denominator, cancelled."""
     form = normal(expression, meaning)

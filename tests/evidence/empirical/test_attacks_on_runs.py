@@ -288,6 +288,27 @@ def test_rare_clients_and_rare_weights_decide_nothing(which, monkeypatch):
     assert [verdict(claim, trajectory).status for claim in (false, equality)] == [Status.HOLDS, Status.REFUTED]
 
 
+@dataclass(frozen=True)
+class RarelyEven(Weighting):
+    """Equal weights with probability 1/20,000, p otherwise."""
+
+    name: str = "rarely-even"
+    random = True
+
+    def __call__(self, p, excess, round, stream):
+        return np.where(stream.uniform(1) < 1 / 20_000, np.full_like(excess, 1 / excess.shape[-1]), p)
+
+
+def test_weights_that_would_spread_the_local_models_decide_nothing(monkeypatch):
+    """After a local step the clients are 2,000 apart: E drift is 1e6/20,000 = 50, unseen by these replicates."""
+    problem = quadratic(np.ones((2, 1)), np.array([[0.0], [20_000.0]]), p=np.array([1 - 1e-9, 1e-9]), noise_std=1.0)
+    trajectory, claim = noisy("streamed", RarelyEven(), problem=problem), made("step", drift, sp.Integer(1))
+    found = verdict(claim, trajectory)
+    assert found.status is Status.UNDECIDED and "may not have been seen" in found.detail
+    monkeypatch.setattr(empirical, "distrust", lambda *_: None)
+    assert verdict(claim, trajectory).status is Status.HOLDS
+
+
 @pytest.mark.parametrize("weighting, share", [(FedAvg(), 0.5), (PowerOfChoice(2, 1), 1.0)])
 def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighting, share):
     trajectory = noisy(weighting=weighting, participation=share, w0=np.array([3.0]), replicates=256)
@@ -371,6 +392,7 @@ def test_a_bound_of_minus_infinity_leaves_it_open(statistics):
         (sp.Max(Delta_T, 1), sp.Integer(0)),
         (sp.floor(Delta_T), sp.Integer(1000)),
         (sp.Piecewise((1, Delta_T > 100), (0, True)), Delta_0),
+        (sp.Piecewise((Delta_T, T > 3), (sp.sqrt(Delta_T), True)), Delta_0 + 100),
         (Delta_T, 1 / (1 + Delta_T)),
     ],
 )
@@ -434,3 +456,8 @@ def test_a_bound_cancelled_away_in_floats_refutes_nothing(mu, z, eta, tau, round
     )
     found = verdict(claim_named("fedavg-contraction"), simulate(experiment))
     assert found.status in (Status.HOLDS, Status.UNDECIDED), found.detail
+
+
+def test_an_even_power_of_a_range_about_0_begins_at_0():
+    low, high = expectation._power((np.array([-0.5, 0.5, -2.0]), np.array([0.25, 1.0, -1.0])), 2)
+    np.testing.assert_array_equal([low, high], [[0.0, 0.25, 1.0], [0.25, 1.0, 4.0]])

@@ -16,6 +16,7 @@ from fedbounds.evidence.empirical.bands import (
     band,
     band_from_moments,
     critical_value,
+    unsteady,
 )
 from fedbounds.evidence.empirical.floor import MIN_SPAN, floor_fit
 from validate import calibration, critical_values
@@ -133,6 +134,8 @@ def test_few_replicates_give_no_band_but_one_deterministic_run_does():
         (np.ones(5), 1e-3, "shape"),
         (np.ones((5, 0)), 1e-3, "shape"),
         (np.full((9, 2), np.nan), 1e-3, "finite"),
+        (np.diag(np.full(9, -np.inf)), 1e-3, "finite"),
+        (np.diag(np.full(9, np.inf)), 1e-3, "finite"),
         (np.eye(9), 0.0, "error rate"),
         (np.eye(9), 1e-11, "level of one comparison"),
     ],
@@ -140,6 +143,12 @@ def test_few_replicates_give_no_band_but_one_deterministic_run_does():
 def test_band_rejects_bad_input(samples, rate, message):
     with pytest.raises(InputError, match=message):
         band(samples, rate)
+
+
+def test_columns_that_should_not_vary_are_seen_beside_the_size_of_all():
+    fixed, free = np.array([True]), np.array([False])
+    assert not unsteady(np.array([[1e12], [1e12 + 1]]), fixed)
+    assert unsteady(np.array([[1e-12], [2e-12]]), fixed) and not unsteady(np.array([[1e-12], [2e-12]]), free)
 
 
 def test_student_fails_and_the_reference_band_covers_on_chi_square():

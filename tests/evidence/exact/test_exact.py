@@ -405,6 +405,13 @@ def test_compare_at_one_time_is_one_of_all():
     assert list(compare(claim, record, reading, 1)) == [s for s in compare(claim, record, reading) if s.t == 1]
 
 
+def test_only_a_place_of_one_client_names_it():
+    record = run(small())
+    of_points = list(compare(claim_named("lemma-1"), record, READINGS["literal"]))
+    assert {sides.client for sides in of_points} == set(range(record.instance.N))
+    assert {sides.client for sides in compare(claim_named("star-step"), record, READINGS["repaired"])} == {None}
+
+
 @settings(max_examples=30, deadline=None)
 @given(instances())
 def test_json_round_trip(instance):
@@ -483,3 +490,11 @@ def test_the_documentation_lists_every_file_with_its_sides():
         document = read(path).document
         assert document["title"] in row
         assert all(document[side] in row or "exact in the file" in row for side in ("lhs", "rhs"))
+
+
+@pytest.mark.parametrize("document", [[], {"title": "of nothing"}])
+def test_a_file_about_nothing_is_one_sentence(document, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match="names a claim or a check"):
+        read(path)

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.worst import _print
+from fedbounds.cli.commands.worst import AXES, _print
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
@@ -33,7 +33,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.show.numbers import downward, upward
-from fedbounds.study.worst import bounds, curve, sandwich
+from fedbounds.study.worst import CURVES, bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
@@ -211,6 +211,8 @@ def test_bad_input_is_refused():
         rounds_of(401, 1)
     with pytest.raises(InputError, match="must be positive"):
         worst(rounds_of(1, 1), delta_0=Q(0))
+    with pytest.raises(InputError, match="not negative"):
+        worst(rounds_of(1, 1), zeta_sq=Q(-1, 2))
     with pytest.raises(InputError, match="whole number"):
         list(curve(rounds_of(1, 1), "tau", (Q(3, 2),)))
     with pytest.raises(InputError, match="rounds, tau, kappa or step"):
@@ -247,6 +249,7 @@ def test_the_command():
 
 
 def test_curves_change_what_they_name():
+    assert tuple(CURVES) == AXES
     for over, value, name in (("kappa", Q(5), "kappa"), ("step", Q(1, 4), "step"), ("rounds", Q(2), "rounds")):
         one = next(curve(rounds_of(1, 2), over, (value,)))
         assert dataclasses.asdict(one)[name] == float(value)

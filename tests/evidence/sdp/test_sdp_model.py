@@ -1,5 +1,6 @@
 """The one-round model: real problems lie in it, both arithmetic agree, recorded proofs hold, bad settings do not."""
 
+from dataclasses import replace
 from fractions import Fraction as F
 
 import numpy as np
@@ -11,6 +12,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.certificate import check, verify
 from fedbounds.evidence.sdp.derived import candidates
 from fedbounds.evidence.sdp.forms import Form, exact
+from fedbounds.evidence.sdp.interpolation import simplex_minimum
 from fedbounds.evidence.sdp.model import build
 from fedbounds.evidence.sdp.prove import size
 from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
@@ -104,6 +106,12 @@ class TestModel:
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
+def test_the_minimum_over_a_simplex_does_not_hang_on_units(unit):
+    H, m = unit * np.diag([2.0, 1.0, 1.0]), unit * np.array([0.0, 0.0, 2.0])
+    np.testing.assert_allclose(simplex_minimum(H, m), [1 / 3, 2 / 3, 0], atol=1e-9)
+
+
 class TestInput:
     @pytest.mark.parametrize(
         "wrong",
@@ -119,11 +127,20 @@ class TestInput:
             {"step": 9},
             {"eta": F(0)},
             {"local": "any", "reading": "literal"},
+            {"alpha": (), "p": ()},
+            {"local": "some"},
         ],
     )
     def test_bad_settings_are_one_clear_sentence(self, wrong):
         with pytest.raises(InputError, match="but received"):
             round_setting(**{"clients": 2, "tau": 2, **wrong})
+
+    @pytest.mark.parametrize(
+        ("given", "gradients"), [({}, "some"), ({"reading": "literal"}, "stochastic"), ({"step": 1}, "stochastic")]
+    )
+    def test_gradients_that_a_setting_cannot_have_too(self, given, gradients):
+        with pytest.raises(InputError, match="but received"):
+            replace(round_setting(2, 2, **given), gradients=gradients)
 
     def test_settings_survive_json(self):
         chosen = round_setting(2, 3, rho_tilde=F(8, 5), **SKEWED)

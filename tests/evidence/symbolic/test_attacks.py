@@ -72,6 +72,10 @@ class LyingFact:
     sign: str = "<"
 
 
+class LyingPart(Part):
+    """A relation of another class, which may say another thing each time it is asked."""
+
+
 class LyingInner(Inner):
     """An inner product that is never negative."""
 
@@ -307,6 +311,10 @@ ATTACKS = {
     "a ratio that is none": lambda: of(step("end", sy.pi_min, "<=", r).by(premise("least-ratio", r))),
     # Objects that lie.
     "a fact of another class": lambda: of(step("end", 1, "<=", 0).by(LyingFact())),
+    "a relation of another class": lambda: of(
+        step("end", 0, "<=", r).by(premise("k")),
+        assumes=(Assumption("k", "k", gives=lambda o: LyingPart(sp.Integer(0), "<=", r)),),
+    ),
     "a bare tuple of facts": lambda: of(replace(LOW, because=[(sy.G_sq, ONE)])),
     "an inner product of another class": lambda: of(
         step("end", 0, "<=", LyingInner(W, y)).by((LyingInner(W, y), ONE))
@@ -317,6 +325,9 @@ ATTACKS = {
     # Citations.
     "a citation of itself": lambda: of(step("end", 1, "<=", 0).by(Cited("test"))),
     "a citation that says something else": lambda: of(step("end", sy.G_sq, "<=", 0).by(Cited("rate"))),
+    "a condition's symbol before it is shown": lambda: of(
+        step("early", 0, "<=", s_1).by((s_1, ONE)), LOW, conditions=(Condition(s_1, Earlier("low")),)
+    ),
     "a step of the future": lambda: of(
         step("end", 1, "<=", 0).by(Earlier("later")), step("later", 1, "<=", 0).by(Earlier("end"))
     ),
@@ -344,6 +355,7 @@ def test_an_attack_is_refused(name):
 
 def test_the_attacks_fail_for_their_own_reasons():
     """The same proofs without the trick do check."""
+    assert "LyingFact is no fact" in ATTACKS["a fact of another class"]()
     assert not of(NOTHING, CARRY, STAY, assumes=(TIED,))
     assert not of(LOW, step("end", 0, "<=", s_1).by((s_1, ONE)), conditions=(Condition(s_1, Earlier("low")),))
     assert not of(step("end", sy.mu, "<=", sy.L).by(premise("curvatures")))

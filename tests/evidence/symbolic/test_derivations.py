@@ -210,7 +210,16 @@ def test_command_table():
     assert len(json.loads(run("--all", "--format", "json").output)) == len(ALL)
 
 
-@pytest.mark.parametrize("arguments", [(), ("theorem-1", "--all"), ("theorem-one",), ("--all", "--format", "latex")])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (),
+        ("theorem-1", "--all"),
+        ("theorem-one",),
+        ("--all", "--format", "latex"),
+        ("theorem-1", "--format", "markdown"),
+    ],
+)
 def test_command_rejects(arguments):
     with pytest.raises(InputError):
         run(*arguments)

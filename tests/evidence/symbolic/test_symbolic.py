@@ -11,7 +11,7 @@ from proofs import checked, fault, gives, outcome
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.admission import shown_non_negative, shown_positive
-from fedbounds.evidence.symbolic.algebra import depends, is_zero, normal, spread
+from fedbounds.evidence.symbolic.algebra import depends, normal, normal_fraction, spread
 from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -60,6 +60,10 @@ y, z = Vec(sp.Symbol("y_1")), Vec(sp.Symbol("z_1"))
 p, q = sp.symbols("p q", positive=True)
 r = sp.Symbol("r", real=True)
 F, H = Value(sp.Symbol("F"), I), Value(sp.Symbol("H"), I)
+
+
+def is_zero(expression):
+    return normal_fraction(expression) == 0
 
 
 class TestAlgebra:
@@ -116,8 +120,16 @@ class TestAlgebra:
         assert is_zero(both - Mean(A, F) * Mean(U, eta))
         assert not depends(both, I) and depends(Mean(U, eta * F), I)
 
+    def test_noise_weighted_by_what_may_depend_on_it_is_not_orthogonal(self):
+        late = Weights(sp.Symbol("v"), I)
+        assert is_zero(Inner(Centre(A, NOISE), W)) and not is_zero(Inner(Centre(late, NOISE), W))
+
+    def test_a_vector_is_written_with_the_client_it_belongs_to(self):
+        assert (str(y), str(x), str(F)) == ("y_1", "x[i]", "F[i]")
+
     def test_an_inner_product_is_symmetric_and_linear(self):
         assert Inner(y, z) == Inner(z, y)
+        assert is_zero(Centre(A, 3 * y) - 3 * y) and is_zero(Centre(A, x + y) - Centre(A, x) - y)
         assert is_zero(Inner(y + 2 * z, y - z) - norm_sq(y) - Inner(y, z) + 2 * norm_sq(z))
 
     def test_spread_restores_nested_denominators(self):
