@@ -20,7 +20,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from fedbounds.errors import reject
 from fedbounds.files import Bounds, Rational, convert, plain, shaped
@@ -29,6 +29,7 @@ from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.study.tabled import SUFFIXES, Tabled, flat, shown
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.quantity import Constant
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
@@ -38,8 +39,7 @@ if TYPE_CHECKING:
 
 # The layout of result.json; it changes when a reader of the old one would misunderstand the new one.
 FORMAT = 2
-# Results written before the layout had a number; what they lack has a default.
-UNNUMBERED = 1
+UNNUMBERED = 1  # results written before the layout had a number; what they lack has a default
 NAME = "result.json"
 T = TypeVar("T")
 
@@ -213,9 +213,8 @@ def facts_of(problem: Problem) -> ProblemFacts:
 
 def _fresh(held: T | None, what: str) -> T:
     if held is None:
-        raise reject(
-            f"{what} belongs to the process that ran the study", "a result read from a file", "run check again"
-        )
+        where = f"{what} belongs to the process that ran the study"
+        raise reject(where, "a result read from a file", "run check again")
     return held
 
 
@@ -266,7 +265,8 @@ def _held(kind: type, **otherwise: Any) -> Any:
 
 _Constant = _held(Constant, value=float | None)
 _Verdict = _held(Verdict, coverage=Mapping[str, _Ends | list[int | float | str | _Number]] | None)
-_Run = _held(WeightingRun, constants=Mapping[str, _Constant], verdicts=tuple[_Verdict, ...])  # type: ignore[valid-type]
+_OfRun = _held(_Verdict, reading=Literal[tuple(READINGS)])
+_Run = _held(WeightingRun, constants=Mapping[str, _Constant], verdicts=tuple[_OfRun, ...])  # type: ignore[valid-type]
 _Problem = _held(ProblemFacts, **dict.fromkeys(CONSTANTS, _Constant))
 
 

@@ -109,6 +109,7 @@ def with_verdict(**parts):
         (changed(runs=None), "$.runs"),
         (with_verdict(status="PROVED"), "'PROVED'"),
         (with_verdict(tightness="1"), "tightness"),
+        (with_verdict(reading="inf"), "'inf'"),
         (with_verdict(coverage={"kapa": ["full"]}), "no axis"),
         (with_verdict(coverage={"kappa": [{"rational": "1/0"}]}), "Fraction(1, 0)"),
         (with_verdict(coverage={"kappa": [{"rational": "1e99999999"}]}), "rational"),

@@ -151,9 +151,9 @@ def main() -> None:
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         places = files(Path(folder))
-        os.chdir(folder)  # some outputs have a name of their own
         for name, command in commands(fedbounds):
             if name.startswith(chosen.only):
+                os.chdir(tempfile.mkdtemp(dir=folder))  # what another command wrote by a wrong name is not there
                 rows.append(tried(name, command, places))
                 print(rows[-1], flush=True)
     if chosen.out:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -93,12 +93,20 @@ def round_settings(
     constant: Any = size or (None if eta in (None, "diminishing") else fraction(eta))
     if time is not None:
         start = time - time % tau
-    for step in range(tau) if time is None else (time % tau,):
+    steps = range(tau) if time is None else (time % tau,)
+    _fitting(steps[-1], lambda: round_setting(tau=tau, step=steps[-1], start=start, eta=Fraction(1), **given), given)
+    for step in steps:
         setting = round_setting(tau=tau, step=step, start=start, eta=constant, **given)
-        if (count := entries(setting)) > MOST_ENTRIES:
-            remedy = "take fewer clients or local steps"
-            raise reject(f"a round's model has at most {MOST_ENTRIES:.0e} numbers", f"{count:.2g}", remedy)
         yield own_setting(claim, setting, start) if eta is None else setting
+
+
+def _fitting(last: int, setting: Callable[[], Setting], given: Mapping[str, Any]) -> None:
+    """Raise InputError where the model at the last step is too large, before any step is decided."""
+    clients, times = len(given.get("alpha", ())) or given.get("clients", 1), last + 1
+    least = clients**3 if given.get("local") == "any" else clients**3 * times**4  # so many are not even counted
+    if (count := least if least > MOST_ENTRIES else entries(setting())) > MOST_ENTRIES:
+        remedy = "take fewer clients or local steps"
+        raise reject(f"a round's model has at most {MOST_ENTRIES:.0e} numbers", f"{count:.2g}", remedy)
 
 
 def largest_step(claim: Claim, setting: Setting) -> Fraction | None:

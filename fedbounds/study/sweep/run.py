@@ -21,6 +21,7 @@ from collections.abc import Callable, Generator, Sequence
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from importlib import metadata
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,7 +146,8 @@ def stream(pool: Any, compute: Callable[[Any], Any], cells: Sequence[Any]) -> Ge
     """What joblib's ``pool`` computes, as it finishes; an early end is no cause for its warning."""
     from joblib import delayed
 
-    outcomes = pool(delayed(compute)(cell) for cell in cells)
+    with _unheard():
+        outcomes = pool(delayed(compute)(cell) for cell in cells)
     try:
         # Not "yield from", which would close the pool before the warning is silenced.
         for outcome in outcomes:  # noqa: UP028
@@ -154,6 +156,23 @@ def stream(pool: Any, compute: Callable[[Any], Any], cells: Sequence[Any]) -> Ge
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             outcomes.close()
+
+
+@contextlib.contextmanager
+def _unheard() -> Generator[None, None, None]:
+    """What starts inside never hears the keyboard's interrupt, where it would only print: its parent ends it.
+
+    Blocked, since a process that is still starting Python cannot yet choose to ignore it.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # its start unblocks the signal
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> Any:
@@ -165,12 +184,7 @@ def followed(compute: Callable[[Any], Any], parent: int | None, cell: Any) -> An
 
 @functools.cache
 def _follow(parent: int) -> None:
-    """End this worker when ``parent`` was killed: nobody would ever read what it computes.
-
-    The keyboard's interrupt reaches the worker too, where it would only print; the parent ends it.
-    """
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """End this worker when ``parent`` was killed: nobody would ever read what it computes."""
 
     def watch() -> None:
         while os.getppid() == parent:

@@ -31,6 +31,13 @@ def test_certify_prints_every_step_and_writes_certificates(tmp_path):
     assert "2 verified, 0 rejected; 2 different (claim, setting) pairs proved as stated" in again.stdout
 
 
+@pytest.mark.parametrize("words", ["star-step --clients 50", "lemma-2 --tau 1000000"])
+def test_a_model_too_large_at_its_last_step_is_refused_before_the_first(words, monkeypatch):
+    monkeypatch.setattr("fedbounds.evidence.sdp.decide.examination", None)
+    said = call("certify", *words.split())
+    assert said.exit_code == 2 and said.stderr.endswith("take fewer clients or local steps.\n")
+
+
 def test_a_corrupted_certificate_is_rejected_by_the_command(tmp_path):
     data = json.loads((CERTIFICATES / "tight.jsonl").read_text().splitlines()[0])
     label = next(iter(data["multipliers"]))
