@@ -14,7 +14,7 @@ from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import Delta, Delta_0, T, eta, eta_0, eta_ratio, kept, mu, rho_bar, skew
 from fedbounds.weightings.fedmax import FedMax
 
 STEP, FIXED = claim_named("cho-2020-step"), claim_named("cho-2020-fixed")
