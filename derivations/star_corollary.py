@@ -6,12 +6,12 @@ from fedbounds.theory import assumptions as a
 
 from ._recursion import *
 from .lemma_2 import A_SQUARE, INSIDE, LATE, LENGTH, MOVE, TIMES, TO_START, decays, slow_steps
-from .star import REST, UNDER_ONE, rest
+from .star import BELOW, REST, UNDER_ONE, below, rest
 
-STAR, TIGHT, ANY, ON_SCHEDULE = map(
-    claim, ("star-corollary", "tight-corollary", "drift-any-steps", "drift-on-schedule")
+STAR, TIGHT, ANY, ON_SCHEDULE, BIASED = map(
+    claim, ("star-corollary", "tight-corollary", "drift-any-steps", "drift-on-schedule", "cho-2020-step")
 )
-v = sp.Symbol("v", nonnegative=True)
+v, cut = sp.Symbol("v", nonnegative=True), sp.Symbol("cut", nonnegative=True)
 # 1 - eta mu = (k - 1)/k with its sign on sight, k = t + gamma >= 4.
 FRESH = (t + above_four + 3) / k
 SPARED = FRESH * eta**2 * 8 * L * rest * t / (3 * (4 * t + 3 * gamma))
@@ -111,6 +111,22 @@ DERIVATIONS = (
             *slow_steps(LARGEST, INSIDE, (tau - 1) ** 2, "")[-1:],
         ),
         conditions=(LENGTH, TIMES, WHOLE, Condition(EARLY, premise("past-steps"))),
+    ),
+    proof(
+        BIASED,
+        "One step under biased weights",
+        steps=(
+            step("below", 1 - eta * L, ">", 0).by(premise("eta-below-1/L")),
+            conclude(BIASED).by(
+                Cited("star-step"),
+                ((below + eta * ell) * eta * ell, Cited("drift-any-steps")),
+                ((below + eta * ell) * (eta * mu * Delta + 2 * eta * Gamma), Extreme(cut, rho_bar)),
+                note="1 - eta mu = (1 - eta L) + eta (L - mu), and r = min(rho_bar, 1/(eta mu))",
+            ),
+        ),
+        abbreviations={cut: sp.Min(rho_bar, 1 / (eta * mu))},
+        conditions=(BELOW, CURVATURES),
+        notation={"cut": "r"},
     ),
     corollary(TIGHT, "Convergence bound with the drift of its own steps", LARGEST**2 / 4, "drift-on-schedule"),
 )

@@ -33,7 +33,7 @@ STUDIES: dict[str, tuple[dict[str, Any], float]] = {
     "digits": (
         {
             **{"data": "digits", "classes": "binary", "partition": "shards:60", "clients": 10},
-            **{"batch": None, "rounds": 80, "replicates": 16},
+            **{"batch": None, "rounds": 80, "replicates": 256},
         },
         0.01,
     ),

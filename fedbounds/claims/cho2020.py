@@ -1,6 +1,16 @@
-"""Biased client selection: Cho, Wang and Joshi, 2020, the bound the paper extends."""
+"""Biased client selection: Cho, Wang and Joshi, 2020, the bound the paper extends, and one at a constant step.
+
+`cho-2020-fixed` is for any weights. Let q = (1 - eta mu)(1 - eta mu r) with r = min(rho_bar, 1/(eta mu)), so that
+q >= 0, and c what `cho-2020-step` adds in a step of constant size eta: Delta_{t+1} <= q Delta_t + c. After T steps
+Delta_T <= q^T Delta_0 + c (1 - q^T)/(1 - q), where 1 - q = eta mu (1 + r (1 - eta mu)). As T grows that tends to the
+floor c/(1 - q), and as eta falls the floor tends to 2 Gamma (rho_tilde - rho_bar)/(mu (1 + rho_bar)), the price of
+the bias.
+"""
+
+import sympy as sp
 
 from fedbounds.claims.corollary import ETA, GAMMA, SPEED, per_step
+from fedbounds.claims.star import CONDITIONS, STAR_STEP
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import *
@@ -30,4 +40,44 @@ CHO_2020 = Claim(
     roles=(Role.PICTURED,),
     short="Cho et al. 2020",
 )
-CLAIMS = (CHO_2020,)
+# The skew that the contraction may use: beyond it 1 - eta mu rho_bar would be negative.
+CAPPED = sp.Min(rho_bar, 1 / (eta * mu))
+STEP = Claim(
+    key="cho-2020-step",
+    title="One step under biased weights",
+    source="This package (derivation cho-2020-step), after Cho, Wang and Joshi, 2020",
+    scope="step",
+    lhs=Delta_next,
+    terms={
+        **STAR_STEP.terms,
+        "contraction": (1 - eta * mu) * (1 - eta * mu * CAPPED) * Delta,
+        "drift": STAR_STEP.terms["drift"].subs(drift, (eta_ratio * eta * (tau - 1)) ** 2 * G_sq),
+        "bias": STAR_STEP.terms["bias"].subs(rho_bar, CAPPED),
+    },
+    assumptions=(*CONDITIONS, a.bounded_gradient, a.steps_below_inverse_L),
+    readings=("repaired",),
+    remark="star-step with the drift of its own steps, and rho_bar capped so that the contraction is not negative.",
+)
+AT = {eta: eta_0, eta_ratio: 1}
+FIXED = Claim(
+    key="cho-2020-fixed",
+    title="Biased weights at a constant step: linear convergence to a floor",
+    source="This package (proof in fedbounds/claims/cho2020.py), after Cho, Wang and Joshi, 2020",
+    scope="horizon",
+    lhs=Delta_T,
+    terms={
+        "start": kept**T * Delta_0,
+        **{
+            name: (1 - kept**T) / (1 - kept) * term.subs({**AT, CAPPED: skew})
+            for name, term in STEP.terms.items()
+            if name != "contraction"
+        },
+    },
+    assumptions=STEP.assumptions,
+    definitions={skew: CAPPED.subs(AT), kept: (STEP.terms["contraction"] / Delta).subs(AT)},
+    eta=eta_0,
+    readings=("repaired",),
+    roles=(Role.DERIVED,),
+    remark="Of the proof the step is checked by machine (derivation cho-2020-step), not the geometric sum over it.",
+)
+CLAIMS = (CHO_2020, STEP, FIXED)

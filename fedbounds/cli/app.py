@@ -211,7 +211,7 @@ def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result",
     from fedbounds.show.terminal import progress
 
     with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, **vars(settings))
+        result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
     if out is None:
         return result, []
     from fedbounds.show import plots

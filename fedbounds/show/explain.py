@@ -33,6 +33,8 @@ TERMINAL = {
     "sigma_dif_sq": sp.Symbol("σ²_dif"),
     "L_sample": sp.Symbol("L_ξ"),
     "grad_sq": sp.Symbol("‖∇Fᵢ(w)‖²"),
+    "skew": sp.Symbol("r"),
+    "kept": sp.Symbol("q"),
     "excess": sp.Symbol("(Fᵢ(w)-Fᵢ*)"),
 }
 

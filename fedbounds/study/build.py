@@ -1,5 +1,6 @@
 """The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -9,7 +10,7 @@ import numpy as np
 from fedbounds import plugins
 from fedbounds.engine import room
 from fedbounds.engine.vetting import vetted
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
@@ -24,6 +25,9 @@ from fedbounds.theory.reading import READINGS
 
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
+# Entries of a table, and seconds, below which nobody is told how long its minima take; and of how many parts of the
+# samples one is tried, at least.
+LARGE, LONG, FEWEST_PARTS = 10**6, 5, 10
 DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
 
 
@@ -43,8 +47,13 @@ def numbers(text: str, count: int, what: str) -> list[float]:
     return values
 
 
-def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
-    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too."""
+def build_problem(
+    settings: Settings, extra: Sequence[Any] = (), warn: Callable[[str], None] | None = None
+) -> Problem:
+    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too.
+
+    ``warn`` is told of a table of `LARGE` entries how long its minima may take, where that is over `LONG` seconds.
+    """
     plugin = problem_plugin(settings.problem, extra)
     rng = np.random.default_rng(settings.seed)
     default = "regression:1" if plugin.from_clients else "quadratics:1"
@@ -55,7 +64,29 @@ def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
         return vetted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
     clients = _client_data(settings, data, rng)
     p = clients.p if settings.p is None else np.array(settings.p)
-    return vetted(plugin.from_clients(clients.features, clients.targets, settings.regularisation, p))
+
+    def build(features: Any, targets: Any, weights: Any) -> Problem:
+        return plugin.from_clients(features, targets, settings.regularisation, weights)  # type: ignore[misc]
+
+    if warn is not None and sum(X.size for X in clients.features) >= LARGE:
+        _announce(clients, build, warn)
+    return vetted(build(clients.features, clients.targets, p))
+
+
+def _announce(clients: Any, build: Callable[..., Problem], warn: Callable[[str], None]) -> None:
+    """Say how long the minima of F and of all clients take, by that of as many samples as a client has."""
+    each = max(len(clients.features), FEWEST_PARTS)
+    X, y = (np.concatenate([part[::each] for part in parts]) for parts in (clients.features, clients.targets))
+    begun = time.perf_counter()
+    try:
+        build([X], [y], np.ones(1)).w_star  # noqa: B018  # it is found when it is asked for
+    except InputError:  # as of samples of one class only; what is wrong with all of them is said of these
+        return
+    left = 2 * each * (time.perf_counter() - begun)
+    if left > LONG:
+        n, d = sum(map(len, clients.features)), X.shape[1]
+        about = f"{left:.0f} seconds" if left < 90 else f"{left / 60:.0f} minutes"
+        warn(f"The minima of {n} samples in {d} dimensions are found first, in up to {about}; --limit takes fewer.")
 
 
 def _parts(settings: Settings, data: str) -> dict[str, float]:

@@ -47,12 +47,14 @@ def check(
     weightings: Sequence[str | Weighting | Rule] | None = None,
     claims: Sequence[str | Claim] | None = None,
     progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Result:
     """Examine claims on a federated problem under each weighting, and return a `Result`.
 
     ``problem`` is a problem's name or a `Problem` of one's own; ``weightings`` and ``claims`` are names or
-    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
+    objects; the other keywords are the fields of `Settings`; ``warn`` is told beforehand where finding the minima of
+    many samples takes long. Raises InputError for bad settings, for a problem or
     weighting of one's own that does not keep its word (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
 
@@ -72,7 +74,7 @@ def check(
     extra = [load_plugin(file) for file in files]
     _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
-    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
+    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]

@@ -70,7 +70,8 @@ def compare(
 ) -> Compared:
     """Every theorem, and every algorithm or those ``wanted``, on the problem of ``settings`` with FedAvg's weights.
 
-    ``warn`` is told beforehand how long it takes, by the time of the first run, where that is over `LONG` seconds.
+    ``warn`` is told beforehand how long it takes, by the time of the first run, where that is over `LONG` seconds,
+    and of many samples how long finding their minima takes.
     Raises InputError where a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
     """
     if not 0 < target < 1:
@@ -79,7 +80,7 @@ def compare(
     texts = tuple(wanted) or tuple(algorithms(extra))
     kinds = [algorithm_named(text, extra) for text in texts]
     claims = _at_a_horizon(settings, extra)
-    problem = build_problem(settings, extra)
+    problem = build_problem(settings, extra, warn)
     base = build_experiment(settings, problem, weighting_named(FEDAVG, extra)).with_(stride=settings.tau)
     start = float(((base.start - problem.w_star) ** 2).sum())
     if start == 0:

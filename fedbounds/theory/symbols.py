@@ -86,6 +86,8 @@ eta_0 = _declare("eta_0", r"\eta_0", "step size of the first step", positive=Tru
 turn = _declare("turn", "h", "what a step of a local model turns by, over what it contracts by")
 reach = _declare("reach", "y", "local steps whose deviations gain most in a round, less one")
 push = _declare("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2")
+skew = _declare("skew", "r", "smallest weighting skew, as far as a contraction may use it")
+kept = _declare("kept", "q", "what a step at a constant size keeps of the squared distance")
 
 t = _declare("t", "t", "local step", {"step": "time"})
 T = _declare("T", "T", "number of local steps taken", {"horizon": "time"})

@@ -11,9 +11,11 @@ from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.show import compared as show
 from fedbounds.show import summary
+from fedbounds.study import build
 from fedbounds.study import compare as study
 from fedbounds.study.bound import rounds_to
 from fedbounds.study.build import build_experiment, build_problem
+from fedbounds.study.check import check
 from fedbounds.study.compared import Compared, Contestant, Theorem
 from fedbounds.study.course import Course, Reached, course, stays_from
 from fedbounds.study.promise import MOST_ROUNDS, _falls_to
@@ -32,6 +34,26 @@ CLAIMS = (
           assumptions=(a.smooth, a.strongly_convex, a.unbiased), eta=1 / (4 * s.L)),
 )
 """
+
+
+@pytest.mark.parametrize("problem", ["logistic", "least-squares"])
+def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkeypatch, problem):
+    told, real = [], Settings(problem=problem, data="digits", partition="shards:60", rounds=2, replicates=2)
+    build_problem(real, warn=told.append)
+    monkeypatch.setattr(build, "LONG", 0)
+    build_problem(real, warn=told.append)
+    assert not told
+    monkeypatch.setattr(build, "LARGE", 1797 * 64)
+    build_problem(real, warn=told.append)
+    (sentence,) = told
+    assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
+    check(problem, claims="lemma-1", weightings="fedavg", warn=told.append, **only(real, "data", "partition"))
+    study.compare(replace(real, claims=("li-2020",)), wanted=["fedavg"], warn=told.append)
+    assert len(told) == 3
+
+
+def only(of, *names):
+    return {"rounds": 2, "replicates": 2} | {name: getattr(of, name) for name in names}
 
 
 def test_a_level_counts_from_when_on_it_is_kept():

@@ -57,7 +57,8 @@ def test_the_answer_of_the_page_is_that_of_the_record(kept):
             "final-bound",
         ):
             assert float(cells(kept, name, first)[-2].lstrip("\\> ")) > 1e5
-        assert "rank 2 algorithms" in one["answer"][2] and "open" in one["answer"][2]
+        assert "rank 2 algorithms" in one["answer"][2]
+        assert ("they are right" if name == "digits" else "leave the order of every pair open") in one["answer"][2]
     # Scaffnew is first by its theorem on one data set, second on another.
     assert {cells(kept, name, "scaffnew")[-1] for name in kept} == {"1", "2"}
     bound, measured, worst = (cells(kept, "breast-cancer", "fedavg-rounds")[k] for k in (4, 5, 8))
