@@ -308,7 +308,8 @@ def by_worst_case(given: Given, target: float, extra: Iterable[ModuleType] = ())
         planned = next((one for one in plan(replace(given, tau=tau), target, extra) if one.step is not None), none)
         low, high = 1, min(planned.rounds or 0, WORST_STEPS // tau, best.rounds or 1 if best else WORST_STEPS)
         while low <= high:
-            run = Run((low + high) // 2, tau, *map(Fraction, (given.mu, given.L, planned.step or 0.0)))
+            mu, L, eta = map(Fraction, (given.mu, given.L, planned.step or 0.0))
+            run = Run((low + high) // 2, tau, mu, L, eta)
             found = worst(run, Fraction(given.delta_0), Fraction(given.zeta_sq))
             bound = math.inf if found is None else upward(factor * Fraction(found.value))
             if found is not None and (found.certified or found.exact) and bound <= target:
