@@ -181,7 +181,7 @@ def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
 
 
 def installed() -> Iterator[Path]:
-    """The files of every package that registers something here, all of each: a module may import the one beside it."""
+    """All files of every package that registers something here: a module may import the one beside it."""
     ours = (entry for kind in REGISTERED for entry in importlib.metadata.entry_points(group=f"fedbounds.{kind}"))
     for name in sorted({entry.module.partition(".")[0] for entry in ours}):
         spec = importlib.util.find_spec(name)
