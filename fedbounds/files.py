@@ -113,8 +113,12 @@ def locked(folder: str | Path) -> Iterator[Path]:
 
 
 def cache_folder() -> Path:
-    """Where what is expensive and always the same is kept: `fedbounds` in XDG_CACHE_HOME, else in ~/.cache."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fedbounds"
+    """Where what is expensive and always the same is kept: `fedbounds` in XDG_CACHE_HOME, else in ~/.cache.
+
+    For a user without a home it is where nothing can be written.
+    """
+    home = os.path.expanduser("~")
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path(os.devnull if home == "~" else home, ".cache")) / "fedbounds"
 
 
 def locked_file(path: Path | None) -> contextlib.AbstractContextManager[object]:

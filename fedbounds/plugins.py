@@ -25,6 +25,8 @@ T = TypeVar("T")
 OWN = "fedbounds_derivations"
 # What a plug-in file may define.
 KINDS = ("CLAIMS", "WEIGHTING", "ALGORITHM", "PROBLEM", "DERIVATIONS")
+# What other distributions may register, as fedbounds.KIND.
+REGISTERED = ("claims", "weightings", "problems", "algorithms", "derivations")
 
 if TYPE_CHECKING:
     from fedbounds.model.algorithm import Algorithm
@@ -176,6 +178,17 @@ def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
         if own and entry.module != OWN:
             continue
         yield from sorted(Path(str(importlib.resources.files(entry.load()))).glob(pattern))
+
+
+def installed() -> Iterator[Path]:
+    """All files of every package that registers something here: a module may import the one beside it."""
+    ours = (entry for kind in REGISTERED for entry in importlib.metadata.entry_points(group=f"fedbounds.{kind}"))
+    for name in sorted({entry.module.partition(".")[0] for entry in ours}):
+        spec = importlib.util.find_spec(name)
+        for folder in (spec and spec.submodule_search_locations) or ():
+            yield from sorted(Path(folder).rglob("*.*"))
+        if spec and spec.submodule_search_locations is None and spec.origin:
+            yield Path(spec.origin)
 
 
 def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:

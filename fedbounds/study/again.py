@@ -24,7 +24,7 @@ class Earlier:
 
     def result(self, drawn: bool) -> Result | None:
         """The result where it is kept, and so are the arrays and pictures if these are asked for (``drawn``)."""
-        if not self._files or (drawn and len(self._files) == 1):
+        if NAME not in self._files or (drawn and len(self._files) == 1):
             return None
         return Result.from_json(parse_json(self._files[NAME], NAME))
 
@@ -36,6 +36,7 @@ class Earlier:
 
     def keep(self, result: Result, written: Iterable[Path]) -> None:
         """Keep a result that was just found, and what was ``written`` of it, if anything."""
-        if self._folder is not None:
+        written = list(written)
+        if self._folder is not None and kept.fits(sum(path.stat().st_size for path in written)):
             told = {NAME: json_text(result.to_json()).encode()}
             kept.shelve(self._folder, told | {path.name: path.read_bytes() for path in written})

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
 import sys
@@ -16,7 +17,9 @@ from fedbounds.errors import InputError
 
 Kept = TypeVar("Kept")
 # What the shipped evidence follows from, beside the versions of Python and sympy, and how it is shown.
-HASHED = frozenset({".py", ".json", ".jsonl", ".v", ".jinja"})
+HASHED = frozenset({".py", ".json", ".jsonl", ".v", ".jinja", ".css", ".js", ".csv", ".toml", ".npz", ".so"})
+# Variables by which the libraries choose other instructions, and with them other last bits.
+INSTRUCTIONS = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
 # What may be kept on disk, in bytes; what was not looked at for longest goes first.
 ROOM = 2**30
 # The file of a shelf that is written last: name -> SHA-256 of each of the others.
@@ -38,7 +41,7 @@ def kept(
     place = files.cache_folder() / f"{name}-{state(above, of)}.json"
     with contextlib.suppress(InputError):
         found = read(files.read_json(place))
-        place.touch()
+        _look_at(place)
         return found
     found = make()
     with contextlib.suppress(InputError):
@@ -54,7 +57,7 @@ def shelf(name: str, of: object) -> Path:
 
 def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
     """Keep files on a shelf, unless they are too large or it cannot be written to."""
-    if sum(map(len, found.values())) > ROOM / 4:
+    if not fits(sum(map(len, found.values()))):
         return
     with contextlib.suppress(InputError):
         for name, content in found.items():
@@ -67,27 +70,34 @@ def shelved(folder: Path) -> dict[str, bytes]:
     """Name -> content of what is on a shelf; nothing where that is none, or not as it was written."""
     with contextlib.suppress(InputError):
         digests = files.shaped(files.read_json(folder / MANIFEST), dict[str, str], "what is kept")
-        found = {name: files.read_bytes(folder / Path(name).name, ROOM) for name in digests}
+        if any(name != Path(name).name for name in digests):
+            return {}  # whoever writes these files elsewhere would leave the folder
+        found = {name: files.read_bytes(folder / name, ROOM) for name in digests}
         if digests == {name: _digest(content) for name, content in found.items()}:
-            (folder / MANIFEST).touch()
+            _look_at(folder / MANIFEST)
             return found
     return {}
+
+
+def fits(size: int) -> bool:
+    """Whether files of so many bytes in all are kept on a shelf."""
+    return size <= ROOM / 4
 
 
 def state(above: Collection[str] = (), of: object = None) -> str:
     """A hash of ``of``, something that JSON can say, and of what all here follows from.
 
-    These are this package's sources but for the folders ``above``, what is shipped with it and with installed
-    plug-ins, every claim, the versions of Python and sympy, and where ``of`` is given of what numbers hang on.
+    These are this package's sources but for the folders ``above``, those of installed plug-ins with what they ship,
+    every claim, the versions of Python and sympy, and where ``of`` is given of what numbers and pictures hang on.
     """
     claims = plugins.claims().values()
     stated = [(c.key, str(c.lhs), str(c.terms), str(c.eta), [a.key for a in c.assumptions]) for c in claims]
     total = hashlib.sha256(f"{sys.version} {metadata.version('sympy')} {stated}".encode())
     package = Path(__file__).resolve().parent.parent
     sources = (path for path in sorted(package.rglob("*.*")) if path.relative_to(package).parts[0] not in above)
-    for path in (*sources, *plugins.shipped("**/*.*")):
+    for path in (*sources, *plugins.installed()):
         if path.suffix in HASHED:
-            total.update(path.read_bytes())
+            total.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     if of is not None:
         total.update(json.dumps([of, _machine()], sort_keys=True).encode())
     return total.hexdigest()[:32]
@@ -109,13 +119,26 @@ def forget() -> list[Path]:
 
 def _machine() -> dict[str, str]:
     """Whose last bits they are: another processor sums in another order."""
-    return {**versions(), "node": platform.node(), "machine": platform.machine()}
+    chosen = {name: os.environ[name] for name in INSTRUCTIONS if name in os.environ}
+    drawn = {"matplotlib": metadata.version("matplotlib")}
+    return {**versions(), **drawn, **chosen, "node": platform.node(), "machine": platform.machine()}
 
 
 def _entries() -> list[Path]:
     """What is kept, the longest unseen first."""
-    folder = files.cache_folder()
-    return sorted((*folder.glob("*-*.json"), *folder.glob(f"*-*/{MANIFEST}")), key=lambda path: path.stat().st_mtime)
+    return sorted(files.cache_folder().glob("*-*"), key=_seen)
+
+
+def _seen(path: Path) -> float:
+    """When a file or shelf was looked at last; 0 for a shelf that was never finished, and for what is gone."""
+    with contextlib.suppress(OSError):
+        return (path / MANIFEST if path.is_dir() else path).stat().st_mtime
+    return 0.0
+
+
+def _look_at(path: Path) -> None:
+    with contextlib.suppress(OSError):  # what is kept may be for reading only
+        path.touch()
 
 
 def _make_room() -> None:
@@ -129,12 +152,12 @@ def _make_room() -> None:
 
 
 def _size(path: Path) -> int:
-    return sum(file.stat().st_size for file in (path.parent.iterdir() if path.name == MANIFEST else (path,)))
+    return sum(file.lstat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
 
 
 def _delete(path: Path) -> None:
-    if path.name == MANIFEST:
-        shutil.rmtree(path.parent, ignore_errors=True)
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
     else:
         path.unlink(missing_ok=True)
 

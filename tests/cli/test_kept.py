@@ -1,7 +1,10 @@
 """What was run before on this machine is not run again: the same bytes, where all that it hangs on is the same."""
 
+import hashlib
 import json
 import time
+from importlib import metadata
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -93,6 +96,94 @@ def test_a_damaged_shelf_is_not_believed(cache, name):
     again = call(*STUDY)
     assert KEPT not in again.stderr and again.stdout == first.stdout
     assert KEPT in call(*STUDY).stderr
+
+
+def test_a_shelf_whose_names_leave_it_or_that_lacks_the_result_is_not_believed(tmp_path, cache):
+    call(*STUDY, "--out", tmp_path / "a")
+    (path,) = cache.glob("study-*/kept.json")
+    known = json.loads(path.read_text())
+    (path.parent / "evil.txt").write_bytes(b"")
+    for told in (known | {"../evil.txt": hashlib.sha256(b"").hexdigest()}, {"weights.png": known["weights.png"]}):
+        path.write_text(json.dumps(told))
+        assert KEPT not in call(*STUDY, "--out", tmp_path / "b" / "c").stderr
+        assert not (tmp_path / "b" / "evil.txt").exists()
+
+
+def test_a_cache_that_is_for_reading_only_is_read(monkeypatch):
+    first, touch = call(*STUDY), Path.touch
+
+    def refused(path, *arguments, **named):
+        if path.name == "kept.json" or path.suffix == ".json":
+            raise PermissionError(30, "Read-only file system")
+        touch(path, *arguments, **named)
+
+    monkeypatch.setattr(Path, "touch", refused)
+    again = call(*STUDY)
+    assert KEPT in again.stderr and again.stdout == first.stdout
+
+
+def test_what_is_too_large_to_keep_is_not_read(cache, monkeypatch, tmp_path):
+    monkeypatch.setattr(kept, "ROOM", 100)
+    result = fedbounds.check("quadratic", clients=2, rounds=2, replicates=4, weightings=("fedavg",))
+    monkeypatch.setattr(Path, "read_bytes", forbidden)
+    earlier = Earlier.__new__(Earlier)
+    earlier._folder = cache / "study-a"
+    with open(tmp_path / "large", "wb") as file:
+        file.truncate(101)
+    earlier.keep(result, [tmp_path / "large"])
+    assert not cache.exists()
+
+
+def test_an_unfinished_shelf_and_a_link_to_nothing_are_cleared(cache):
+    (cache / "study-killed").mkdir(parents=True)
+    (cache / "study-killed" / "trajectories.npz").write_bytes(b"half")
+    (cache / "page-gone.json").symlink_to(cache / "nowhere")
+    call("cache", "clear")
+    assert not list(cache.iterdir())
+
+
+def test_no_home_is_nowhere_to_keep(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)
+    assert KEPT not in call(*STUDY).stderr + call(*STUDY).stderr
+
+
+def test_the_code_of_an_installed_plug_in_is_part_of_the_state(tmp_path, monkeypatch):
+    info = tmp_path / "mine-1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1\n")
+    (info / "entry_points.txt").write_text("[fedbounds.weightings]\nmine = mine_weighting\n")
+    (tmp_path / "mine_weighting.py").write_text("factor = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert [e.value for e in metadata.entry_points(group="fedbounds.weightings")] == ["mine_weighting"]
+    before = kept.state(of=1)
+    (tmp_path / "mine_weighting.py").write_text("factor = 2\n")
+    assert kept.state(of=1) != before
+
+
+def test_other_instructions_are_another_state(monkeypatch):
+    before = kept.state(of=1)
+    monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
+    assert kept.state(of=1) != before
+
+
+def test_a_study_replaced_while_it_is_read_keeps_no_page(tmp_path, monkeypatch, cache):
+    from fedbounds.study import store
+
+    call(*STUDY, "--out", tmp_path / "a")
+    call(*STUDY, "--seed", 1, "--out", tmp_path / "b")
+    read = store.read
+
+    def replaced(folder):
+        found = read(folder)
+        for name in store.FILES:
+            (tmp_path / "a" / name).write_bytes((tmp_path / "b" / name).read_bytes())
+        return found
+
+    monkeypatch.setattr(store, "read", replaced)
+    call("report", tmp_path / "a", "--out", tmp_path / "page.html")
+    assert not list(cache.glob("page-*"))
 
 
 def test_a_source_that_changes_changes_the_state(tmp_path, monkeypatch):

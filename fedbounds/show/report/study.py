@@ -72,6 +72,7 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
 
 def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
     known = isinstance(study, Result)
+    before = None if isinstance(study, Result) else _digests(Path(study))
     result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
     extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
     lines = ledger(claims_of(result, extra), result.verdicts)
@@ -82,13 +83,17 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
     def read(found: object) -> str:
         return files.shaped(found, str, "a page that was kept")
 
-    if isinstance(study, Result) or fresh or result.plugin_files:
+    # Where another process replaced the study while it was read, the page is not kept as that of either.
+    if isinstance(study, Result) or fresh or result.plugin_files or before != _digests(Path(study)):
         html = made()
     else:
-        held = [files.read_bytes(Path(study) / file, store.LARGEST) for file in store.FILES]
-        digests = [hashlib.sha256(content).hexdigest() for content in held]
-        html = kept("page", made, read, str, of=[*digests, str(name)])
+        html = kept("page", made, read, str, of=[before, str(name)])
     return Page(html, tuple(lines), () if known or trust else result.plugin_files)
+
+
+def _digests(folder: Path) -> list[str]:
+    held = (folder / file for file in store.FILES)
+    return [hashlib.sha256(files.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
 
 
 def command(result: Result, out: Path = Path("report.html")) -> str:
