@@ -16,7 +16,8 @@ does exceed 1/2 it is the worst case over all weights.
 Where the server's weights alpha are not p, sums are weighted by alpha, and the mean g of s_i = grad F_i(w*) is a
 vector of its own, a last row of the means. As g = sum_i (alpha_i - p_i) s_i, ||g||^2 <= chi^2 zeta_*^2 with chi^2 =
 sum_i (alpha_i - p_i)^2/p_i, and sum_i alpha_i ||s_i||^2 <= max_i(alpha_i/p_i) zeta_*^2. The bound that follows is
-exact at tau = 1 in what was tried, and else up to a tenth above the worst case. Its multipliers serve every alpha,
+exact at tau = 1 in what was tried, and at tau = 2 with steps below 2/(L + mu) up to a tenth above the worst case; at
+larger tau or steps its distance from it is not known. Its multipliers serve every alpha,
 and both right sides are largest where alpha is all on a client of least p: so a round with that alpha bounds a round
 of any weights, and rounds whose weights are free are bounded one after the other.
 
