@@ -103,3 +103,32 @@ def test_what_the_page_says_of_step_over_T_is_so():
     ninety = {key: rounds[-1][0] for key, rounds in cells.items() if rounds[-1][0] is not None}
     assert {step for _, step, _ in ninety} == {0.1}
     assert all(ninety[f, 0.1, None] - reached <= 1 for (f, _, T), reached in ninety.items() if T)
+
+
+def test_what_the_page_says_of_the_fresh_repetitions_is_so():
+    fresh = stored.load().fresh
+    plain = {(cell.framework, cell.step): cell for cell in fresh if cell.T is None}
+    found = {
+        (cell.framework, cell.step, cell.T): [
+            mapped.wins(cell, plain[cell.framework, cell.step], k) for k in range(4)
+        ]
+        for cell in fresh
+        if cell.T is not None
+    }
+    low, high = mapped.BANDS
+    chosen = {(step, T) for step in MAP_STEPS for T in MAP_TEMPERATURES if low < round(step / T, 6) < high}
+    assert set(found) == {(f, *cell) for f in ("NIID", "TNIID") for cell in chosen}
+    assert all(sum(counts) == 6 for cell in found.values() for counts in cell)
+    early = [counts for f in ("NIID", "TNIID") for counts in found[f, 0.1, 1.0][:3]]
+    assert [sum(column) for column in zip(*early, strict=True)] == [20, 16, 0]
+    colder = [found[f, *cell][1] for f in ("NIID", "TNIID") for cell in ((0.01, 0.1), (0.03, 0.2))]
+    assert all(after >= 5 for _, _, after in colder)
+    assert found["NIID", 0.01, 0.2][1:3] == [(6, 0, 0), (0, 4, 2)] and found["TNIID", 0.01, 0.2][1] == (0, 0, 6)
+    gained = [
+        p - s
+        for cell in fresh
+        if cell.T is not None
+        for s, p in zip(cell.rounds[3], plain[cell.framework, cell.step].rounds[3], strict=True)
+        if s is not None and p is not None
+    ]
+    assert max(gained) == 1
