@@ -156,7 +156,7 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
     # What no exact run measures: a variance at w*, a curvature, and what is a pure number.
     known = {"sigma_0_sq": (-2, 2), "sigma_opt_sq": (-2, 2), "sigma_dif_sq": (-2, 2), "L_sample": (-2, 1)}
     # And what claims on rounds of FedAvg define themselves.
-    known |= {"push": (2, -1)} | dict.fromkeys(("growth", "gamma", "turn", "reach"), (0, 0))
+    known |= {"push": (2, -1)} | dict.fromkeys(("growth", "gamma", "turn", "reach", "kept", "skew"), (0, 0))
     assert {name: symbols.UNITS.get(name, (0, 0)) for name in symbols.NOTATION.keys() - seen.keys()} == known
 
 

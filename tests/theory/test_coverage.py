@@ -74,7 +74,7 @@ class TestAlong:
     BOTH = Coverage({"eta_L": Along("kappa", (FIRST, SECOND))})
     SAME = Coverage({"eta_L": Along("kappa", (FIRST, FIRST))})
 
-    @pytest.mark.parametrize("kappa", [4, Fraction(4), (4,), frozenset({4})])
+    @pytest.mark.parametrize("kappa", [4, 4.0, Fraction(4), (4,), frozenset({4})])
     def test_it_holds_the_values_at_the_other_axis(self, kappa):
         quarter, second = Fraction(1, 4), Fraction(5, 16)
         assert self.BOTH.contains({"kappa": kappa, "eta_L": (quarter, second)})
@@ -83,7 +83,7 @@ class TestAlong:
         assert self.SAME.contains({"kappa": kappa, "eta_L": quarter})
         assert self.SAME.contains({"kappa": kappa, "eta_L": (quarter, quarter)})
 
-    @pytest.mark.parametrize("kappa", [{}, {"kappa": 4.0}, {"kappa": (4, 5)}, {"kappa": "four"}, {"kappa": 0}])
+    @pytest.mark.parametrize("kappa", [{}, {"kappa": float("nan")}, {"kappa": 4.5}, {"kappa": (4, 5)}, {"kappa": "four"}, {"kappa": 0}])
     def test_it_holds_nothing_where_the_other_axis_does_not_tell(self, kappa):
         assert not self.SAME.contains({"eta_L": Fraction(1, 4), **kappa})
 

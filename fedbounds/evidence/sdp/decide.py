@@ -67,13 +67,15 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
     if found is None:
         return _without_proof(claim, setting, unknown, verdict), None
     # What is proved is at most 1; the solver's number may exceed it by its own error.
-    ratio = min(worst_ratio(claim, setting), 1.0) if setting.over is None else math.nan
+    # Where both sides are 0 there is no ratio.
+    ratio = worst_ratio(claim, setting) if setting.over is None else math.nan
+    ratio, known = min(ratio, 1.0), math.isfinite(ratio)
     shown = setting_over(found.setting, found.interval)
     verdict = replace(
         verdict,
         status=Status.HOLDS,
-        margin=1 - ratio if setting.over is None else None,
-        tightness=(1 / ratio if ratio > NOTHING else math.inf) if setting.over is None else None,
+        margin=1 - ratio if known else None,
+        tightness=(1 / ratio if ratio > NOTHING else math.inf) if known else None,
         worst_t=setting.step,
         detail=f"{len(found.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
         data={"setting": shown.to_json(), "worst_ratio": ratio},

@@ -86,7 +86,9 @@ class TestVerdicts:
             assert verdict.status in (Status.HOLDS, Status.NOT_APPLICABLE)
             assert (certificate is not None) is (verdict.status is Status.HOLDS)
             if certificate is not None:
-                assert check(certificate) == (True, "verified") and verdict.margin > -SOLVER
+                nothing = key == "drift-full" and step == 0  # both sides are 0
+                assert check(certificate) == (True, "verified") and (verdict.margin is None) is nothing
+                assert verdict.margin is None or verdict.margin > -SOLVER
 
     def test_what_is_no_one_round_statement_is_not_applicable(self):
         assert examine(claim_named("corollary"), round_setting()).status is Status.NOT_APPLICABLE
