@@ -83,7 +83,9 @@ class TestAlong:
         assert self.SAME.contains({"kappa": kappa, "eta_L": quarter})
         assert self.SAME.contains({"kappa": kappa, "eta_L": (quarter, quarter)})
 
-    @pytest.mark.parametrize("kappa", [{}, {"kappa": float("nan")}, {"kappa": 4.5}, {"kappa": (4, 5)}, {"kappa": "four"}, {"kappa": 0}])
+    @pytest.mark.parametrize(
+        "kappa", [{}, {"kappa": float("nan")}, {"kappa": 4.5}, {"kappa": (4, 5)}, {"kappa": "four"}, {"kappa": 0}]
+    )
     def test_it_holds_nothing_where_the_other_axis_does_not_tell(self, kappa):
         assert not self.SAME.contains({"eta_L": Fraction(1, 4), **kappa})
 
