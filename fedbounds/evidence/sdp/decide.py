@@ -75,7 +75,7 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
         verdict,
         status=Status.HOLDS,
         margin=1 - ratio if known else None,
-        tightness=(1 / ratio if ratio > NOTHING else math.inf) if known else None,
+        tightness=(1 / ratio if ratio > NOTHING else math.inf) if setting.over is None else None,
         worst_t=setting.step,
         detail=f"{len(found.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
         data={"setting": shown.to_json(), "worst_ratio": ratio},
