@@ -87,8 +87,10 @@ def with_own_if_needed(claim: Claim, run: Run) -> Run:
 
 def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
-    run = with_own_if_needed(claim, run)
-    return judged(claim.assumptions_in(run.reading), lambda assumption: on_run(assumption, run))
+    assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.own}
+    if any(assumption.symbols() & names for assumption in assumed):
+        run = with_own_if_needed(claim, run)
+    return judged(assumed, lambda assumption: on_run(assumption, run))
 
 
 def cannot_express(keys: Iterable[str]) -> str:

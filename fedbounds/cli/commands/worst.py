@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -65,9 +65,8 @@ def worst(
         raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
     if values and over is None:
         raise reject("--values are those of a curve", values, "add --over")
-    run = replace(
-        Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step)), **_weights(weights, p and fractions(p))
-    )
+    whose = _weights(weights, p and fractions(p))
+    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step), **whose)
     at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
     along = fractions(values) if values else ()
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
@@ -81,15 +80,8 @@ def worst(
     if form == "json":
         print_json([asdict(one) for one in found])
         return
-    _print(
-        found,
-        over or "rounds",
-        ", ".join(
-            [f"weights {weights}"] * bool(weights)
-            + [f"p {p}"] * bool(p)
-            + [f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}"]
-        ),
-    )
+    said = [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    _print(found, over or "rounds", ", ".join([*said, f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}"]))
     if quiet:
         return
     _say_weights(run, found[0])

@@ -72,7 +72,7 @@ def _swept(study: Result | str | Path, name: Path) -> Page | None:
 
 def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
     known = isinstance(study, Result)
-    before = None if isinstance(study, Result) else _digests(Path(study))
+    before = None if isinstance(study, Result) or fresh else _digests(Path(study))
     result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
     extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
     lines = ledger(claims_of(result, extra), result.verdicts)
@@ -84,7 +84,7 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
         return files.shaped(found, str, "a page that was kept")
 
     # Where another process replaced the study while it was read, the page is not kept as that of either.
-    if isinstance(study, Result) or fresh or result.plugin_files or before != _digests(Path(study)):
+    if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
         html = made()
     else:
         html = kept("page", made, read, str, of=[before, str(name)])
