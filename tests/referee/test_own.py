@@ -169,6 +169,17 @@ def test_fractions_floats_and_populations_agree():
     assert record.own(gaps, batch, PLAIN).fields["own_gap"] == pytest.approx(record.paths["alpha"]["gap"])
 
 
+def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
+    """Curvatures 1 and 4 of equal weight differ by 3 x - 5 at x: a spread of ((3 x - 5)/2)^2."""
+    data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
+    largest = claim("all", "horizon", gap, own.zeta_sq)
+    instance = from_json(data | {"weighting": "fedavg"})
+    assert own_values(largest, run(instance), PLAIN).constants["zeta_sq"] == 4
+    twelve = instance.with_(noise=(Fraction(1),) * 2, eta=(Fraction(1, 8),) * 12)
+    record = run(twelve)
+    assert not record.points and "too many paths" in own_values(largest, record, PLAIN).lacking["zeta_sq"]
+
+
 def test_the_expectation_over_noise_and_absent_clients_is_exact():
     own_gap = own.measured("own_gap", lambda path: path.losses.gap(path.w))
     equal = claim("equal", "horizon", own_gap, gap)

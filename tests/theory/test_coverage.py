@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.theory.coverage import AXES, Along, Coverage, Span, only
+from fedbounds.theory.verdict import Evidence, Status
+from fedbounds.theory.words import shown
 
 numbers = st.one_of(st.integers(-50, 50), st.fractions(-5, 5, max_denominator=9))
 spans = st.tuples(numbers, numbers).map(lambda ends: Span(min(ends), max(ends))) | st.just(Span(low=1))
@@ -106,3 +108,9 @@ class TestAlong:
     def test_what_is_no_quotient_is_refused(self, axis, quotients):
         with pytest.raises(ValueError, match="depend on another axis"):
             Along(axis, quotients)
+
+
+@pytest.mark.parametrize("status", Status)
+def test_only_a_refutation_shouts(status):
+    said = {shown(status, evidence) for evidence in Evidence}
+    assert all(word.isupper() if status is Status.REFUTED else word.islower() for word in said)

@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,21 @@ class TestGrowth:
         assert np.all(problem.client_variance(x, 4) <= bound)
         exact = q1_variance.growth_constants(problem, 4)
         assert known["growth"].value > exact[1]
+
+    def test_the_general_constants_are_those_of_the_inequality(self):
+        """2 times the largest variance at a client's own minimiser, and 2 max ell_i^2/(b mu^2); 0 without noise."""
+        problem = q1_variance.ridge(1)
+        run = examine_run(
+            simulate(Experiment(problem, FedAvg(), InverseTime(problem.mu, 1e6), 1, 2, 8, 4)), READINGS["repaired"]
+        )
+        known, own = with_growth(run), [problem.client_variance(w[None, :], 4) for w in problem.w_i_star]
+        assert known["sigma_0_sq"].value == pytest.approx(2 * np.diag(own).max(), rel=1e-12)
+        assert known["growth"].value == pytest.approx(
+            problem.noise_lipschitz.max() ** 2 / (2 * problem.mu**2), rel=1e-12
+        )
+        still = replace(run.trajectory.experiment, batch_size=None)
+        known = with_growth(examine_run(simulate(still), READINGS["repaired"]))
+        assert known["sigma_0_sq"].value == known["growth"].value == 0
 
     def test_the_step_size_is_an_assumption(self):
         problem = q1_variance.ridge(0)

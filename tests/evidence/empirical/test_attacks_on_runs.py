@@ -461,3 +461,19 @@ def test_a_bound_cancelled_away_in_floats_refutes_nothing(mu, z, eta, tau, round
 def test_an_even_power_of_a_range_about_0_begins_at_0():
     low, high = expectation._power((np.array([-0.5, 0.5, -2.0]), np.array([0.25, 1.0, -1.0])), 2)
     np.testing.assert_array_equal([low, high], [[0.0, 0.25, 1.0], [0.25, 1.0, 4.0]])
+
+
+@pytest.mark.parametrize("field", ["distance_sq", "gap", "drift"])
+def test_what_unseen_weights_could_do_is_their_chance_times_the_farthest_place(field):
+    """Both sides of the threshold, worked out here: weights of chance log(1/rate)/R may move the mean that far."""
+    trajectory = noisy(weighting=RarelyEven(), w0=np.array([3.0]))
+    run, index, rate = examine_run(trajectory, READING), trust.PATH_FIELDS.index(field), 1e-3
+    columns = np.array([1])
+    moved = 2 * 0.1 * np.sqrt(2 * trajectory.excess[:, :2].max(axis=(0, -1)))
+    away = np.sqrt(trajectory.paths["alpha"].distance_sq.max(axis=0)[:2])
+    places = {"distance_sq": (away + moved) ** 2, "gap": (away + moved) ** 2 / 2, "drift": 4 * moved**2}
+    could = np.log(1 / rate) / 64 * places[field].max()
+    for share, doubted in ((0.99, True), (1.01, False)):
+        difference, slopes = np.array([-share * could]), {index: np.ones((1, 1))}
+        found = trust._unseen_weights(run, columns, difference, slopes, np.zeros(1, dtype=bool), rate)
+        assert (found is not None) is doubted, (share, found)

@@ -50,7 +50,7 @@ class TestModel:
             for i in range(3):
                 vectors[f"g{i}.{k}"], values[f"f{i}.{k}"] = slopes[i], value(i, local[i])
                 vectors[f"h{i}.{k}"], values[f"v{i}.{k}"] = gradient(i, alpha @ local), value(i, alpha @ local)
-            middle, local = alpha @ local, local - float(step) * np.array(slopes)
+            before, middle, local = local, alpha @ local, local - float(step) * np.array(slopes)
         for i in range(3):
             vectors[f"s{i}"], vectors[f"u{i}"], values[f"e{i}"] = gradient(i, 0 * star), minima[i], value(i, 0 * star)
         frame = np.stack([vectors[name] for name in model.basis])
@@ -65,6 +65,23 @@ class TestModel:
         assert number("Delta") == pytest.approx(middle @ middle)
         assert number("Delta_next") == pytest.approx((alpha @ local) @ (alpha @ local))
         assert number("Gamma") == pytest.approx(np.mean([value(i, 0 * star) for i in range(3)]))
+        at_local, at_star = (np.array([value(i, x[i]) for i in range(3)]) for x in (before, 0 * before))
+        spread, ends = ((before - middle) ** 2).sum(-1), [gradient(i, 0 * star) for i in range(3)]
+        told = {
+            "local_excess": alpha @ at_local,
+            "local_gap": alpha @ (at_local - at_star),
+            "local_pull": alpha @ (before * slopes).sum(-1),
+            "pull": middle @ (alpha @ slopes),
+            "mean_slope_sq": (alpha @ slopes) @ (alpha @ slopes),
+            "Delta_start": 4.0,
+            "drift": alpha @ spread,
+            "spread": spread.mean(),
+            "own": at_star.mean(),
+            "star_grad_sq": np.mean([s @ s for s in ends]),
+            "grad_sq": slopes[0] @ slopes[0],
+            "excess": at_local[0],
+        }
+        assert {name: number(name) for name in told} == pytest.approx(told)
 
     def test_exact_and_float_models_agree(self):
         chosen = round_setting(2, 2, **SKEWED)
