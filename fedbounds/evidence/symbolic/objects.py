@@ -174,6 +174,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             lambda o: non_negative(Mean(ALPHA, gap(W)) - sy.rho_bar * Mean(P, gap(W))),
         ),
         _define(
+            "rho-bar-start",
+            "rho_bar <= rho(t_0, w_0) at the round's start, where its weights are chosen",
+            lambda o: non_negative(Mean(ALPHA, gap(START)) - sy.rho_bar * Mean(P, gap(START))),
+        ),
+        _define(
             "rho-tilde",
             "sum_i alpha_t^i e_i(w*) <= rho_tilde Gamma at this t",
             lambda o: non_negative(sy.rho_tilde * sy.Gamma - Mean(ALPHA, gap(W_STAR))),
@@ -279,7 +284,7 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
-    **dict.fromkeys(("rho-bar", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
+    **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.
