@@ -18,14 +18,25 @@ PART = sp.Rational(3, 5)
 SPREAD_OUT = averaged(ALPHA, Square(X - W, "a variance"))
 WAY, FAR = eta_ratio * eta * (tau - 1) * G_sq, eta_ratio**2 * eta**2 * (tau - 1) ** 2 * G_sq
 MOVED_BY = (a.full_participation, a.bounded_gradient)
-# At the round's start: how F grows from w*, the gradient, and what of ||w_t - w*||^2 is there already.
+# The gradient at the round's start, and on the corollary's steps the way from there and what is lost on it.
+PULLED = step("pull", norm_sq(PULL), "<=", G_sq).by(
+    variance(ALPHA, grad(START)),
+    averaged(ALPHA, premise("bounded-gradient", START), Square(NOISE_0, "the variance of the gradient")),
+)
+ON_SCHEDULE = (
+    step("far", STAYED, "<=", 9 * eta**2 * tau**2 * G_sq).by(Cited("way-nine")),
+    PULLED,
+    step("moved", AHEAD, ">=", -3 * eta * tau * G_sq).by(
+        (3 * eta * tau / 2, Earlier("pull")),
+        (1 / (6 * eta * tau), Square(3 * eta * tau * PULL + W - START, "Young")),
+        (1 / (6 * eta * tau), SPREAD_OUT),
+        (1 / (6 * eta * tau), Earlier("far")),
+    ),
+)
+# At the round's start: how F grows from w*, and what of ||w_t - w*||^2 is there already.
 AT_START = (
     step("growth", Mean(P, objects.gap(START)), ">=", GROWN).by(
         averaged(P, convex(W_STAR, START)), optimal(START - W_STAR)
-    ),
-    step("pull", norm_sq(PULL), "<=", G_sq).by(
-        variance(ALPHA, grad(START)),
-        averaged(ALPHA, premise("bounded-gradient", START), Square(NOISE_0, "the variance of the gradient")),
     ),
     step("split", sp.Rational(3, 8) * Delta, "<=", AWAY + PART * norm_sq(W - START)).by(
         (sp.Rational(5, 8), Square(START - W_STAR - PART * (W - START), "Young"))
@@ -84,6 +95,7 @@ DERIVATIONS = (
         "One-step inequality, rho_bar at synchronisation times",
         steps=(
             step("far", STAYED, "<=", FAR).by(Cited("way-any-steps")),
+            PULLED,
             *AT_START,
             step("one", Inner(PULL, X - START), ">=", -WAY).by(
                 premise("local-steps", PULL),
@@ -121,14 +133,8 @@ DERIVATIONS = (
         steps=(
             *CAPS,
             QUARTER,
-            step("far", STAYED, "<=", 9 * eta**2 * tau**2 * G_sq).by(Cited("way-nine")),
+            *ON_SCHEDULE,
             *AT_START,
-            step("moved", AHEAD, ">=", -3 * eta * tau * G_sq).by(
-                (3 * eta * tau / 2, Earlier("pull")),
-                (1 / (6 * eta * tau), Square(3 * eta * tau * PULL + W - START, "Young")),
-                (1 / (6 * eta * tau), SPREAD_OUT),
-                (1 / (6 * eta * tau), Earlier("far")),
-            ),
             onwards(r, 3 * eta * tau * G_sq, (GROWN, UNDER_RHO)),
             *recursive(
                 SUMMED,
