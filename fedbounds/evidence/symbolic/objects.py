@@ -155,16 +155,8 @@ def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
-        _define(
-            "optimum",
-            "w* minimises F = sum_i p_i F_i",
-            lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v)),
-        ),
-        _define(
-            "own-optimum",
-            "w_i* minimises F_i",
-            lambda o, v: zero(Inner(grad(OWN), v)),
-        ),
+        _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
         _define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
         _define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
