@@ -44,7 +44,8 @@ Z + b X sin(v), for some angle v. The second adds b times the root of the sum of
 Two clients whose runs are mirror images in the plane attain it. Their points are at the angles 0 and w >= v from the
 mean's axis and their y at v and 0 (at the best v that is the angle of (a, 0) + b e(w), so v <= w): so interpolation
 asks for sin(w/2) cos(v/2) sin((w - v)/2) >= 0 and sin(v/2) cos(w/2) sin((w - v)/2) >= 0, and there are functions. The
-claim has (q^2 + a^2 + b^2 + 2 a b cos(u))/(2 q) for the root in u, no smaller, and then the maximum is explicit.
+claim has (q^2 + a^2 + b^2 + 2 a b cos(u))/(2 q) for the root in u, no smaller, and then the maximum is explicit. As
+the square of a sum of roots it is concave in X^2 and zeta_*^2, so by Jensen means may be put in.
 """
 
 import sympy as sp
