@@ -13,12 +13,35 @@ D = 2 * Gamma * (R - r)
 V = gamma * Delta_0 + C / (mu**2 * (B - 1))
 CAPS = capped(CAP, (8, ONE), (sp.Rational(8, 3) * above_four, ONE))
 
+ABBREVIATED = {r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)}
+
+
+def recursive(of: Claim, *why: Written, note: str) -> tuple[Step, ...]:
+    """Theorem 1 with the capped r and R, because of ``why``; and the corollary ``of`` that follows by induction."""
+    return (
+        step("recursion", Delta_next, "<=", (1 - eta * mu * B) * Delta + eta**2 * C + eta * D).by(*why, note=note),
+        *summed(
+            V,
+            B - 1,
+            ((C / (mu**2 * (B - 1) * gamma), ONE),),
+            (
+                # 1 - B/(t + gamma) >= 0 since B <= gamma: the condition the paper misses.
+                ((t + sp.Rational(3, 8) * below_cap) / k, HYPOTHESIS),
+                ((B - 1) * gamma * Delta_0 / k**2, ONE),
+                (2 * Gamma / (mu * (B - 1) * k), OVER_R),
+            ),
+        ),
+        conclude(of).by(*BOTH),
+    )
+
+
 STEPS = (
     *CAPS,
     QUARTER,
     step("small-steps", 0, "<=", 1 - eta * L).by(Earlier("small")),
     step("lemma-2", LEMMA_2.relation.lhs, "<=", LEMMA_2.relation.rhs).by(Cited("lemma-2-schedule")),
-    step("recursion", Delta_next, "<=", (1 - eta * mu * B) * Delta + eta**2 * C + eta * D).by(
+    *recursive(
+        CLAIM,
         Cited("theorem-1-from-lemma-2", {"small-steps": "small-steps", "lemma-2": "lemma-2"}),
         (sp.Rational(3, 8) * eta * mu * Delta, UNDER_RHO),
         # 2 eta (1 - 3 eta L): the smaller r costs 6 eta^2 L Gamma and gains 2 eta Gamma a unit.
@@ -26,18 +49,6 @@ STEPS = (
         (2 * eta * Gamma, OVER_TILDE),
         note="Theorem 1 with r = min(rho_bar, 8(gamma-1)/3) for rho_bar and R = max(rho_tilde, r) for rho_tilde",
     ),
-    *summed(
-        V,
-        B - 1,
-        ((C / (mu**2 * (B - 1) * gamma), ONE),),
-        (
-            # 1 - B/(t + gamma) >= 0 since B <= gamma: the condition the paper misses.
-            ((t + sp.Rational(3, 8) * below_cap) / k, HYPOTHESIS),
-            ((B - 1) * gamma * Delta_0 / k**2, ONE),
-            (2 * Gamma / (mu * (B - 1) * k), OVER_R),
-        ),
-    ),
-    conclude(CLAIM).by(*BOTH),
 )
 DERIVATIONS = (
     proof(
@@ -48,7 +59,7 @@ DERIVATIONS = (
             "eta_t = 1/(mu(t + gamma)) makes slow-decay superfluous (derivation lemma-2-schedule).",
             "B <= gamma and D >= 0 are needed, and not in the paper.",
         ),
-        abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)},
+        abbreviations=ABBREVIATED,
         conditions=(FOUR, CAPPED),
         notation=WORDS,
     ),
@@ -63,7 +74,7 @@ DERIVATIONS = (
                 note="Gamma = 0 removes both terms in Gamma",
             ),
         ),
-        abbreviations={r: sp.Min(rho_bar, CAP), R: sp.Max(rho_tilde, r)},
+        abbreviations=ABBREVIATED,
         conditions=(FOUR,),
         notation=WORDS,
     ),

@@ -5,7 +5,8 @@ at the round's start w: the simplex with psi = 0; its part with a_i <= 1/k; the 
 the divergence of a from p; {p}. So with tau = 1 they are (sub)gradient methods on the maximum M(w), which is
 mu-strongly convex: max_i e_i, the mean of the k largest, the soft-max, F. At its minimiser w_+ some maximising lambda
 has sum_i lambda_i grad F_i(w_+) = 0. That alpha_t is optimal at w_t and lambda at w_+, added, is `monotone`: psi
-drops out. With tau > 1 it holds at the first step of a round only.
+drops out. With tau > 1 it holds at the first step of a round only: what is lost from there to w_t is at most G times
+the way, 3 tau eta_t G (`floor-rounds`).
 """
 
 import sympy as sp
@@ -14,12 +15,14 @@ from fedbounds.theory import assumptions as a
 
 from ._recursion import k
 from ._setting import *
+from .sharper_step import MOMENT
 from .star import BELOW, KEPT, below, without_g
+from .sync import ON_SCHEDULE, SPREAD_OUT
 
 LAMBDA, AWAY_0, Z_SQ = objects.LAMBDA, objects.AWAY_0, objects.Z_SQ
 F_PLUS, GRAD_PLUS = loss(W_PLUS), grad(W_PLUS)
 AWAY, AWAY_T = norm_sq(W - W_PLUS), norm_sq(W_T - W_PLUS)
-wide = sp.Symbol("wide", nonnegative=True)
+wide, v = sp.symbols("wide v", nonnegative=True)
 s = sp.Symbol("s", positive=True)
 
 MONOTONE = Assumption(
@@ -37,12 +40,20 @@ AT_FLOOR = Assumption(
     "||sum_i alpha_i grad F_i(w_+)||^2 <= Z^2, such as max_i ||grad F_i(w_+)||^2; for FedAvg it is 0",
     gives=lambda o: Part(norm_sq(Centre(ALPHA, GRAD_PLUS)), "<=", Z_SQ),
 )
+AT_START = Assumption(
+    "monotone-at-start",
+    "sum_i (alpha_i - lambda_i)(F_i(w_0) - F_i(w_+)) >= 0 at the round's start w_0",
+    gives=lambda o: Part(Mean(LAMBDA, loss(START) - F_PLUS), "<=", Mean(ALPHA, loss(START) - F_PLUS)),
+)
 ONE_STEP = Assumption(
     "one-step", "tau = 1, so that every w_t^i is w_t", gives=lambda o: Part(drift, "=", sp.Integer(0))
 )
 SCALE = Assumption("scale", "gamma >= 4L/mu", sp.Ge(mu * gamma, 4 * L))
 CLASS = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, MONOTONE, BALANCED, AT_FLOOR)
 # The noise of a step: (1 - eta mu)/(1 - eta L) <= (4L - mu)/(3L) for eta <= 1/(4L), and 1 where mu = L.
+# With tau > 1: what a step adds, in units of eta^2, and the larger of the start and where that comes to rest.
+ADDED = (1 + 3 * tau) ** 2 * G_sq
+FIRST, LAST = gamma * AWAY_0, 2 * ADDED / mu**2
 NOISE_SQ = sigma_sq + (4 * L - mu) / (3 * L) * Z_SQ
 SPARED = eta**2 * Z_SQ * ell * (mu * t + wide) / (3 * L * (mu * t + wide + 3 * L))
 
@@ -108,5 +119,55 @@ DERIVATIONS = (
             "The gap's floor is F(w_+) - F*, for FedAvg 0: there lambda = alpha = p, and Z = 0.",
             "Attained as N grows: mu = L, full gradients, F_i = (mu/2)||w + (G/mu) e_i||^2 on R^N, T < N.",
         ),
+    ),
+    Derivation(
+        key="floor-rounds",
+        title="For every tau, ||w_T - w_+||^2 = O(1/T)",
+        steps=(
+            *ON_SCHEDULE,
+            JENSEN,
+            MOMENT,
+            step(
+                "client",
+                Inner(GRAD, W - W_PLUS),
+                ">=",
+                F_W - F_PLUS - L / 2 * norm_sq(W - X) + mu / 2 * norm_sq(X - W_PLUS),
+            ).by(smooth(X, W), convex(X, W_PLUS)),
+            step(
+                "towards", Mean(ALPHA, F_W - F_PLUS), ">=", mu / 2 * norm_sq(START - W_PLUS) - 3 * eta * tau * G_sq
+            ).by(
+                averaged(ALPHA, convex(START, W)),
+                (mu / 2, Square(W - START)),
+                premise("monotone-at-start"),
+                averaged(LAMBDA, convex(W_PLUS, START)),
+                premise("balanced", START - W_PLUS),
+                Earlier("moved"),
+            ),
+            step("closer", norm_sq(W_NEXT - W_PLUS), "<=", (1 - 3 * eta * mu / 2) * AWAY + eta**2 * ADDED).by(
+                (eta**2, Earlier("jensen")),
+                (eta**2, Earlier("moment")),
+                (2 * eta, averaged(ALPHA, Earlier("client"))),
+                (2 * eta, Earlier("towards")),
+                (eta * mu / 2, Square(START - W_PLUS - (W - START), "Young")),
+                (eta * L, Earlier("far")),
+                (eta * mu, SPREAD_OUT),
+                (eta * ell, Square(W - START)),
+                (9 * tau**2 * eta**2 * G_sq * (mu * t + wide + 3 * L) / (mu * k), ONE),
+                note="half of ||w_t - w_+||^2 is at most ||w_0 - w_+||^2 + ||w_t - w_0||^2",
+            ),
+            step("base", AWAY_0, "<=", v / gamma).by((1 / gamma, Extreme(v, FIRST))),
+            step("carry", norm_sq(W_NEXT - W_PLUS), "<=", v / (k + 1)).by(
+                Earlier("closer"),
+                ((mu * t + wide + 4 * ell + 5 * mu / 2) / (mu * k), Hypothesis("all")),
+                (1 / (2 * k**2), Extreme(v, LAST)),
+                (v / (k**2 * (k + 1)), ONE),
+            ),
+            step("all", AWAY_T, "<=", v / (T + gamma)).by(Induction("base", "carry")),
+        ),
+        assumes=(a.smooth, a.strongly_convex, a.bounded_gradient, a.full_participation, AT_START, BALANCED, SCALE),
+        eta=1 / (mu * (t + gamma)),
+        conditions=(CURVATURES, Condition(wide, premise("scale"))),
+        abbreviations={v: sp.Max(FIRST, LAST)},
+        findings=("Local steps do not spoil the rate: the model drifts, but ends at the same w_+.",),
     ),
 )

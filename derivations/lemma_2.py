@@ -30,8 +30,11 @@ INSIDE = step("count", n**2, "<=", (tau - 1) ** 2).by(
 )
 
 
-def slow_steps(factor: sp.Expr | int, count: Step, most: sp.Expr, note: str) -> tuple[Step, ...]:
-    """The drift where earlier steps are at most ``factor`` eta_t: with n^2 <= most, by the step ``count``."""
+def slow_steps(factor: sp.Expr | int, count: Step, most: sp.Expr, note: str, of: sp.Expr = drift) -> tuple[Step, ...]:
+    """The drift, or the second moment about the round's start, where earlier steps are at most ``factor`` eta_t.
+
+    With n^2 <= most, by the step ``count``.
+    """
     square = factor**2 * eta**2
     return (
         *TO_START,
@@ -39,8 +42,8 @@ def slow_steps(factor: sp.Expr | int, count: Step, most: sp.Expr, note: str) -> 
         step("slow", MOVE, "<=", square * Mean(U, norm_sq(G_S))).by(
             averaged(U, (DECAY * (factor * eta + ETA_S), A_SQUARE)), note=note
         ),
-        step("conclude", drift, "<=", square * most * G_sq).by(
-            Earlier("variance"),
+        step("conclude", of, "<=", square * most * G_sq).by(
+            *((Earlier("variance"),) if of == drift else ()),
             averaged(ALPHA, Earlier("jensen"), (n**2, Earlier("slow")), (square * n**2, Earlier("moment"))),
             (square * G_sq, Earlier("count")),
         ),
@@ -68,10 +71,11 @@ def near(label: str, at: sp.Expr, moment: Premise, noise: sp.Expr) -> Step:
 CLOCK = t + gamma
 
 
-def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int) -> tuple[Step, ...]:
+def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int, *first: Fact) -> tuple[Step, ...]:
     """Two cases: t + gamma <= theta tau, where the ball is small, and the rest, where steps shrink slowly.
 
-    In the second eta_s <= theta/(theta - 1) eta_t, since s + gamma >= t + gamma - tau + 1.
+    In the second eta_s <= theta/(theta - 1) eta_t, since s + gamma >= t + gamma - tau + 1. ``first`` bounds the left
+    side by the second moment about the round's start.
     """
     ratio, low, high = theta / (theta - 1), sp.Symbol("low", nonnegative=True), sp.Symbol("high", nonnegative=True)
     # ratio m_s - (t + gamma) = ratio (late + 1) + (ratio - 1)(t + gamma) - ratio tau, and
@@ -92,14 +96,14 @@ def schedule_steps(theta: sp.Rational, lhs: sp.Expr, rhs: sp.Expr, constant: int
                 theta * tau - CLOCK,
                 case(
                     low,
-                    Earlier("variance"),
+                    *first,
                     averaged(ALPHA, Earlier("triangle")),
                     (4 * scale * low * (theta * tau + CLOCK), ONE),
                     ((constant - 4 * theta**2) * scale * tau**2, ONE),
                 ),
                 case(
                     high,
-                    Earlier("variance"),
+                    *first,
                     averaged(ALPHA, Earlier("jensen"), (n**2 / (mu * CLOCK) ** 2, averaged(U, (pull, A_SQUARE)))),
                     (ratio**2 * n**2 / (mu * CLOCK) ** 2, averaged(ALPHA, Earlier("moment"))),
                     (ratio**2 * scale, Earlier("count")),
@@ -130,7 +134,7 @@ DERIVATIONS = (
         key="lemma-2-schedule",
         title="Lemma 2 for eta_t = 1/(mu(t + gamma)), every tau and every gamma > 0",
         claim="lemma-2",
-        steps=schedule_steps(sp.Integer(2), CLAIM.lhs, CLAIM.rhs, 16),
+        steps=schedule_steps(sp.Integer(2), CLAIM.lhs, CLAIM.rhs, 16, Earlier("variance")),
         assumes=(a.strongly_convex,),
         eta=ETA,
         conditions=(LENGTH, TIMES),
@@ -141,7 +145,7 @@ DERIVATIONS = (
     Derivation(
         key="lemma-2-nine",
         title="Lemma 2 with constant 9 for eta_t = 1/(mu(t + gamma))",
-        steps=schedule_steps(sp.Rational(3, 2), drift, 9 * eta**2 * tau**2 * G_sq, 9),
+        steps=schedule_steps(sp.Rational(3, 2), drift, 9 * eta**2 * tau**2 * G_sq, 9, Earlier("variance")),
         assumes=ASSUMED,
         eta=ETA,
         conditions=(LENGTH, TIMES),

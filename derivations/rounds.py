@@ -45,7 +45,52 @@ def young(kept: sp.Expr, *uses: Written) -> tuple[Written, ...]:
 END = START + eta * TURN - 2 * (1 - eta * mu) * FAR
 FACTS = (*cocoercive(X, START, START + TURN / K), *cocoercive(START, X, X - TURN / K))
 
+# With noise: more + 1 steps of the round were taken before t, and E||x - w_0||^2 <= (c n eta_t G)^2 for n of them.
+more, before, over_two = (sp.Symbol(name, nonnegative=True) for name in ("more", "before", "over_two"))
+c, k = 1 + 2 / gamma, t + gamma
+WAY, ONCE = c * (more + 1), 1 + 1 / gamma
+SO_FAR = Assumption(
+    "so-far",
+    "E||w_t^i - w_0||^2 <= (1 + 2/gamma)^2 n^2 eta_t^2 G^2 after n = more + 1 steps of the round",
+    gives=lambda o: Part(norm_sq(FAR), "<=", WAY**2 * eta**2 * G_sq),
+)
+COUNTED = Assumption("counted", "n <= t", sp.Ge(t, more + 1))
+TWO = Assumption("gamma-two", "gamma >= 2", sp.Ge(gamma, 2))
+
+
+def left_of(bound: sp.Expr, used: sp.Expr, late: bool = False) -> Written:
+    """What a bound leaves beyond what was used of it, in units of (G/mu)^2 and with its sign on sight."""
+    above, below = sp.fraction(
+        sp.together((bound - used).subs({gamma: over_two + 2} | ({t: before + more + 1} if late else {})))
+    )
+    return G_sq / mu**2 * sp.expand(above) / below, ONE
+
+
 DERIVATIONS = (
+    Derivation(
+        key="drift-noise-step",
+        title="With noise, the way from a round's start: its first step, and from n steps to n + 1",
+        steps=(
+            step("first", norm_sq(eta * (grad(START) + NOISE_0)), "<=", (ONCE / (mu * (k + 1))) ** 2 * G_sq).by(
+                (eta**2, premise("bounded-gradient", START)), left_of((ONCE / (k + 1)) ** 2, 1 / k**2)
+            ),
+            step("start", norm_sq(grad(START)), "<=", G_sq).by(
+                premise("bounded-gradient", START), Square(NOISE_0, "the variance of the gradient")
+            ),
+            step("away", norm_sq(FAR - eta * G), "<=", (WAY + c) ** 2 / (mu * (k + 1)) ** 2 * G_sq).by(
+                (eta**2, premise("bounded-gradient", X)),
+                (2 * eta, convex(X, START)),
+                (2 * eta, convex(START, X)),
+                (eta**2 * WAY, Earlier("start")),
+                (eta**2 * WAY, Square(mu * k / WAY * FAR + grad(START), "Young")),
+                ((before + more + 1 + over_two) / k + 1 / WAY, premise("so-far")),
+                left_of((WAY + c) ** 2 / (k + 1) ** 2, ((1 - 2 / k) * WAY**2 + 2 * WAY + 1) / k**2, late=True),
+            ),
+        ),
+        assumes=(a.strongly_convex, a.bounded_gradient, SO_FAR, COUNTED, TWO),
+        eta=1 / (mu * (t + gamma)),
+        conditions=(Condition(before, premise("counted")), Condition(over_two, premise("gamma-two"))),
+    ),
     Derivation(
         key="drift-full-step",
         title="A step away from the round's start: d' <= (1 - eta mu) d + eta G, in squares",

@@ -4,10 +4,11 @@ from ._setting import *
 
 CLAIM = claim("sharper-step")
 
+MOMENT = step("moment", Mean(ALPHA, norm_sq(G)), "<=", G_sq).by(averaged(ALPHA, SECOND_MOMENT))
 STEPS = (
     EXPAND,
     JENSEN,
-    step("moment", Mean(ALPHA, norm_sq(G)), "<=", G_sq).by(averaged(ALPHA, SECOND_MOMENT)),
+    MOMENT,
     CLIENT,
     SPREADS,
     *skewed("growth"),

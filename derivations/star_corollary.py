@@ -2,14 +2,19 @@
 
 import sympy as sp
 
+from fedbounds.claims.tight import LONGER
 from fedbounds.theory import assumptions as a
 
 from ._recursion import *
 from .lemma_2 import A_SQUARE, INSIDE, LATE, LENGTH, MOVE, TIMES, TO_START, decays, slow_steps
 from .star import BELOW, REST, UNDER_ONE, below, rest
 
-STAR, TIGHT, ANY, ON_SCHEDULE, BIASED = map(
-    claim, ("star-corollary", "tight-corollary", "drift-any-steps", "drift-on-schedule", "cho-2020-step")
+STAR, TIGHT, WITH_NOISE, ANY, ON_SCHEDULE, DRIFT_NOISE, BIASED = map(
+    claim,
+    (
+        *("star-corollary", "tight-corollary", "noise-corollary"),
+        *("drift-any-steps", "drift-on-schedule", "drift-noise", "cho-2020-step"),
+    ),
 )
 v, cut = sp.Symbol("v", nonnegative=True), sp.Symbol("cut", nonnegative=True)
 # 1 - eta mu = (k - 1)/k with its sign on sight, k = t + gamma >= 4.
@@ -19,8 +24,11 @@ SPARED = FRESH * eta**2 * 8 * L * rest * t / (3 * (4 * t + 3 * gamma))
 LARGEST, EARLY = 1 + (tau - 1) / gamma, Slack(sp.Symbol("early"), S)
 
 
-def corollary(of: Claim, title: str, drifting: sp.Expr | int, cited: str, **parts: Any) -> Derivation:
-    """The corollary of star-step where ``cited`` has 4 ``drifting`` eta^2 (tau - 1)^2 G^2 for the drift."""
+GIVEN = Assumption("drift-noise", "the bound of drift-noise on the drift", sp.Le(drift, DRIFT_NOISE.rhs))
+
+
+def corollary(of: Claim, title: str, drifting: sp.Expr | int, drifts: Fact, **parts: Any) -> Derivation:
+    """The corollary of star-step where ``drifts`` has 4 ``drifting`` eta^2 (tau - 1)^2 G^2 for the drift."""
     noise = (
         drifting * (tau - 1) ** 2 * G_sq
         + sp.Rational(8, 3) * L * Gamma * (1 - pi_min) * (R - pi_min)
@@ -38,7 +46,7 @@ def corollary(of: Claim, title: str, drifting: sp.Expr | int, cited: str, **part
             (1 - eta * mu) * ((1 - eta * mu * r) * Delta + eta**2 * noise + 2 * eta * Gamma * (R - r)),
         ).by(
             Cited("star-step", {"eta-below-1/L": "small"}),
-            (FRESH * eta * ell, Cited(cited)),
+            (FRESH * eta * ell, drifts),
             (FRESH * (eta * mu * Delta + 2 * eta * Gamma), UNDER_RHO),
             (FRESH * (2 * eta * Gamma + sp.Rational(8, 3) * eta**2 * L * Gamma * rest), OVER_TILDE),
             (SPARED, RHO_TILDE),
@@ -82,7 +90,7 @@ DERIVATIONS = (
         STAR,
         "Convergence bound with G in the drift only",
         4,
-        "drift-inside",
+        Cited("drift-inside"),
         findings=("At tau = 1 nothing of G is left; and for alpha = p with full gradients nothing of Gamma.",),
     ),
     proof(
@@ -128,5 +136,12 @@ DERIVATIONS = (
         conditions=(BELOW, CURVATURES),
         notation={"cut": "r"},
     ),
-    corollary(TIGHT, "Convergence bound with the drift of its own steps", LARGEST**2 / 4, "drift-on-schedule"),
+    corollary(TIGHT, "Convergence bound with the drift of its own steps", LARGEST**2 / 4, Cited("drift-on-schedule")),
+    corollary(
+        WITH_NOISE,
+        "Convergence bound with the drift of its own steps, from drift-noise",
+        LONGER**2 / 4,
+        premise("drift-noise"),
+        assumes=(GIVEN,),
+    ),
 )

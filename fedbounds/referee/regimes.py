@@ -193,6 +193,13 @@ REGIMES: tuple[Regime, ...] = (
         lambda: experiment(line([1, 4], [0, 0]), [1], eta=7.5, tau=3, rounds=1),
     ),
     Regime(
+        "swinging ever wider",
+        "eta = 2.8/L for one round of four steps: a small steep part of each model outgrows its soft part",
+        lambda: experiment(
+            plane([[1, 4], [1, 4]], [[84 / 85, 13 / 340], [-84 / 85, -13 / 340]]), [0, 0], eta=0.7, tau=4, rounds=1
+        ),
+    ),
+    Regime(
         "summable steps",
         "eta_r = 0.1 * 0.5^r has a finite sum: the run stops on the way",
         lambda: experiment(line([1, 1], [0, 0]), [5], eta=Geometric(0.1, 0.5, 1), rounds=500, stride=50),

@@ -8,6 +8,7 @@ import sympy as sp
 from scipy.optimize import minimize
 
 from fedbounds.engine.replay import replay
+from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.symbolic.library import checked_named
 from fedbounds.evidence.symbolic.objects import AWAY_0, Z_SQ
 from fedbounds.model.experiment import Experiment
@@ -87,3 +88,24 @@ def test_no_run_is_farther(weighting, noise):
     for steps in (1, 10, 100, 300):
         found = ((w[:, steps] - plus) ** 2).sum(-1).mean() * (steps + scale - 1) ** 2
         assert found <= bound(**values, T=steps, away_0=float(((start - plus) ** 2).sum())) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("tau", [1, 3, 8])
+@pytest.mark.parametrize("weighting", MINIMISED, ids=lambda one: one.name)
+def test_with_local_steps_no_run_is_farther_at_any_step(weighting, tau):
+    rng = np.random.default_rng(8)
+    problem = quadratic(rng.uniform(0.5, 1, (3, 2)), rng.standard_normal((3, 2)), rng.dirichlet(np.ones(3)), rng=rng)
+    scale, start = 4 * problem.L / problem.mu, np.array([2.0, -1.0])
+    steps = tau * (600 // tau)
+    planned = Experiment(
+        problem, weighting, InverseTime(problem.mu, scale), tau, steps // tau, replicates=1, w0=start
+    )
+    run = replay(planned)
+    plus = minimiser(problem, weighting)
+    away = ((run.w["alpha"][0] - plus) ** 2).sum(-1)
+    G_max = simulate(planned.with_(batch_size=None)).grad_sq.max()
+    most = checked_named("floor-rounds").abbreviations
+    known = {"gamma": scale, "away_0": away[0], "tau": tau, "G_sq": G_max, "mu": problem.mu, "T": 1}
+    (limit,) = (one.subs({s: known[s.name] for s in one.free_symbols}) for one in most.values())
+    assert (away * (np.arange(steps + 1) + scale) <= float(limit)).all()
+    assert away[-1] < away[0] / 100  # it is on its way to w_+, whatever tau

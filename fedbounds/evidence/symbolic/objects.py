@@ -155,16 +155,8 @@ def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
-        _define(
-            "optimum",
-            "w* minimises F = sum_i p_i F_i",
-            lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v)),
-        ),
-        _define(
-            "own-optimum",
-            "w_i* minimises F_i",
-            lambda o, v: zero(Inner(grad(OWN), v)),
-        ),
+        _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
         _define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
         _define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
@@ -172,6 +164,11 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "rho-bar",
             "rho_bar <= rho(t, w_t) at this t, w_t being the alpha-weighted virtual iterate",
             lambda o: non_negative(Mean(ALPHA, gap(W)) - sy.rho_bar * Mean(P, gap(W))),
+        ),
+        _define(
+            "rho-bar-start",
+            "rho_bar <= rho(t_0, w_0) at the round's start, where its weights are chosen",
+            lambda o: non_negative(Mean(ALPHA, gap(START)) - sy.rho_bar * Mean(P, gap(START))),
         ),
         _define(
             "rho-tilde",
@@ -279,7 +276,7 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
-    **dict.fromkeys(("rho-bar", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
+    **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.

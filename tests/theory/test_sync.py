@@ -1,0 +1,81 @@
+"""The paper's own reading of rho_bar: where Theorem 1 is proved in it, and instances just beyond that break it."""
+
+from fractions import Fraction as Q
+
+import pytest
+
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.instance import from_json
+from fedbounds.plugins import claim_named
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+from validate.power_page import ROOT
+
+SYNC = READINGS["sync"]
+# tau -> a step size, times 10^8, with which the instance just breaks Theorem 1; eta mu rho_bar falls as it grows.
+STEPS = {2: 1311980, 3: 577310, 5: 207290, 10: 51880, 30: 5777, 100: 520}
+
+
+def proved_up_to(tau):
+    """eta mu rho_bar below which `sync-step` is proved at constant steps and L = mu."""
+    return Q(5, 3) * Q(32 * tau**2 - 2 * tau + 1, (tau - 1) ** 2)
+
+
+def tiny(tau, eta, share=Q(1, 10**12)):
+    """(instance, eta mu rho_bar): the client of minimum 1 has next to no share, and FedMax's whole weight."""
+    w_0 = Q(3, 5) * (tau - 1) * eta
+    data = {"curvatures": [["1"], ["1"]], "minima": [["0"], ["1"]], "p": [str(1 - share), str(share)]}
+    instance = from_json({**data, "w0": [str(w_0)], "eta": [str(eta)] * tau, "tau": tau, "weighting": "fedmax"})
+    skew = (1 - w_0) ** 2 / ((1 - share) * w_0**2 + share * (1 - w_0) ** 2)
+    return instance, eta * skew
+
+
+@pytest.mark.parametrize("tau", STEPS)
+def test_theorem_1_breaks_just_beyond_what_is_proved(tau):
+    instance, x = tiny(tau, Q(STEPS[tau], 10**8))
+    assert 1 < x / proved_up_to(tau) < Q(1007, 1000)
+    assert examine(instance, claim_named("theorem-1"), SYNC).status is Status.REFUTED
+    beyond = examine(instance, claim_named("sync-step"), SYNC)
+    assert (beyond.status, "32 tau^2" in beyond.detail) == (Status.NOT_APPLICABLE, True)
+    instance, x = tiny(tau, Q(11 * STEPS[tau], 10**9))
+    assert x < proved_up_to(tau)
+    assert examine(instance, claim_named("sync-step"), SYNC).status is Status.HOLDS
+
+
+def test_the_page_shows_these_numbers():
+    page = (ROOT / "docs" / "counterexamples.md").read_text()
+    for tau, step in STEPS.items():
+        assert f"| {tau} | {float(proved_up_to(tau)):.2f} | {float(tiny(tau, Q(step, 10**8))[1]):.2f} |" in page
+
+
+def test_what_is_proved_at_every_tau():
+    """At steps of at most 1/L the condition is met up to 155/3, and as tau grows both numbers tend to 160/3."""
+    for tau in (2, 3, 10, 1000, 10**6):
+        assert Q(155, 3) < proved_up_to(tau) - Q(5, 3)
+    assert 0 < proved_up_to(10**6) - Q(160, 3) < Q(1, 1000)
+
+
+def test_from_w_0_equal_to_0_on_the_papers_steps_refutations_begin_at_1103():
+    for n, found in ((1102, Status.HOLDS), (1103, Status.REFUTED)):
+        data = {"curvatures": [["1"], ["1"]], "minima": [["0"], ["1"]], "p": [str(1 - Q(1, n)), str(Q(1, n))]}
+        instance = from_json({**data, "w0": ["0"], "eta": ["1/4", "1/5"], "tau": 2, "weighting": "fedmax"})
+        assert examine(instance, claim_named("theorem-1"), SYNC).status is found
+
+
+def test_the_corollary_holds_in_the_paper_s_reading_once_capped():
+    """On the shipped instance that breaks it as written, in this reading too."""
+    (document,) = (read(path).document for path in all_files() if path.stem == "corollary-B")
+    instance = from_json(document["instance"])
+    assert examine(instance, claim_named("corollary"), SYNC).status is Status.REFUTED
+    assert examine(instance, claim_named("sync-corollary"), SYNC).status is Status.HOLDS
+
+
+@pytest.mark.parametrize("tau", [1, 2, 4])
+def test_no_run_exceeds_it(tau):
+    """FedMax on two clients, one of a tenth of the data and steep, where rho_bar is far smaller inside rounds."""
+    corollary = claim_named("sync-corollary")
+    data = {"curvatures": [["1"], ["4"]], "minima": [["0"], ["1"]], "p": ["99/100", "1/100"], "w0": ["1/10"]}
+    steps = [str(Q(1, t + 16)) for t in range(3 * tau)]
+    instance = from_json({**data, "eta": steps, "tau": tau, "weighting": "fedmax"})
+    assert examine(instance, corollary, SYNC).status is Status.HOLDS
