@@ -34,8 +34,8 @@ positive, S scaled by A has rows that its diagonal dominates: S is positive semi
 **A round.** The sum of all s_i p_i is 0. So the mean of the local models is sum_i p_i (x_i + eta (A + B)/2 s_i), of
 a norm of at most b_tau sum_i p_i ||s_i|| <= b_tau zeta_*, b_tau = eta (A_tau - B_tau)/2. Two quadratics on the
 line, of curvatures mu and L and with equal weights, come so far; where no p_i exceeds 1/2 unit vectors s_i with
-sum_i p_i s_i = 0 exist, and quadratics that reach any point of their spheres. The rest is as for `fedavg-contraction`; b_k/(1 -
-q^k) grows with k since B_k/A_k falls.
+sum_i p_i s_i = 0 exist, and quadratics that reach any point of their spheres. The rest is as for
+`fedavg-contraction`; b_k/(1 - q^k) grows with k since B_k/A_k falls.
 """
 
 from dataclasses import replace
