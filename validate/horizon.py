@@ -6,6 +6,8 @@ python -m validate.horizon --out validate/results        (two minutes on one cor
 from __future__ import annotations
 
 import argparse
+import itertools
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from fractions import Fraction as Q
 from pathlib import Path
@@ -20,13 +22,45 @@ from fedbounds.files import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst import Sandwich, sandwich
+from fedbounds.study.worst import Sandwich, bounds, sandwich
 from fedbounds.theory.reading import READINGS
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))
 # (tau, rounds): R tau up to 100.
 TABLE = {2: (5, 50), 4: (1, 2, 5, 10, 25), 10: (1, 5, 10)}
 CLIENTS, DIMENSION = 10, 5
+# Where theorem over instance is asked, R tau up to 100; the step in units of 1/L, the start in ||w_0 - w*||^2.
+GRID = {"tau": (2, 4, 10, 20, 50), "rounds": (1, 2, 5, 10, 20, 50), "kappa": (2, 5, 10, 100, 1000)}
+STEPS, STARTS = (Q(1, 4), Q(1, 2), Q(1)), (Q(1, 100), Q(1), Q(100))
+LEFT_OUT = "fedavg-push"
+
+
+def factors(
+    taus: Sequence[int] = GRID["tau"], rounds: Sequence[int] = GRID["rounds"], kappas: Sequence[int] = GRID["kappa"]
+) -> list[dict[str, float]]:
+    """Smallest bound over the instance at every place of the grid, with and without `fedavg-push`, largest first."""
+    found = []
+    for tau, R, kappa, step, start in itertools.product(taus, rounds, kappas, STEPS, STARTS):
+        if R * tau > 100:
+            continue
+        run = Run(R, tau, Q(1, kappa), Q(1), step)
+        proved, lower = bounds(run, start, Q(1)), attained(run, float(start), 1.0).value
+        rest = min(value for key, value in proved.items() if key != LEFT_OUT)
+        place = {"tau": tau, "rounds": R, "kappa": kappa, "step": float(step), "delta_0": float(start)}
+        found.append({**place, "factor": min(proved.values()) / lower, "without": rest / lower})
+    return sorted(found, key=lambda one: -one["factor"])
+
+
+def summary(found: Sequence[dict[str, float]]) -> dict[str, object]:
+    """What the page quotes of the grid, and its three worst places."""
+    told = {name: np.array([one[name] for one in found]) for name in ("factor", "without")}
+    return {
+        "places": len(found),
+        "largest": {name: float(each.max()) for name, each in told.items()},
+        "median": {name: float(np.median(each)) for name, each in told.items()},
+        "within 2": {name: int((each <= 2).sum()) for name, each in told.items()},
+        "worst": list(found[:3]),
+    }
 
 
 def papers(run: Run, instance: Attained) -> Array:
@@ -70,7 +104,7 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
         figure, axes = plt.subplots(figsize=(5, 3.4), dpi=DPI)
         every = range(run.rounds + 1)
         axes.semilogy(every, papers(run, instance), color=ORANGE, ls=(0, (5, 2)), label="Theorem 1 of the paper")
-        axes.semilogy(rounds, [one.bound for one in found], color=GREEN, marker="^", label="fedavg-rounds")
+        axes.semilogy(rounds, [one.bound for one in found], color=GREEN, marker="^", label="theorem")
         axes.semilogy(rounds, [one.worst for one in found], color=BLUE, marker="s", label="worst case, certified")
         axes.semilogy(rounds, [one.lower for one in found], color=SKY, marker="v", label="two quadratics, run")
         axes.semilogy(every, ordinary(run), color=BLACK, ls=(0, (1, 1.2)), label="an ordinary run")
@@ -97,7 +131,8 @@ def main() -> None:
     instance = attained(longest)
     draw(out.pictures / "sandwich.png", curve, longest, instance)
     ends = {"theorem-1": float(papers(longest, instance)[-1]), "ordinary": float(ordinary(longest)[-1])}
-    write_json(out.out / "horizon.json", {"table": [asdict(one) for one in rows], "after the last round drawn": ends})
+    data = {"table": [asdict(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
+    write_json(out.out / "horizon.json", data)
 
 
 if __name__ == "__main__":
