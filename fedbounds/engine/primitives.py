@@ -59,6 +59,10 @@ class Primitives(abc.ABC):
     def gap(self, W: Array) -> Array:
         """F(w) - F*: (R, d) -> (R,)."""
 
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """Both of them."""
+        return self.excess(W), self.gap(W)
+
     @abc.abstractmethod
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models."""

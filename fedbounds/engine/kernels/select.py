@@ -62,13 +62,37 @@ class Logistic(Sampled):
     def _shape(self) -> tuple[Any, ...]:
         return self.starts, self.sizes, self.data.K, self.data.reg
 
+    @cached_property
+    def _at_star(self) -> tuple[Array, Array]:
+        """e_i(w*) (N,), and grad F_i(w*) (N, d) less grad F(w*), which rounding leaves of 0."""
+        found = self.moments(np.tile(self.w_star, (1, len(self.sizes), 1)))
+        return found.excess[0], found.grads[0] - self.data.residual
+
     def excess(self, W: Array) -> Array:
-        centre = self.w_i_star, *self.client_centre, self.data.residual_i
-        return np.maximum(kernel_scores.excess(W, self.columns, *self._shape, *centre), 0.0)
+        return self.levels(W)[0]
 
     def gap(self, W: Array) -> Array:
+        return self._gap(self._about_star(W))
+
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """By one pass about w*: e_i(w) = e_i(w*) + grad F_i(w*).(w - w*) + D_i(w, w*), unless far smaller than these."""
+        parts, (star, slopes) = self._about_star(W), self._at_star
+        linear = np.einsum("rd,nd->rn", W - self.w_star, slopes)
+        excess = star + linear + parts
+        lost = ~(kernel_scores.CANCELLED * excess > star + np.abs(linear) + parts)
+        rows = lost.any(-1)
+        if rows.any():
+            centre = self.w_i_star, *self.client_centre, self.data.residual_i
+            exact = kernel_scores.excess(W[rows], self.columns, *self._shape, *centre)
+            excess[lost] = exact[lost[rows]]
+        return np.maximum(excess, 0.0), self._gap(parts)
+
+    def _about_star(self, W: Array) -> Array:
+        """D_i(w, w*) + grad F(w*).(w - w*), (R, N)."""
         centre = self.w_star[None], *self.star_centre, self.data.residual[None]
-        parts = kernel_scores.excess(W, self.columns, *self._shape, *centre)
+        return kernel_scores.excess(W, self.columns, *self._shape, *centre)
+
+    def _gap(self, parts: Array) -> Array:
         return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
 
     def moments(self, X: Array) -> Moments:
