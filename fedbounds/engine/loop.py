@@ -163,38 +163,40 @@ def _stretch(
     after = {name: block.combine(models[1:], weights[name]) for name in state.paths}
     if last and "p" in after:
         after["p"][-1], weights["p"][-1] = after["alpha"][-1], alpha
-    wanted = distance_sq(after["alpha"], block.experiment)[:, : block.experiment.replicates - block.replicates.start]
+    distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
+    wanted = distances["alpha"][:, : block.experiment.replicates - block.replicates.start]
     check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
     excess, gap = block.levels(after["alpha"])
     excess, gap = np.concatenate([state.excess[None], excess]), np.concatenate([state.gap[None], gap])
     recorder.skew(begin, p, alpha, excess[:-1], synchronised=first)
     moments = Moments(*(values.reshape(*shape[:2], *values.shape[1:]) for values in moments))
     recorder.moments(begin, moments)
-    kept = recorder.kept(begin, end - begin)
-    if len(kept):
-        _record_paths(block, begin, kept, models, moments, state, after, weights, gap)
+    kept, slots = recorder.kept(begin, end - begin)
+    if slots.stop > slots.start:
+        _record_paths(block, begin, kept, models, moments, state, after, weights, gap, distances)
     return _State(models[-1], {name: w[-1] for name, w in after.items()}, excess[-1], gap[-1])
 
 
 def _record_paths(
     block: _Block,
     begin: int,
-    kept: Indices,
+    kept: slice,
     models: Array,
     moments: Moments,
     state: _State,
     after: dict[str, Array],
     weights: dict[str, Array],
     gap: Array,
+    distances: dict[str, Array],
 ) -> None:
     """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
-    size, R = len(kept), len(block.replicates)
+    R, etas = len(block.replicates), block.clock.eta[begin : begin + len(models) - 1][kept]
+    size = len(etas)
 
     def rows(values: Array) -> Array:
-        chosen = values if size == len(values) else values[kept]
-        return chosen.reshape(size * R, *values.shape[2:])
+        return values[kept].reshape(size * R, *values.shape[2:])
 
-    eta, X, local = np.repeat(block.clock.eta[begin + kept], R), rows(models[:-1]), Moments(*map(rows, moments))
+    eta, X, local = np.repeat(etas, R), rows(models[:-1]), Moments(*map(rows, moments))
     for name, w in state.paths.items():
         before = rows(np.concatenate([w[None], after[name][:-1]]))
         if name == "alpha":
@@ -204,7 +206,7 @@ def _record_paths(
             "distance_sq": distance_sq(before, block.experiment),
             "gap": rows(gap[:-1]) if name == "alpha" else block.engine.gap(before),
             "drift": drift,
-            "next_distance_sq": distance_sq(rows(after[name]), block.experiment),
+            "next_distance_sq": rows(distances[name]),
             "next_mean": next_mean,
         }
         block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})

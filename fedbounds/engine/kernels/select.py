@@ -75,7 +75,7 @@ class Logistic(Sampled):
         return self._gap(self._about_star(W))
 
     def levels(self, W: Array) -> tuple[Array, Array]:
-        """By one pass about w*: e_i(w) = e_i(w*) + grad F_i(w*).(w - w*) + D_i(w, w*), unless far smaller than these."""
+        """e_i(w) = e_i(w*) + grad F_i(w*).(w - w*) + D_i(w, w*) by one pass, unless it is far smaller than these."""
         parts, (star, slopes) = self._about_star(W), self._at_star
         linear = np.einsum("rd,nd->rn", W - self.w_star, slopes)
         excess = star + linear + parts
