@@ -21,7 +21,7 @@ from fedbounds.engine.tally import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
-from fedbounds.model.problem import Array, Indices, kernel_arrays
+from fedbounds.model.problem import Array, kernel_arrays
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex

@@ -12,7 +12,7 @@ from fedbounds.engine.clock import Clock
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.tally import Tally
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices
+from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
 
 # Replicates that a streamed run keeps as they are, for pictures and for fits along time.
