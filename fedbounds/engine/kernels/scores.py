@@ -172,8 +172,8 @@ def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, othe
 
 
 @kernel
-def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, replacement):
-    """x_i - eta (mean over the batch of slope_j x_j + reg x), batch from the stream of step t."""
+def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, replacement, out):
+    """out <- x_i - eta (mean over the batch of slope_j x_j + reg x), batch from the stream of step t."""
     R, N, d = X.shape
     width, features = len(data) // starts[-1], d // K
     m = (batch + 7) // 8 * 8
@@ -182,7 +182,6 @@ def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, repl
     rows, columns = scratch(m * width), scratch(width * m)
     top, whole = scratch(m), scratch(m)
     columns[:] = 0.0
-    out = np.empty((R, N, d))
     for i in range(N):
         for r in range(R):
             draw_indices(absorb(keys[r, i], t), sizes[i], replacement, chosen)
@@ -204,4 +203,3 @@ def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, repl
                 for f in range(features):
                     c = k * features + f
                     after[c] = x[c] - eta * (g[k * width + f] / batch + reg * x[c])
-    return out

@@ -103,14 +103,15 @@ class Logistic(Sampled):
         return Moments(grads, *sums)
 
     def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        if self.walks:
+        if self.walks or self.experiment.batch_size is None:
             return Sampled.walk(self, X, etas, t0, replicates)
         batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
-        models = [X]
+        models = np.empty((len(etas) + 1, *X.shape))
+        models[0] = X
         for k, eta in enumerate(etas.tolist()):
-            known = models[-1], self.rows, self.targets, *self._shape
-            models.append(kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement))
-        return np.stack(models)
+            known = models[k], self.rows, self.targets, *self._shape
+            kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement, models[k + 1])
+        return models
 
     def _scores(self, w: Array, part: slice) -> Array:
         """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""

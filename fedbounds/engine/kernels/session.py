@@ -183,7 +183,9 @@ class Sampled(Compiled):
         return self.walk(X, np.array([eta]), t, replicates)[1]
 
     def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
+        """Minibatch steps are compiled as a whole."""
+        if self.experiment.batch_size is None:
+            return Compiled.walk(self, X, etas, t0, replicates)
         models = np.empty((len(etas) + 1, *X.shape))
         models[0] = X
         keys, batch = self.keys(replicates), self.experiment.batch_size
