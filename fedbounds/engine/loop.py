@@ -8,7 +8,7 @@ expectation of its next squared distance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from fedbounds.engine.tally import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.errors import DivergedError, reject
 from fedbounds.model.experiment import Experiment, Statistics
-from fedbounds.model.problem import Array, Indices, kernel_arrays
+from fedbounds.model.problem import Array, kernel_arrays
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
@@ -98,9 +98,10 @@ class _Block:
     recorder: Recorder
     limit: float
 
-    def excess(self, W: Array) -> Array:
-        """e_i(w) of models (n, R, d): (n, R, N)."""
-        return self.engine.excess(W.reshape(-1, W.shape[-1])).reshape(*W.shape[:2], -1)
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """e_i(w) (n, R, N) and F(w) - F* (n, R) of models (n, R, d)."""
+        excess, gap = self.engine.levels(W.reshape(-1, W.shape[-1]))
+        return excess.reshape(*W.shape[:2], -1), gap.reshape(W.shape[:2])
 
     def combine(self, X: Array, weights: Array) -> Array:
         """sum_i weights_i x_i: (n, R, N, d), (n, R, N) -> (n, R, d)."""
@@ -110,15 +111,17 @@ class _Block:
 
 @dataclass(frozen=True)
 class _State:
-    """Where a block is: local models X (R, N, d), virtual iterates w (R, d) by name, and e_i(w) (R, N)."""
+    """Where a block is: local models X (R, N, d), virtual iterates w (R, d) by name, and for the alpha-weighted one
+    e_i(w) (R, N) and F(w) - F* (R,)."""
 
     X: Array
     paths: dict[str, Array]
     excess: Array
+    gap: Array
 
     def aggregated(self) -> _State:
         """Every client starts again from the virtual iterate."""
-        return _State(np.repeat(self.paths["alpha"][:, None, :], self.X.shape[1], axis=1), self.paths, self.excess)
+        return replace(self, X=np.repeat(self.paths["alpha"][:, None, :], self.X.shape[1], axis=1))
 
 
 def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], None]) -> None:
@@ -126,7 +129,7 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
     experiment, clock = block.experiment, block.clock
     R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
     W = np.tile(experiment.start, (R, 1))
-    state = _State(np.zeros((R, N, d)), dict.fromkeys(virtuals, W), block.excess(W[None])[0])
+    state = _State(np.zeros((R, N, d)), dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
     span = max(SPAN_ENTRIES // state.X.size, 1)
     fixed, rule = experiment.everyone_present, experiment.rule
     fixed = fixed and not (rule.depends_on_w or rule.random)
@@ -160,36 +163,40 @@ def _stretch(
     after = {name: block.combine(models[1:], weights[name]) for name in state.paths}
     if last and "p" in after:
         after["p"][-1], weights["p"][-1] = after["alpha"][-1], alpha
-    wanted = distance_sq(after["alpha"], block.experiment)[:, : block.experiment.replicates - block.replicates.start]
+    distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
+    wanted = distances["alpha"][:, : block.experiment.replicates - block.replicates.start]
     check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
-    excess = np.concatenate([state.excess[None], block.excess(after["alpha"])])
+    excess, gap = block.levels(after["alpha"])
+    excess, gap = np.concatenate([state.excess[None], excess]), np.concatenate([state.gap[None], gap])
     recorder.skew(begin, p, alpha, excess[:-1], synchronised=first)
     moments = Moments(*(values.reshape(*shape[:2], *values.shape[1:]) for values in moments))
     recorder.moments(begin, moments)
-    kept = recorder.kept(begin, end - begin)
-    if len(kept):
-        _record_paths(block, begin, kept, models, moments, state, after, weights)
-    return _State(models[-1], {name: w[-1] for name, w in after.items()}, excess[-1])
+    kept, slots = recorder.kept(begin, end - begin)
+    if slots.stop > slots.start:
+        _record_paths(block, begin, kept, models, moments, state, after, weights, gap, distances)
+    return _State(models[-1], {name: w[-1] for name, w in after.items()}, excess[-1], gap[-1])
 
 
 def _record_paths(
     block: _Block,
     begin: int,
-    kept: Indices,
+    kept: slice,
     models: Array,
     moments: Moments,
     state: _State,
     after: dict[str, Array],
     weights: dict[str, Array],
+    gap: Array,
+    distances: dict[str, Array],
 ) -> None:
     """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
-    size, R = len(kept), len(block.replicates)
+    R, etas = len(block.replicates), block.clock.eta[begin : begin + len(models) - 1][kept]
+    size = len(etas)
 
     def rows(values: Array) -> Array:
-        chosen = values if size == len(values) else values[kept]
-        return chosen.reshape(size * R, *values.shape[2:])
+        return values[kept].reshape(size * R, *values.shape[2:])
 
-    eta, X, local = np.repeat(block.clock.eta[begin + kept], R), rows(models[:-1]), Moments(*map(rows, moments))
+    eta, X, local = np.repeat(etas, R), rows(models[:-1]), Moments(*map(rows, moments))
     for name, w in state.paths.items():
         before = rows(np.concatenate([w[None], after[name][:-1]]))
         if name == "alpha":
@@ -197,9 +204,9 @@ def _record_paths(
         drift, next_mean = block.engine.virtual(X, before, rows(weights["alpha"]), local, rows(weights[name]), eta)
         values = {
             "distance_sq": distance_sq(before, block.experiment),
-            "gap": block.engine.gap(before),
+            "gap": rows(gap[:-1]) if name == "alpha" else block.engine.gap(before),
             "drift": drift,
-            "next_distance_sq": distance_sq(rows(after[name]), block.experiment),
+            "next_distance_sq": rows(distances[name]),
             "next_mean": next_mean,
         }
         block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})
@@ -214,7 +221,8 @@ def _finish(block: _Block, state: _State, p: Array, alpha: Array) -> None:
     recorder.iterates(total, state.paths["alpha"][None])
     for name, w in state.paths.items():
         drift, _ = engine.virtual(state.X, w, alpha, moments, alpha, 0.0)
-        values = {"distance_sq": distance_sq(w, block.experiment), "gap": engine.gap(w), "drift": drift}
+        gap = state.gap if name == "alpha" else engine.gap(w)
+        values = {"distance_sq": distance_sq(w, block.experiment), "gap": gap, "drift": drift}
         recorder.path(name, total, {field: value[None] for field, value in values.items()})
 
 

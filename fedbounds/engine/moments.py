@@ -111,14 +111,14 @@ def _record(recorder: Recorder, begin: int, found: Round, part: slice, *, aggreg
     """
     grad_sq, excess, variance, radius_sq = found.local[:, part, None]
     recorder.moments(begin, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
-    kept = recorder.kept(begin, len(excess))
+    kept, slots = recorder.kept(begin, len(excess))
     for name, distance in found.paths["distance_sq"].items():
         values = {field: by_name[name][part] for field, by_name in found.paths.items()}
         if part.start is None:
             following = distance[1:].copy()
             following[-1] = found.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
             values |= {"next_distance_sq": following, "next_mean": following}
-        if len(kept):
+        if slots.stop > slots.start:
             recorder.path(name, begin, {field: value[kept, None] for field, value in values.items()})
 
 

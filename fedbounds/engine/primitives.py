@@ -59,6 +59,10 @@ class Primitives(abc.ABC):
     def gap(self, W: Array) -> Array:
         """F(w) - F*: (R, d) -> (R,)."""
 
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """Both of them."""
+        return self.excess(W), self.gap(W)
+
     @abc.abstractmethod
     def moments(self, X: Array) -> Moments:
         """Exact local quantities at the local models."""
@@ -92,3 +96,7 @@ class Primitives(abc.ABC):
             moments.append(self.moments(models[-1]))
             models.append(self.step(models[-1], eta, t0 + k, replicates, moments[-1].grads))
         return np.stack(models), Moments(*map(np.concatenate, zip(*moments, strict=True)))
+
+    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
+        """The same models, where nothing needs their moments."""
+        return self.stretch(X, etas, t0, replicates)[0]

@@ -12,7 +12,7 @@ from fedbounds.engine.clock import Clock
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.tally import Tally
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, Indices
+from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
 
 # Replicates that a streamed run keeps as they are, for pictures and for fits along time.
@@ -144,9 +144,9 @@ class Recorder:
         """
         star = np.broadcast_to((alpha * self._star_excess).sum(-1), excess.shape[:-1])
         sums = np.stack([(alpha * excess).sum(-1), (p * excess).sum(-1), star], axis=-1)
-        kept = self.kept(begin, len(excess))
-        if len(kept):
-            slots, seen = self._slots(begin + kept), excess[kept, : self._keep]
+        kept, slots = self.kept(begin, len(excess))
+        if slots.stop > slots.start:
+            seen = excess[kept, : self._keep]
             self._storage.skew_sums[self._stored_rows, slots] = sums[kept, : self._stored].swapaxes(0, 1)
             if self.tally is not None:
                 self.tally.excess[slots] = seen.mean(1)
@@ -163,9 +163,8 @@ class Recorder:
     def moments(self, begin: int, moments: Moments) -> None:
         """The moments (n, R, N) at the local models of times begin, begin + 1, ... (extremes for t < T only)."""
         n = len(moments.excess)
-        kept = self.kept(begin, n)
-        if len(kept):
-            slots = self._slots(begin + kept)
+        kept, slots = self.kept(begin, n)
+        if slots.stop > slots.start:
             grad_sq, excess = (values[kept, : self._keep] for values in (moments.grad_sq, moments.excess))
             if self.tally is not None:
                 self.tally.local(slots, grad_sq, excess)
@@ -185,26 +184,28 @@ class Recorder:
 
     def path(self, name: str, begin: int, values: Mapping[str, Array]) -> None:
         """Fields (k, R) of one virtual iterate at the first k recorded times from ``begin`` on."""
-        slots = np.arange(len(values["gap"])) + np.searchsorted(self._storage.clock.times, begin)
+        slots = self._slots(begin, len(values["gap"]))
         if self.tally is not None:
             fields = {field: value[:, : self._keep] for field, value in values.items()}
-            self.tally.path(list(self._storage.paths).index(name), slots, fields)
+            self.tally.path(list(self._storage.paths).index(name), np.arange(slots.start, slots.stop), fields)
         for field, value in values.items():
             self._storage.paths[name][field][self._stored_rows, slots] = value[:, : self._stored].T
 
     def iterates(self, begin: int, w: Array) -> None:
         """The iterates w_t (k, R, d) at the first k recorded times from ``begin`` on, where they are asked for."""
         if self._storage.w is not None:
-            slots = np.arange(len(w)) + np.searchsorted(self._storage.clock.times, begin)
-            self._storage.w[self._stored_rows, slots] = w[:, : self._stored].swapaxes(0, 1)
+            self._storage.w[self._stored_rows, self._slots(begin, len(w))] = w[:, : self._stored].swapaxes(0, 1)
 
-    def kept(self, begin: int, n: int) -> Indices:
-        """Which of the n times begin, begin + 1, ... are recorded, counted from 0."""
-        times = self._storage.clock.times
-        return times[np.searchsorted(times, begin) : np.searchsorted(times, begin + n)] - begin
+    def kept(self, begin: int, n: int) -> tuple[slice, slice]:
+        """Which of the n times begin, begin + 1, ... are recorded, counted from 0, and where; n = 1 at time T."""
+        stride = self._storage.experiment.stride if begin < self._storage.clock.total else 1
+        first = -begin % stride
+        return slice(first, n, stride), self._slots(begin, max(-(-(n - first) // stride), 0))
 
-    def _slots(self, times: Indices) -> Indices:
-        return np.searchsorted(self._storage.clock.times, times)
+    def _slots(self, begin: int, count: int) -> slice:
+        """The places of the first ``count`` recorded times from ``begin`` on."""
+        place = int(np.searchsorted(self._storage.clock.times, begin))
+        return slice(place, place + count)
 
     def _raise(self, name: str, values: Array) -> None:
         view = self._storage.worst[name][self._rows]

@@ -32,12 +32,14 @@ def replay(experiment: Experiment) -> Iterates:
             for r, (begin, end) in enumerate(clock.rounds):
                 p, alpha = round_weights(experiment, block, r, engine.excess(W))
                 start = np.repeat(W[:, None, :], N, axis=1)
-                models, _ = engine.stretch(start, clock.eta[begin:end], begin, block)
+                models = engine.walk(start, clock.eta[begin:end], begin, block)
                 X[rows, begin:end] = models[:-1, :size].swapaxes(0, 1)
                 alphas[rows, begin:end] = alpha[:size, None]
-                for name, weights in (("alpha", alpha), ("p", p)):
-                    inside = [W, *(engine.combine(x, weights) for x in models[1:])]
-                    w[name][rows, begin : end + 1] = np.stack(inside, axis=1)[:size]
-                W = engine.combine(models[-1], alpha)
+                after = models[1:].reshape(-1, N, d)
+                for name, weights in (("p", p), ("alpha", alpha)):
+                    inside = engine.combine(after, np.tile(weights, (end - begin, 1))).reshape(end - begin, -1, d)
+                    w[name][rows, begin] = W[:size]
+                    w[name][rows, begin + 1 : end + 1] = inside[:, :size].swapaxes(0, 1)
+                W = inside[-1]
                 w["p"][rows, end] = W[:size]  # an aggregation makes everything the alpha-weighted aggregate
     return Iterates(w, X, alphas)

@@ -7,6 +7,7 @@ The compiled kernels repeat these functions on scalars (``kernel_draws``); tests
 """
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -97,8 +98,12 @@ class HashedRound:
     """The stream a weighting draws from in one round; successive calls give fresh numbers."""
 
     def __init__(self, seed: int, replicates: Iterable[int], round: int) -> None:
-        self._key = absorb(replicate_keys(seed, replicates, WEIGHTING), round)
-        self._calls = 0
+        self._of, self._calls = (seed, replicates, round), 0
+
+    @cached_property
+    def _key(self) -> Words:
+        seed, replicates, round = self._of
+        return absorb(replicate_keys(seed, replicates, WEIGHTING), round)
 
     def uniform(self, count: int) -> Array:
         """Independent U[0, 1) numbers, (replicates, count)."""

@@ -75,7 +75,7 @@ class Tally:
         self.top[:, slot] = top.min(), top.max()
         self.positive[:] = min(self.positive[0], count.min()), max(self.positive[1], count.max())
 
-    def local(self, slots: Indices, grad_sq: Array, excess: Array) -> None:
+    def local(self, slots: slice, grad_sq: Array, excess: Array) -> None:
         """||grad F_i||^2 and e_i (k, R, N) at the local models of recorded times."""
         for row, score in enumerate((ratio(grad_sq, excess), difference(grad_sq, excess, self.L))):
             worst = score.argmax(1)[:, None]

@@ -8,6 +8,7 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine.kernels import math as kernel_math
+from fedbounds.engine.kernels import scores as kernel_scores
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
@@ -29,6 +30,8 @@ AGREEMENT = 1e-12
 DIVERGENCE_ACCURACY = 5e-15
 # A probability inherits the roundings of s and 1 - s, of an exponential and of a quotient.
 PROBABILITY_ACCURACY = 2e-15
+# The gradient that is left at a numerical minimum is known to extended precision only.
+RESIDUAL = float(np.finfo(np.longdouble).eps)
 # Below this numbers lose digits as they underflow.
 TINY = 1e-300
 COMPILED = ("quadratic", "least-squares", "binary")
@@ -122,6 +125,63 @@ def test_divergence_keeps_relative_accuracy(margin):
             if abs(x) < kernel_math.LIMIT:
                 assert abs(small - odds / (1 + odds)) <= PROBABILITY_ACCURACY * odds / (1 + odds) + TINY
                 assert abs(large - 1 / (1 + odds)) <= PROBABILITY_ACCURACY / (1 + odds) + TINY
+
+
+@kernel
+def near_divergences(delta, s, q, out):
+    for k in range(len(delta)):
+        out[k] = kernel_math.near_divergence(delta[k], s, q)
+
+
+@pytest.mark.parametrize("margin", [-600.0, -30.0, -3.0, -1e-9, 0.0, 0.4, 5.0, 30.0])
+def test_a_near_divergence_keeps_relative_accuracy(margin):
+    delta = np.concatenate([RANGE[np.abs(RANGE) < kernel_math.NEAR], [-kernel_math.NEAR, kernel_math.NEAR]])
+    out = np.empty(len(delta))
+    with mpmath.workdps(700):
+        s = 1 / (1 + mpmath.exp(-margin))
+        near_divergences(delta, float(s), float(1 - s), out)
+        exact = [mpmath.log(s * mpmath.exp(x) + 1 - s) - s * mpmath.mpf(x) for x in map(float, delta)]
+        assert max(abs(float(a) - b) / b for a, b in zip(out, exact, strict=True) if b) < DIVERGENCE_ACCURACY
+
+
+@kernel
+def logarithms(values, q):
+    return kernel_scores._logarithms(values, q)
+
+
+@pytest.mark.parametrize("value", [1.999, 1e-300, 1e300])
+def test_a_product_of_many_fractions_does_not_overflow(value):
+    found = logarithms(np.full(3000, value), np.full(3000, value / 1024))
+    assert found == pytest.approx(3000 * np.log(value + value / 1024), rel=1e-13)
+
+
+@pytest.mark.parametrize("distance", [1e-9, 1e-3, 0.1, 1.0, 30.0, 1e4])
+def test_binary_losses_keep_relative_accuracy_wherever_they_are_taken(distance):
+    """Next to w* and to each client's minimum, where logarithms and the losses at w* would cancel, and far away."""
+    problem, rng = PROBLEMS["binary"], np.random.default_rng(3)
+    engine = compiled_engine(experiment_on("binary"))
+    W = np.concatenate([problem.w_star[None], problem.w_i_star])
+    W = W + distance * rng.standard_normal(W.shape)
+    with mpmath.workdps(40):
+        exact = np.array([[binary_excess(problem, i, w, problem.w_i_star[i]) for i in range(problem.N)] for w in W])
+        gaps = [
+            sum(p * binary_excess(problem, i, w, problem.w_star) for i, p in enumerate(problem.p.tolist())) for w in W
+        ]
+        excess, gap = engine.levels(W)
+        local = engine.moments(np.repeat(W[:, None], problem.N, axis=1)).excess
+        for found, right in ((excess, exact), (local, exact), (gap, np.array(gaps))):
+            assert np.all(np.abs(found - right) <= AGREEMENT * right + RESIDUAL * distance)
+
+
+def binary_excess(problem, i, w, centre):
+    """F_i(w) - F_i(centre) in mpmath's precision."""
+    part, total = slice(*problem.offsets[i : i + 2]), mpmath.mpf(0)
+    for sign, point in ((1, w.tolist()), (-1, centre.tolist())):
+        for x, y in zip(problem.X[part].tolist(), problem.y[part].tolist(), strict=True):
+            margin = sum(mpmath.mpf(a) * b for a, b in zip(x, point, strict=True))
+            total += sign * mpmath.log1p(mpmath.exp(-margin if y else margin)) / int(problem.sizes[i])
+        total += sign * mpmath.mpf(problem.regularisation) / 2 * sum(mpmath.mpf(v) ** 2 for v in point)
+    return total
 
 
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)

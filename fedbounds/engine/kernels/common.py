@@ -13,8 +13,8 @@ from fedbounds.engine.kernels.products import product
 # More than any vector step: compilers guard a vector loop by comparing addresses, and take the scalar loop,
 # which rounds sums differently, where one array is stored within a vector step after another one is read.
 APART = 128
-# Rows of models that go through a matrix product together: two of its tiles.
-GROUP = 12
+# Rows of models that go through a matrix product together: some of its tiles.
+GROUP = 20
 
 
 @jit

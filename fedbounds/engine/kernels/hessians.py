@@ -1,67 +1,93 @@
 """Compiled primitives of clients with constant Hessians: quadratic and least-squares problems.
 
 With u = x - w_i*: gradient H_i u, excess u^T H_i u / 2 and, for least squares, one sample's gradient variance
-u^T A_i u + 2 b_i.u + c_i. Models go through in groups, which read each matrix once. Matrices are symmetric and come
-as one flat table, every row padded to whole vectors.
+u^T A_i u + 2 b_i.u + c_i. Models are the columns of a matrix product, so that sums along u are taken of many at once.
+``forms`` is a flat table of the rows of H_i, and of A_i below them where there is one, client after client.
 """
 
 import numpy as np
 
-from fedbounds.engine.kernels.common import GROUP, multiply, offsets_from, scratch
-from fedbounds.engine.kernels.compiled import kernel
+from fedbounds.engine.kernels.common import distance_sq, multiply, scratch
+from fedbounds.engine.kernels.compiled import jit, kernel
+
+# Models that go through a matrix product together: whole tiles of it.
+COLUMNS = 32
+
+
+@jit
+def _columns(models, first, step, count, m, centre, out):
+    """out <- models[first + step c] - centre as columns c = 0 ... count - 1 of a (d, m) matrix."""
+    for c in range(count):
+        x = models[first + step * c]
+        for k in range(len(x)):
+            out[k * m + c] = x[k] - centre[k]
 
 
 @kernel
-def excess(W, H, centre):
-    """(w - centre_i)^T H_i (w - centre_i) / 2: (R, d), a table of (M, d, d), (M, d) -> (R, M)."""
+def excess(W, forms, centre):
+    """(w - centre_i)^T H_i (w - centre_i) / 2: (R, d), the table of M matrices, (M, d) -> (R, M)."""
     R, d = W.shape
     M = len(centre)
-    width = len(H) // (M * d)
-    U, G = scratch(GROUP * d), scratch(GROUP * width)
-    out = np.empty((R, M))
+    rows = len(forms) // (M * d)
+    U, G, value = scratch(d * COLUMNS), scratch(d * COLUMNS), scratch(COLUMNS)
+    V = np.zeros(d * (R + COLUMNS))
+    nothing, out = np.zeros(d), np.empty((R, M))
+    for first in range(0, R, COLUMNS):
+        count = min(COLUMNS, R - first)
+        _columns(W, first, 1, count, (count + 7) // 8 * 8, nothing, V[d * first :])
     for i in range(M):
-        for first in range(0, R, GROUP):
-            count = min(GROUP, R - first)
-            offsets_from(W, first, count, centre[i], U)
-            multiply(U, 0, d, H, i * d * width, width, G, 0, width, count, d, width)
+        for first in range(0, R, COLUMNS):
+            count = min(COLUMNS, R - first)
+            m = (count + 7) // 8 * 8
+            for k in range(d):
+                w, u, point = V[d * first + k * m : d * first + (k + 1) * m], U[k * m : (k + 1) * m], centre[i, k]
+                for c in range(m):
+                    u[c] = w[c] - point
+            multiply(forms, i * rows * d, d, U, 0, m, G, 0, m, d, d, m)
+            value[:] = 0.0
+            for k in range(d):
+                u, g = U[k * m : (k + 1) * m], G[k * m : (k + 1) * m]
+                for c in range(m):
+                    value[c] += u[c] * g[c]
             for c in range(count):
-                value = 0.0
-                for k in range(d):
-                    value += U[c * d + k] * G[c * width + k]
-                out[first + c, i] = 0.5 * value
+                out[first + c, i] = 0.5 * value[c]
     return out
 
 
 @kernel
-def moments(X, H, w_i_star, w_star, A, b, c_, scale):
+def moments(X, forms, w_i_star, w_star, b, c_, scale):
     """grads (R, N, d), and (R, N) each: their squared norms, variance, excess, ||x_i - w*||^2.
 
-    The variance is max(u^T A_i u + 2 b_i.u + c_i, 0) scale_i, or scale_i itself where A is empty.
+    The variance is max(u^T A_i u + 2 b_i.u + c_i, 0) scale_i, or scale_i itself where the table holds no A.
     """
     R, N, d = X.shape
-    width = len(H) // (N * d)
+    models = X.reshape(R * N, d)
+    rows = len(forms) // (N * d)
     grads, sums = np.empty((R, N, d)), np.empty((4, R, N))
-    U, G = scratch(GROUP * d), scratch(GROUP * width)
+    U, G = np.zeros(d * COLUMNS), scratch(rows * COLUMNS)
+    square, value, form = scratch(COLUMNS), scratch(COLUMNS), scratch(COLUMNS)
     for i in range(N):
-        for first in range(0, R, GROUP):
-            count = min(GROUP, R - first)
-            offsets_from(X[:, i], first, count, w_i_star[i], U)
-            multiply(U, 0, d, H, i * d * width, width, G, 0, width, count, d, width)
+        for first in range(0, R, COLUMNS):
+            count = min(COLUMNS, R - first)
+            m = (count + 7) // 8 * 8
+            _columns(models, first * N + i, N, count, m, w_i_star[i], U)
+            multiply(forms, i * rows * d, d, U, 0, m, G, 0, m, rows, d, m)
+            square[:], value[:], form[:] = 0.0, 0.0, 0.0
+            for k in range(d):
+                u, g = U[k * m : (k + 1) * m], G[k * m : (k + 1) * m]
+                for c in range(m):
+                    square[c] += g[c] * g[c]
+                    value[c] += u[c] * g[c]
+            for k in range(rows - d):
+                u, g, shift = U[k * m : (k + 1) * m], G[(d + k) * m : (d + k + 1) * m], 2.0 * b[i, k]
+                for c in range(m):
+                    form[c] += u[c] * (g[c] + shift)
             for c in range(count):
-                r, square, value, radius = first + c, 0.0, 0.0, 0.0
+                r = first + c
+                g = grads[r, i]
                 for k in range(d):
-                    g = G[c * width + k]
-                    square += g * g
-                    value += U[c * d + k] * g
-                    radius += (X[r, i, k] - w_star[k]) ** 2
-                for k in range(d):
-                    grads[r, i, k] = G[c * width + k]
-                sums[0, r, i], sums[1, r, i], sums[2, r, i], sums[3, r, i] = square, scale[i], 0.5 * value, radius
-            if len(A):
-                multiply(U, 0, d, A, i * d * width, width, G, 0, width, count, d, width)
-                for c in range(count):
-                    form = 0.0
-                    for k in range(d):
-                        form += U[c * d + k] * (G[c * width + k] + 2.0 * b[i, k])
-                    sums[1, first + c, i] = max(form + c_[i], 0.0) * scale[i]
+                    g[k] = G[k * m + c]
+                sums[0, r, i], sums[2, r, i] = square[c], 0.5 * value[c]
+                sums[3, r, i] = distance_sq(X[r, i], w_star)
+                sums[1, r, i] = max(form[c] + c_[i], 0.0) * scale[i] if rows > d else scale[i]
     return grads, sums

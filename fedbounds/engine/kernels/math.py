@@ -7,6 +7,7 @@ the last place. Arguments are clamped to [-700, 700], far from overflow.
 from fedbounds.engine.kernels.compiled import bits_of, float_of, strict
 
 LIMIT = 700.0
+LN2 = 0.6931471805599453
 LOG2E = 1.4426950408889634
 # ln 2 in two parts: n * LN2_HIGH is exact for |n| < 2^11.
 LN2_HIGH = 6.93147180369123816490e-01
@@ -15,7 +16,10 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0
 ROUNDER_BITS = 0x4338000000000000
 ONE_BITS = 1023
+FRACTION = 0xFFFFFFFFFFFFF
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
+# ln(2)/2: what is left of an exponent once whole multiples of ln 2 are taken away.
+NEAR = 0.34657359027997264
 
 
 @strict
@@ -26,15 +30,11 @@ def clamp(x):
 
 
 @strict
-def exponentials(c):
-    """exp(c) and exp(c) - 1 - c >= 0 for c in [-LIMIT, LIMIT], in few operations.
+def remainder(r):
+    """exp(r) - 1 - r = r^2 P(r) for |r| <= NEAR.
 
-    With c = n ln 2 + r, exp(r) - 1 - r = r^2 P(r): P is the polynomial of degree 10 closest to it for |r| <=
-    ln(2)/2 (within 3e-18), by Chebyshev interpolation.
+    P is the polynomial of degree 10 closest to it there (within 3e-18), by Chebyshev interpolation.
     """
-    shifted = c * LOG2E + ROUNDER
-    n = shifted - ROUNDER
-    r = (c - n * LN2_HIGH) - n * LN2_LOW
     # In pairs rather than by Horner's rule: a shorter chain of operations that wait for each other.
     square = r * r
     fourth = square * square
@@ -42,8 +42,16 @@ def exponentials(c):
     middle = 0.0013888888888883748 + 0.00019841269874820627 * r
     middle = middle + square * (2.4801587325547743e-05 + 2.7557255400206422e-06 * r)
     high = (2.75572736431103e-07 + 2.5105217004720745e-08 * r) + square * 2.0914686968086876e-09
-    P = low + fourth * (middle + fourth * high)
-    scale, rest = float_of((bits_of(shifted) + ONE_BITS) << 52), square * P
+    return square * (low + fourth * (middle + fourth * high))
+
+
+@strict
+def exponentials(c):
+    """exp(c) and exp(c) - 1 - c >= 0 for c = n ln 2 + r in [-LIMIT, LIMIT], in few operations."""
+    shifted = c * LOG2E + ROUNDER
+    n = shifted - ROUNDER
+    r = (c - n * LN2_HIGH) - n * LN2_LOW
+    scale, rest = float_of((bits_of(shifted) + ONE_BITS) << 52), remainder(r)
     return scale + scale * (r + rest), scale * rest + ((scale * r - c) + (scale - 1.0))
 
 
@@ -113,3 +121,22 @@ def divergence(delta, s, q):
     scale = 1.0 / (small * value + large)
     distance = small * remainder - t * (y - 2.0 * square * series) if k == 0 else far
     return distance, small * value * scale, large * scale
+
+
+@strict
+def near_divergence(delta, s, q):
+    """The same for |delta| <= NEAR, with no quotient: log(1 + r), r = s (e^(q delta) - 1 - q delta) + q (e^(-s delta)
+    - 1 + s delta) <= cosh(NEAR / 2) - 1, whose terms are positive and whose ninth power counts for nothing.
+    """
+    r = s * remainder(q * delta) + q * remainder(-s * delta)
+    square = r * r
+    low = (1.0 - r * (1.0 / 2)) + square * (1.0 / 3 - r * (1.0 / 4))
+    high = (1.0 / 5 - r * (1.0 / 6)) + square * (1.0 / 7 - r * (1.0 / 8) + square * (1.0 / 9))
+    return r * (low + (square * square) * high)
+
+
+@strict
+def parted(y):
+    """The exponent of y > 0 as its bits hold it, 1023 too large, and y over that power of two, in [1, 2)."""
+    bits = bits_of(y)
+    return bits >> 52, float_of((bits & FRACTION) | (ONE_BITS << 52))

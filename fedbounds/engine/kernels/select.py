@@ -62,13 +62,37 @@ class Logistic(Sampled):
     def _shape(self) -> tuple[Any, ...]:
         return self.starts, self.sizes, self.data.K, self.data.reg
 
+    @cached_property
+    def _at_star(self) -> tuple[Array, Array]:
+        """e_i(w*) (N,), and grad F_i(w*) (N, d) less grad F(w*), which rounding leaves of 0."""
+        found = self.moments(np.tile(self.w_star, (1, len(self.sizes), 1)))
+        return found.excess[0], found.grads[0] - self.data.residual
+
     def excess(self, W: Array) -> Array:
-        centre = self.w_i_star, *self.client_centre, self.data.residual_i
-        return np.maximum(kernel_scores.excess(W, self.columns, *self._shape, *centre), 0.0)
+        return self.levels(W)[0]
 
     def gap(self, W: Array) -> Array:
+        return self._gap(self._about_star(W))
+
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """e_i(w) = e_i(w*) + grad F_i(w*).(w - w*) + D_i(w, w*) by one pass, unless it is far smaller than these."""
+        parts, (star, slopes) = self._about_star(W), self._at_star
+        linear = np.einsum("rd,nd->rn", W - self.w_star, slopes)
+        excess = star + linear + parts
+        lost = ~(kernel_scores.CANCELLED * excess > star + np.abs(linear) + parts)
+        rows = lost.any(-1)
+        if rows.any():
+            centre = self.w_i_star, *self.client_centre, self.data.residual_i
+            exact = kernel_scores.excess(W[rows], self.columns, *self._shape, *centre)
+            excess[lost] = exact[lost[rows]]
+        return np.maximum(excess, 0.0), self._gap(parts)
+
+    def _about_star(self, W: Array) -> Array:
+        """D_i(w, w*) + grad F(w*).(w - w*), (R, N)."""
         centre = self.w_star[None], *self.star_centre, self.data.residual[None]
-        parts = kernel_scores.excess(W, self.columns, *self._shape, *centre)
+        return kernel_scores.excess(W, self.columns, *self._shape, *centre)
+
+    def _gap(self, parts: Array) -> Array:
         return np.maximum((parts * self.experiment.problem.p).sum(-1), 0.0)
 
     def moments(self, X: Array) -> Moments:
@@ -79,14 +103,15 @@ class Logistic(Sampled):
         return Moments(grads, *sums)
 
     def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        if self.walks:
+        if self.walks or self.experiment.batch_size is None:
             return Sampled.walk(self, X, etas, t0, replicates)
         batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
-        models = [X]
+        models = np.empty((len(etas) + 1, *X.shape))
+        models[0] = X
         for k, eta in enumerate(etas.tolist()):
-            known = models[-1], self.rows, self.targets, *self._shape
-            models.append(kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement))
-        return np.stack(models)
+            known = models[k], self.rows, self.targets, *self._shape
+            kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement, models[k + 1])
+        return models
 
     def _scores(self, w: Array, part: slice) -> Array:
         """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""

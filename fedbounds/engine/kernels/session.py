@@ -96,32 +96,33 @@ class Quadratic(Compiled):
     """Constant Hessians; ``data`` are `QuadraticArrays`."""
 
     @cached_property
-    def H(self) -> Array:
-        return table(self.data.H)
+    def forms(self) -> Array:
+        """The Hessians as a flat table."""
+        return own(self.data.H).ravel()
 
     @cached_property
     def mean_hessian(self) -> Array:
-        """sum_i p_i H_i as a table."""
-        return table(np.tensordot(self.experiment.problem.p, self.data.H, 1)[None])
+        """sum_i p_i H_i."""
+        return np.tensordot(self.experiment.problem.p, self.data.H, 1).ravel()
 
     @cached_property
     def noise(self) -> Array:
         return np.sqrt(self.variance_form[-1] / self.experiment.problem.d)
 
     @cached_property
-    def variance_form(self) -> tuple[Array, Array, Array, Array]:
+    def variance_form(self) -> tuple[Array, Array, Array]:
         """What the kernel computes gradient variances from: here the variances themselves."""
         b, noise_std = self.experiment.batch_size, self.data.noise_std
-        return np.empty(0), np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
+        return np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
 
     def excess(self, W: Array) -> Array:
-        return kernel_hessians.excess(W, self.H, self.w_i_star)
+        return kernel_hessians.excess(W, self.forms, self.w_i_star)
 
     def gap(self, W: Array) -> Array:
         return kernel_hessians.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
 
     def moments(self, X: Array) -> Moments:
-        grads, sums = kernel_hessians.moments(X, self.H, self.w_i_star, self.w_star, *self.variance_form)
+        grads, sums = kernel_hessians.moments(X, self.forms, self.w_i_star, self.w_star, *self.variance_form)
         return Moments(grads, *sums)
 
 
@@ -183,7 +184,9 @@ class Sampled(Compiled):
         return self.walk(X, np.array([eta]), t, replicates)[1]
 
     def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        """Minibatch steps t0, t0 + 1, ... from X, with no aggregation: (n + 1, R, N, d)."""
+        """Minibatch steps are compiled as a whole."""
+        if self.experiment.batch_size is None:
+            return Compiled.walk(self, X, etas, t0, replicates)
         models = np.empty((len(etas) + 1, *X.shape))
         models[0] = X
         keys, batch = self.keys(replicates), self.experiment.batch_size
@@ -206,23 +209,22 @@ class LeastSquares(Sampled, Quadratic):
         return np.zeros(len(self.sizes))
 
     @cached_property
-    def variance_form(self) -> tuple[Array, Array, Array, Array]:
-        """The quadratic form of one sample's gradient variance, and what turns it into a batch's."""
+    def forms(self) -> Array:
+        """Each client's Hessian and, where batches are drawn, the form of one sample's gradient variance."""
+        known = [self.data.H] if self.experiment.batch_size is None else [self.data.H, self.data.A]
+        return np.concatenate(known, axis=1).ravel()
+
+    @cached_property
+    def variance_form(self) -> tuple[Array, Array, Array]:
+        """The rest of that form, and what turns it into a batch's."""
         if self.experiment.batch_size is None:
-            return np.empty(0), np.empty((0, 0)), np.empty(0), self.variance_scale
-        return table(self.data.A), self.data.b, self.data.c, self.variance_scale
+            return np.empty((0, 0)), np.empty(0), self.variance_scale
+        return self.data.b, self.data.c, self.variance_scale
 
 
 def own(values: np.ndarray) -> np.ndarray:
     """The array in C order and writeable: read-only or strided ones would be compiled for separately."""
     return np.require(values, requirements=["C", "W"])
-
-
-def table(matrices: Array) -> Array:
-    """Matrices (M, d, d) as one flat array, every row padded to whole vectors."""
-    out = np.zeros((*matrices.shape[:2], padded(matrices.shape[2])))
-    out[..., : matrices.shape[2]] = matrices
-    return out.ravel()
 
 
 def aligned(rows: Array) -> Array:
