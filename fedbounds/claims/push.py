@@ -34,7 +34,8 @@ positive, S scaled by A has rows that its diagonal dominates: S is positive semi
 **A round.** The sum of all s_i p_i is 0. So the mean of the local models is sum_i p_i (x_i + eta (A + B)/2 s_i), of
 a norm of at most b_tau sum_i p_i ||s_i|| <= b_tau zeta_*, b_tau = eta (A_tau - B_tau)/2. Two quadratics on the
 line, of curvatures mu and L and with equal weights, come so far; where no p_i exceeds 1/2 unit vectors s_i with
-sum_i p_i s_i = 0 exist, and quadratics that reach any point of their spheres. The rest is as for
+sum_i p_i s_i = 0 exist, and quadratics that reach any point of their spheres. Where one, m, does, sum_i p_i ||s_i||
+<= 2 sqrt(m (1 - m)) zeta_*, as p_1 ||s_1|| is at most the sum of the others. The rest is as for
 `fedavg-contraction`; b_k/(1 - q^k) grows with k since B_k/A_k falls.
 """
 
@@ -52,8 +53,8 @@ PUSHED: Claim = replace(
     source="This package (proof in fedbounds/claims/push.py)",
     assumptions=(*CONDITIONS, a.full_gradients, a.small_steps),
     definitions={push: ((1 - KEPT**tau) / mu - (1 - (1 - eta_0 * L) ** tau) / L) / 2},
-    remark="One round from w* attains it. It is never above fedavg-contraction: the same at tau = 2 and, with many "
-    "local steps, about a quarter where L is much larger than mu. The proof is text; its multipliers and its algebra "
-    "are tested.",
+    remark="One round from w* attains it where no weight exceeds 1/2. It is never above fedavg-contraction: the same at "
+    "tau = 2 and, with many local steps and L much larger than mu, a quarter of its drift. The proof is text; its "
+    "multipliers and its recursions are tested.",
 )
 CLAIMS = (PUSHED,)

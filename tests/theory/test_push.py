@@ -117,16 +117,17 @@ def test_the_algebra_of_every_tau():
         assert sum(x * top**j for j, x in enumerate(signs)) == 0
 
 
-@pytest.mark.parametrize(("tau", "eta"), [(2, 0.5), (5, 1.0), (20, 0.3)])
-def test_two_quadratics_on_the_line_attain_it(tau, eta):
-    """Curvatures 1/10 and 1, gradients +1 and -1 at w* = 0: a round from w* goes all the way."""
-    problem = quadratic(np.array([[0.1], [1.0]]), np.array([[-10.0], [1.0]]), p=np.array([0.5, 0.5]))
+@pytest.mark.parametrize(("tau", "eta", "m"), [(2, 0.5, 0.5), (5, 1.0, 0.5), (20, 0.3, 0.5), (5, 1.0, 0.9)])
+def test_two_quadratics_on_the_line_attain_it(tau, eta, m):
+    """Curvatures 1/10 and 1, w* = 0: a round from w* goes all the way at equal weights, else 2 sqrt(m (1 - m)) of it."""
+    s = np.sqrt((1 - m) / m), -np.sqrt(m / (1 - m))
+    problem = quadratic(np.array([[0.1], [1.0]]), np.array([[-10 * s[0]], [-s[1]]]), p=np.array([m, 1 - m]))
     ran = simulate(
         Experiment(problem, FedAvg(), ConstantStep(eta), tau=tau, rounds=1, replicates=1, w0=problem.w_star)
     )
     known = {"L": 1.0, "mu": 0.1, "eta_0": eta, "tau": tau, "T": tau, "Delta_0": 0.0, "sigma_dif_sq": 1.0}
     bound = float(evaluate(claim_named("fedavg-push").sides(READINGS["literal"]).rhs, known))
-    assert ran.paths["alpha"].distance_sq[0, -1] == pytest.approx(bound, rel=1e-9)
+    assert ran.paths["alpha"].distance_sq[0, -1] == pytest.approx(4 * m * (1 - m) * bound, rel=1e-9)
 
 
 @given(st.integers(0, 2**31), st.integers(2, 8), st.floats(0.05, 1.0))
