@@ -17,9 +17,10 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.digits import upper
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.attained import Attained, attained, experiment, surely
+from fedbounds.evidence.sdp.attained import Attained, alike, attained, experiment, surely, with_noise
 from fedbounds.evidence.sdp.covered import at_setting
 from fedbounds.evidence.sdp.horizon import Measure, Run
+from fedbounds.evidence.sdp.noisy import noisy, shares
 from fedbounds.evidence.sdp.path import worst
 from fedbounds.evidence.sdp.setting import round_setting, sizes_at
 from fedbounds.plugins import claims
@@ -59,13 +60,14 @@ STEP_SYMBOLS = {"t", "L", "mu", "tau"}
 
 @dataclass(frozen=True)
 class Sandwich:
-    """What is measured: ``lower`` of a run, ``worst`` over the class, ``bound`` of the claim ``theorem`` (None: none).
+    """What is measured: ``lower`` of a run, ``worst`` over the class, ``bound`` of the claim ``theorem``.
 
-    ``certified`` says whether ``worst`` is proved by multipliers, ``exact`` whether it is a closed form; else it is a
-    solver's number, or None where nothing was established. ``gap`` is how far the solver was from the best proof, and
-    ``seconds`` how long it took. ``above`` says that ``worst`` is a bound which these weights need not attain.
-    ``refuted`` are claims whose bounds the run exceeds, with these; ``bound`` is the least of the others, which are
-    ``stated``. Where no claim was without them, G^2 and Gamma are ``own`` to the run. ``step`` is the first one.
+    ``certified`` says whether ``worst`` is proved by multipliers, ``exact`` whether it is a closed form; else it is
+    a solver's number, or None where nothing was established. ``gap`` is how far the solver was from the best proof
+    (None with noise: not known), and ``seconds`` how long it took. ``above`` says that ``worst`` is a bound which
+    these weights need not attain. ``refuted`` are claims whose bounds the run exceeds, with these; ``bound`` is the
+    least of the others, which are ``stated``. Where no claim was without them, G^2 and Gamma are ``own`` to the
+    run. ``step`` is the first one.
     """
 
     rounds: int
@@ -93,10 +95,12 @@ class Sandwich:
     @property
     def mark(self) -> str:
         """What is known of ``worst``, in words."""
-        if self.worst is None or self.gap is None:
+        if self.worst is None:
             return "not established"
         if self.exact or not self.certified:
             return "exact law" if self.exact else "solver's"
+        if self.gap is None:
+            return "certified"
         return (
             "certified"
             if self.gap <= LOOSE * self.worst
@@ -105,18 +109,26 @@ class Sandwich:
 
 
 def sandwich(
-    run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1), extra: Iterable[ModuleType] = ()
+    run: Run,
+    delta_0: Fraction = Fraction(1),
+    zeta_sq: Fraction = Fraction(1),
+    extra: Iterable[ModuleType] = (),
+    sigma_sq: Fraction = Fraction(0),
 ) -> Sandwich:
-    """All three at one setting; ``extra`` are modules with claims of one's own."""
+    """All three at one setting; ``extra`` are modules with claims of one's own, ``sigma_sq`` the noise's variance."""
     begun = time.perf_counter()
-    found = worst(run, delta_0, zeta_sq)
+    found = noisy(run, delta_0, zeta_sq, sigma_sq) if sigma_sq else worst(run, delta_0, zeta_sq)
     seconds = time.perf_counter() - begun
-    instance, stated = attained(run, float(delta_0), float(zeta_sq)), bounds(run, delta_0, zeta_sq, extra)
-    own = {} if stated or run.biased else _own(run, instance, float(delta_0))
-    stated = stated or bounds(run, delta_0, zeta_sq, extra, own)
-    lower = instance.value
+    instance = attained(run, float(delta_0), float(zeta_sq))
+    stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
+    own = {} if stated or run.biased or sigma_sq else _own(run, instance, float(delta_0))
+    stated = stated or bounds(run, delta_0, zeta_sq, extra, own, sigma_sq)
+    lower, still = instance.value, 0.0
+    if sigma_sq:
+        still = float(alike(run, delta_0, sigma_sq * shares(run)[0]))
+        lower = max(still, with_noise(run, instance, float(sigma_sq)) if len(run.p) in (0, 2) else lower)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
-        lower = surely(run, instance, delta_0, zeta_sq)
+        lower = max(surely(run, instance, delta_0, zeta_sq), still)
     if found is not None and not (found.certified or found.exact) and found.value < lower:
         found = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}
@@ -135,7 +147,7 @@ def sandwich(
         best,
         refuted,
         seconds,
-        not run.exact and not (found is not None and found.exact),
+        bool(sigma_sq) or not (run.exact or (found is not None and found.exact)),
         {key: bound for key, bound in stated.items() if key not in refuted},
         own if stated else {},
     )
@@ -156,7 +168,9 @@ def _own(run: Run, instance: Attained, delta_0: float) -> dict[str, float]:
 def scheduled(run: Run, claim: Claim) -> Run:
     """The run with the step sizes that a claim is stated for, from its first step on."""
     if claim.steps is None or not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
-        raise reject(f"the step size of {claim.key} must be one in L, mu, tau and t", claim.eta, "choose another claim")
+        raise reject(
+            f"the step size of {claim.key} must be one in L, mu, tau and t", claim.eta, "choose another claim"
+        )
     known = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau)}
     return replace(run, eta=sizes_at(claim, known, 0, run.T))
 
@@ -192,16 +206,19 @@ def bounds(
     zeta_sq: Fraction,
     extra: Iterable[ModuleType] = (),
     own: Mapping[str, float] | None = None,
+    sigma_sq: Fraction = Fraction(0),
 ) -> dict[str, float]:
     """Claim -> its bound on what is measured, for claims that these constants determine and that apply to the class.
 
-    ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among them.
+    ``own`` are further constants. None where the server's weights are not p: rho_bar and rho_tilde are not among
+    them.
     """
     if run.biased:
         return {}
     known: dict[str, float | Fraction] = {"L": run.L, "mu": run.mu, "eta_0": run.sizes[0], "tau": run.tau}
-    known |= {"T": run.T, "Delta_0": delta_0, "sigma_dif_sq": zeta_sq, "eta_sum": sum(run.sizes, Fraction(0))}
-    known |= dict.fromkeys(("sigma_sq", "sigma_p_sq", "sigma_0_sq", "growth"), 0.0)
+    known |= {"T": run.T, "Delta_0": delta_0, "eta_sum": sum(run.sizes, Fraction(0)), "growth": 0.0}
+    known |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
+    known |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
     known |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
     found = {}
     for claim in claims(extra).values():
@@ -224,6 +241,8 @@ def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> b
         for clients in several
         for of_round in dict.fromkeys(sizes)
     ]
+    if known["sigma_sq"]:
+        settings = [replace(one, gradients="stochastic", local="any") for one in settings]
     for assumption in claim.assumptions_in(READINGS[claim.readings[-1]]):
         if isinstance(assumption, OwnSteps):
             if not _own_steps(claim, run, known):

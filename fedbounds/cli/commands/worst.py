@@ -28,6 +28,7 @@ MEASURES = {"distance": "||w_R - w*||^2", "gap": "F(w_R) - F*", "average": "F - 
 @click.option("--step", default="1/2", show_default=True, help="A constant in units of 1/L, theory, or a claim's.")
 @click.option("--measure", type=click.Choice(list(MEASURES)), default="distance", show_default=True)
 @click.option("--zeta-star", "zeta", default="1", show_default=True, help="Root mean square of ||grad F_i(w*)||.")
+@click.option("--sigma", default="0", show_default=True, help="Root of the largest variance of a client's noise.")
 @click.option("--delta0", "delta_0", default="1", show_default=True, help="Largest ||w_0 - w*||^2.")
 @click.option("--weights", default="", help="alpha, with commas, or any; equal, and every N, unless given.")
 @click.option("--p", default="", help="p, where it is not the weights.")
@@ -43,6 +44,7 @@ def worst(
     step: str,
     measure: str,
     zeta: str,
+    sigma: str,
     delta_0: str,
     weights: str,
     p: str,
@@ -52,13 +54,13 @@ def worst(
     form: str,
     quiet: bool,
 ) -> None:
-    """||w_R - w*||^2 after R rounds of FedAvg with full gradients, over every problem of a class and every N >= 2.
+    """||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
     Or F(w_R) - F*, or F - F* at the mean of the iterates before w_R, by --measure. --step theory is the corollary's
-    1/(mu (t + 4 kappa)), and the key of a claim the step size that it states. Clients are L-smooth and mu-strongly convex, of equal weight or of --weights. "worst case" is proved for all of
-    them where it is marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it;
-    "instance" is a run; "theorem" the smallest bound that a claim's formula gives and that this run
-    does not exceed.
+    1/(mu (t + 4 kappa)), and the key of a claim the step size that it states. Clients are L-smooth and mu-strongly
+    convex, of equal weight or of --weights. "worst case" is proved for all of them where it is marked certified, by
+    rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run; "theorem" the
+    smallest bound that a claim's formula gives and that this run does not exceed.
     """
     from fedbounds.errors import reject
     from fedbounds.evidence.sdp.covered import fraction, fractions
@@ -75,6 +77,7 @@ def worst(
     size = Fraction(1, 2) if steps is not None else fraction(step)
     run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), size, **whose, measure=cast(Any, measure))
     at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
+    at["sigma_sq"] = fraction(sigma) ** 2
     along = fractions(values) if values else ()
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
     found: list[Sandwich] = []
@@ -89,13 +92,20 @@ def worst(
         return
     said = [f"steps {step}"] if steps is not None else []
     said += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    said += [f"sigma = {sigma}"] if at["sigma_sq"] else []
     said.append(f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
-    _print(found, over or "rounds", ", ".join(said), MEASURES[measure])
+    measured = f"E{MEASURES[measure]}" if at["sigma_sq"] else MEASURES[measure]
+    _print(found, over or "rounds", ", ".join(said), measured)
     if quiet:
         return
-    _say_weights(run, found[0])
+    if at["sigma_sq"]:
+        say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
+    else:
+        _say_weights(run, found[0])
     if any(one.own for one in found):
-        say("The theorem is with the instance's own G^2 and Gamma, as no claim does without; the worst case has no G.")
+        say(
+            "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
+        )
     if any(one.mark == "solver's" for one in found):
         say("A number marked solver's has no verified proof.")
     if any(one.worst is None for one in found):

@@ -6,9 +6,9 @@ are mirror images, and two numbers are searched: the angle of the axes and h. Th
 which none has more than half of the weight: their pulls of one size sum to 0 in the plane, and each has its own turn
 of e_2. Where one has more, it stands against all the others; where the server's weights are not p, those who have too
 much stand against the rest, with gradients that give the largest mean. Both Hessians are searched for then, and the
-direction of the start. Where F is bounded that is always searched for, and one function on a line is tried besides, the
-same of every client: its curvature is L up to a point and mu beyond. Whatever is found, the run is a lower bound on the worst case, up to
-rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
+direction of the start. Where F is bounded that is always searched for, and one function on a line is tried besides,
+the same of every client: its curvature is L up to a point and mu beyond. Whatever is found, the run is a lower bound
+on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ SURE_DIGITS = 400
 
 @dataclass(frozen=True)
 class Attained:
-    """The instance and what is measured after every round as it was run: (R + 1,), of the function on a line the last.
+    """The instance and what is measured after every round as it was run: (R + 1,), or on a line after the last.
 
-    ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start; or where the curvature
-    of a function on a line falls, and there is no ``problem``.
+    ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start; or where the
+    curvature of a function on a line falls, and there is no ``problem``.
     """
 
     shape: tuple[float, ...]
@@ -127,6 +127,36 @@ def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> f
         return math.nextafter(float(end.lower()), 0.0)
 
 
+def with_noise(run: Run, found: Attained, sigma_sq: float) -> float:
+    """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
+
+    The clients are those of the run: two, or as many as one likes of equal weight.
+    """
+    several, end, value = clients(run), np.eye(2), found.value
+    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, found.shape)]
+    for start in reversed(range(0, run.T, run.tau)):
+        mean = np.zeros((2, 2))
+        for k, _, _, p in several:
+            later = np.eye(2)
+            for size in map(float, reversed(run.sizes[start : start + run.tau])):
+                value += sigma_sq * (float(p) * size) ** 2 * float(np.linalg.eigvalsh(later.T @ end @ later)[-1])
+                later = later @ (np.eye(2) - size * turned[k])
+            mean += float(p) * later
+        end = mean.T @ end @ mean
+    return value
+
+
+def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
+    """The same of equal clients of one curvature, ``noise`` being the variance of the mean of their noise."""
+    ends = []
+    for curvature in (run.mu, run.L):
+        kept, added = Fraction(1), Fraction(0)
+        for size in reversed(run.sizes):
+            added, kept = added + (size * kept) ** 2, kept * (1 - size * curvature)
+        ends.append(kept**2 * delta_0 + noise * added)
+    return max(ends)
+
+
 def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
     """(first, mixed, second) entries, of eigenvalues mu and high."""
     return mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
@@ -166,7 +196,7 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
             summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
         several = [_moved(size, client, one) for client, one in zip(clients, several, strict=True)]
         if (t + 1) % run.tau == 0:
-            w = mean(several, 0, 1)  # type: ignore[assignment]
+            w = mean(several, 0, 1)
     x, y = summed if run.measure == "average" else w
     if run.measure == "distance":
         return x * x + y * y
@@ -205,5 +235,12 @@ def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     sizes = [float(size) for size in run.sizes]
     weighting = Fixed(tuple(map(float, run.alpha))) if run.biased else FedAvg()
     return Experiment(
-        problem, weighting, lambda t: sizes[min(t, run.T - 1)], tau=run.tau, rounds=run.rounds, replicates=1, batch_size=None, w0=start
+        problem,
+        weighting,
+        lambda t: sizes[min(t, run.T - 1)],
+        tau=run.tau,
+        rounds=run.rounds,
+        replicates=1,
+        batch_size=None,
+        w0=start,
     )

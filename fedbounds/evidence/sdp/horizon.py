@@ -27,8 +27,9 @@ their own, and F(w) - F* is (mu/2) ||w||^2 plus the difference of the function v
 
 Constraints are the interpolation inequalities between each point and w*, between points that follow each other, where
 F is bounded between w and all points, and for F(w_R) between a round's start and its points: leaving the others out
-keeps every proof a proof, and costs 0.2% at most where both were solved, for F(w_R) 4%. Newton's method follows the central path of the proofs, all of which are strictly feasible: so the last one that leaves room for
-rounding, its floats read as fractions, is a certificate.
+keeps every proof a proof, and costs 0.2% at most where both were solved, for F(w_R) 4%. Newton's method follows the
+central path of the proofs, all of which are strictly feasible: so the last one that leaves room for rounding, its
+floats read as fractions, is a certificate.
 """
 
 from __future__ import annotations
@@ -134,7 +135,7 @@ class Run:
     def contraction(self) -> Fraction | None:
         """By what all steps bring two points nearer, where one quadratic needs that much; else None."""
         several = [[abs(1 - size * curvature) for size in self.sizes] for curvature in (self.mu, self.L)]
-        return max(map(math.prod, several)) if self.largest in several else None
+        return max(math.prod(one, start=Fraction(1)) for one in several) if self.largest in several else None
 
     @property
     def largest(self) -> list[Fraction]:
@@ -152,8 +153,7 @@ class Run:
         star, T = self.star, self.T
         joined = [(k, k + 1) for k in range(T - 1)] + [(k, T) for k in range(T) if self.measure != "distance"]
         if self.measure == "gap":
-            starts = range(0, T, self.tau)
-            joined += [(s, k) for s in starts for k in range(s + 2, s + self.tau)] + [(s, s + self.tau) for s in starts]
+            joined += [(s, k) for s in range(0, T, self.tau) for k in range(s + 2, s + self.tau + 1)]
         joined = [(k, star) for k in range(star)] + list(dict.fromkeys(joined))
         return [pair for a, b in joined for pair in ((a, b), (b, a))]
 

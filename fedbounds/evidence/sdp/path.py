@@ -33,7 +33,7 @@ ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Worst:
-    """A proof that what a run measures is at most a Delta_0 + b zeta_*^2 over the class, with rational multipliers of ``run.pairs``.
+    """A proof that what a run measures is at most a Delta_0 + b zeta_*^2, with rational multipliers of ``run.pairs``.
 
     Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
     ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
@@ -56,15 +56,15 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
-    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is that of the last round,
-    from the bound of the rounds before.
+    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
+    that of the last round, from the bound of the rounds before.
     """
     if delta_0 <= 0 or zeta_sq < 0:
         found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
         raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
-        return Worst(run, a, Fraction(0), _above(a * delta_0), 0.0, False, exact=True)
+        return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
     if run.free and run.rounds > 1:
         sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
         before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
@@ -80,14 +80,14 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         certified = verify(run, a, b, multipliers, bias)
         most, mean = run.spread
         lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
-        value = _above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
+        value = above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
         tried.append(Worst(run, a, b, value, gap + float(lost), certified, tuple(multipliers), bias=bias))
         if certified:
             return tried[-1]
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
 
 
-def _above(value: Fraction) -> float:
+def above(value: Fraction) -> float:
     """The least float that is not below a fraction: the nearest one may be."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)

@@ -26,7 +26,7 @@ from fedbounds.evidence.sdp.certificate import is_psd
 from fedbounds.evidence.sdp.forms import exact
 from fedbounds.evidence.sdp.horizon import Run, _slack, is_definite, verify
 from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.path import Worst, _above, worst
+from fedbounds.evidence.sdp.path import Worst, above, worst
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
@@ -437,8 +437,8 @@ def test_where_newtons_matrix_has_no_factor_the_answer_is_honest():
 
 @given(st.fractions(Q(1, 10**6), Q(10**6)))
 def test_an_upper_bound_is_rounded_up(value):
-    assert value <= Q(_above(value)) and Q(np.nextafter(_above(value), 0)) < value
-    assert value <= Q(upward(_above(value), 6)) <= value * (1 + Q(2, 10**5))
+    assert value <= Q(above(value)) and Q(np.nextafter(above(value), 0)) < value
+    assert value <= Q(upward(above(value), 6)) <= value * (1 + Q(2, 10**5))
 
 
 def test_the_table_never_rounds_a_certified_value_down():
