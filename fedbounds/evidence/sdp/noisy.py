@@ -36,12 +36,14 @@ from fedbounds.evidence.sdp.path import Array, above
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120
-# The first multipliers of a round are those of `fedavg-rounds`, or so many times the least where these are too small;
-# and what none comes nearer to the least than, relatively, lest floats and fractions disagree.
-FIRST, CLEAR = 1.1, 1e-3
+# Multipliers are told by their ratios to the A_{k+1}, which must exceed K eta^2. The first ones of a round are those
+# of `fedavg-rounds`, or so many times the least where these are too small.
+FIRST = 1.1
 # A search ends where a quasi-Newton step would lower the bound by less than this part of it, and is begun again until
 # it lowers the bound by no more; its steps at the most, the first one's length, and the part of one that is none.
 GAP, SEARCHES, STEPS, LENGTH, SHORTEST = 1e-7, 5, 5000, 0.1, 1e-12
+# The largest logarithm, which no search needs, so that nothing overflows.
+LARGEST = 50.0
 
 # Delta_0, zeta_*^2, and the noise's variance in the mean and in the deviations.
 Given = tuple[float, float, tuple[float, float]]
@@ -89,7 +91,7 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
     best = _best(run, given)
     if best is None:
         return None
-    multipliers, potentials = _proof(run, best / _searched(best, run, given)[3])
+    multipliers, potentials = _proof(run, best)
     a, b = potentials[0][0], potentials[0][3]
     c, d = (
         sum((size**2 * V[k] for size, V in zip(run.sizes, potentials[1:], strict=True)), Fraction(0)) for k in (0, 1)
@@ -117,17 +119,17 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
 
 
 def _best(run: Run, given: Given) -> Array | None:
-    """The multipliers with the smallest bound found, from those of the later half of the rounds; None if none is."""
-    ratios = np.array([2 * float(size * (1 - size * run.mu)) for size in run.sizes])
+    """The ratios with the smallest bound found, from those of the later half of the rounds; None if none is."""
+    sizes = np.array([float(size) for size in run.sizes])
+    each = 2 * (1 - sizes * float(run.mu))
     if run.rounds > 1:
         rounds = (run.rounds + 1) // 2
-        later = replace(run, rounds=rounds, eta=run.sizes[-rounds * run.tau :])
-        half = _best(later, given)
-        if half is None:
-            return None
-        of_half = half / _searched(half, later, given)[3]
-        ratios = np.append(np.tile(of_half[: run.tau], run.rounds - rounds), of_half)
-    first, value, *_ = _searched(None, run, given, ratios)
+        half = _best(replace(run, rounds=rounds, eta=run.sizes[-rounds * run.tau :]), given)
+        if half is not None:
+            half = half / sizes[-rounds * run.tau :]
+            each = np.append(np.tile(half[: run.tau], run.rounds - rounds), half)
+    first = np.maximum(each, FIRST * float(run.L - run.mu) * sizes) * sizes
+    value = _searched(first, run, given)[0]
     for _ in range(SEARCHES if math.isfinite(value) else 0):
         begun = value
         first, value = _descended(run, given, first)
@@ -137,16 +139,18 @@ def _best(run: Run, given: Given) -> Array | None:
 
 
 def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
-    """(multipliers, bound) by BFGS in their logarithms, whose steps are halved until the bound is finite and less."""
+    """(ratios, bound) by BFGS in the logarithms of what they are above the least; steps are halved until it falls."""
+    least = float(run.L - run.mu) * np.array([float(size) ** 2 for size in run.sizes])
 
     def at(logs: Array) -> tuple[float, Array]:
-        each, value, slopes, _ = _searched(first * np.exp(logs), run, given)
-        return value, slopes * each
+        more = (first - least) * np.exp(np.minimum(logs, LARGEST))
+        value, slopes = _searched(least + more, run, given)
+        return value, slopes * more
 
     x, inverse = np.zeros(run.T), np.zeros((0, 0))
     value, slope = at(x)
     for _ in range(STEPS):
-        way = -inverse @ slope if len(inverse) else -LENGTH * slope / np.linalg.norm(slope)
+        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(np.linalg.norm(slope), SHORTEST)
         gain, length = -float(slope @ way), 1.0
         if gain < GAP * value and len(inverse):
             break
@@ -165,7 +169,7 @@ def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
             inverse = (
                 inverse + np.outer(moved, moved) * (1 + turned @ across / bend) / bend - (outer + outer.T) / bend
             )
-    return first * np.exp(x), value
+    return least + (first - least) * np.exp(np.minimum(x, LARGEST)), value
 
 
 def _step(run: Run, size: Any, each: Any, after: Potential) -> tuple[Any, ...]:
@@ -199,39 +203,36 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
     return tuple(reversed(multipliers)), tuple(reversed(found))
 
 
-def _searched(
-    multipliers: Array | None, run: Run, given: Given, ratios: Array | None = None
-) -> tuple[Array, float, Array, Array]:
-    """(multipliers, the bound, its slopes in them, the A_{k+1}); infinite where they prove none.
+def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:
+    """(the bound, its slopes in the ratios); infinite where the multipliers prove none.
 
-    Without any they are ``ratios`` of the A_{k+1}. The slope in lambda_k is what its inequality has at the worst
-    trajectory that they allow.
+    The slope in lambda_k alone is what its inequality has at the worst trajectory that the multipliers allow.
     """
     (delta_0, zeta_sq, spread), T, K = given, run.T, float(run.L - run.mu)
     V, noise, slopes, A = (1.0, 0.0, 0.0, 0.0), 0.0, np.zeros(T), np.ones(T)
-    each = np.zeros(T) if multipliers is None else multipliers
     back: list[tuple[float, ...]] = []
     for k in reversed(range(T)):
         eta = float(run.sizes[k])
         V = V if (k + 1) % run.tau else (V[0], 0.0, 0.0, V[3])
         A[k] = V[0]
-        if ratios is not None:
-            each[k] = max(V[0] * ratios[k], FIRST * K * eta**2 * max(V[:2]))
-        entries = _step(run, run.sizes[k], float(each[k]), V)
-        if not max(entries[2], entries[6]) < -CLEAR * each[k] / K:
-            return each, math.inf, slopes, A
+        entries = _step(run, run.sizes[k], float(ratios[k]) * V[0], V)
+        if not max(entries[2], entries[6]) < 0:
+            return math.inf, slopes
         noise += eta**2 * (V[0] * spread[0] + V[1] * spread[1])
         back.append((eta, -entries[1] / entries[2], -entries[4] / entries[6], -entries[7] / entries[6]))
         V = _least(entries)
-    mm, ss, dd, ds = delta_0, zeta_sq, 0.0, 0.0
+    mm, ss, dd, ds, later = delta_0, zeta_sq, 0.0, 0.0, 0.0
     for k, (eta, of_m, of_d, of_s) in enumerate(reversed(back)):
         if k % run.tau == 0:
             dd = ds = 0.0
         q, cm, cc = 1 - eta * float(run.mu), of_m * mm, of_m**2 * mm
         vd, vs = of_d * dd + of_s * ds, of_d * ds + of_s * ss
         vv = of_d * vd + of_s * vs
-        slopes[k] = cm - cc / K + vd - ds - (vv - 2 * vs + ss) / K
+        # lambda_k moves A_k and by it the multipliers of the steps before, of which ``later`` is the slope in A_k.
+        slope = cm - cc / K + vd - ds - (vv - 2 * vs + ss) / K + later * of_m * (1 - of_m / K)
+        later = slope * ratios[k] + later * (q - eta * of_m) ** 2
+        slopes[k] = slope * A[k]
         mm = q * q * mm - 2 * q * eta * cm + eta**2 * (cc + spread[0])
         dd = q * q * dd - 2 * q * eta * vd + eta**2 * (vv + spread[1])
         ds = q * ds - eta * vs
-    return each, V[0] * delta_0 + V[3] * zeta_sq + noise, slopes, A
+    return V[0] * delta_0 + V[3] * zeta_sq + noise, slopes
