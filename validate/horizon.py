@@ -1,6 +1,6 @@
 """The worst case of R rounds between an instance and a theorem: the table and the picture of docs/worst.md.
 
-python -m validate.horizon --out validate/results        (five minutes on one core)
+python -m validate.horizon --out validate/results        (two minutes on one core)
 """
 
 from __future__ import annotations
