@@ -150,7 +150,7 @@ def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
     x, inverse = np.zeros(run.T), np.zeros((0, 0))
     value, slope = at(x)
     for _ in range(STEPS):
-        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(np.linalg.norm(slope), SHORTEST)
+        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(float(np.linalg.norm(slope)), SHORTEST)
         gain, length = -float(slope @ way), 1.0
         if gain < GAP * value and len(inverse):
             break
