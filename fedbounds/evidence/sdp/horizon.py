@@ -27,9 +27,9 @@ their own, and F(w) - F* is (mu/2) ||w||^2 plus the difference of the function v
 
 Constraints are the interpolation inequalities between each point and w*, between points that follow each other, where
 F is bounded between w and all points, and for F(w_R) between a round's start and its points: leaving the others out
-keeps every proof a proof, and costs 0.2% at most where both were solved, 1.3% for F. Newton's method follows the
-central path of the proofs, all of which are strictly feasible: so the last one that leaves room for rounding, its
-floats read as fractions, is a certificate.
+keeps every proof a proof, and costs 0.2% at most where both were solved, for F a few per cent. Newton's method
+follows the central path of the proofs, all of which are strictly feasible: so the last one that leaves room for
+rounding, its floats read as fractions, is a certificate.
 """
 
 from __future__ import annotations
