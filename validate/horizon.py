@@ -17,17 +17,31 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.attained import Attained, attained, experiment
-from fedbounds.evidence.sdp.horizon import Run
+from fedbounds.evidence.sdp.horizon import Measure, Run
 from fedbounds.files import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst import Sandwich, bounds, sandwich
+from fedbounds.study.worst import Sandwich, bounds, curve, sandwich
 from fedbounds.theory.reading import READINGS
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))
 # (tau, rounds): R tau up to 100.
 TABLE = {2: (5, 50), 4: (1, 2, 5, 10, 25), 10: (1, 5, 10)}
+# (measure, claim whose steps are taken, sigma^2, rounds) at tau = 4.
+MEASURES: tuple[tuple[Measure, str, int, int], ...] = (
+    ("gap", "", 0, 5),
+    ("average", "", 0, 5),
+    ("distance", "corollary", 0, 5),
+    ("distance", "corollary", 0, 25),
+    ("gap", "corollary", 0, 5),
+    ("gap", "corollary", 0, 10),
+    ("average", "corollary", 0, 5),
+    ("average", "corollary", 0, 10),
+    ("distance", "", 1, 5),
+    ("distance", "", 1, 25),
+    ("distance", "corollary", 1, 25),
+)
 CLIENTS, DIMENSION = 10, 5
 # Where theorem over instance is asked, R tau up to 100; the step in units of 1/L, the start in ||w_0 - w*||^2.
 GRID = {"tau": (2, 4, 10, 20, 50), "rounds": (1, 2, 5, 10, 20, 50), "kappa": (2, 5, 10, 100, 1000)}
@@ -93,6 +107,12 @@ def ordinary(run: Run) -> Array:
     return path
 
 
+def of_measure(measure: Measure, key: str, sigma_sq: int, rounds: int) -> Sandwich:
+    """The row of `MEASURES`."""
+    run = replace(RUN, rounds=rounds, measure=measure)
+    return next(curve(run, None, steps=claim_named(key) if key else None, sigma_sq=Q(sigma_sq)))
+
+
 def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> None:
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
@@ -126,13 +146,14 @@ def main() -> None:
         for rounds in several:
             rows.append(sandwich(replace(RUN, tau=tau, rounds=rounds)))
             print(rows[-1], flush=True)
-    curve = [one for one in rows if one.tau == RUN.tau]
-    longest = replace(RUN, rounds=curve[-1].rounds)
+    drawn = [one for one in rows if one.tau == RUN.tau]
+    longest = replace(RUN, rounds=drawn[-1].rounds)
     instance = attained(longest)
-    draw(out.pictures / "sandwich.png", curve, longest, instance)
+    draw(out.pictures / "sandwich.png", drawn, longest, instance)
     ends = {"theorem-1": float(papers(longest, instance)[-1]), "ordinary": float(ordinary(longest)[-1])}
-    data = {"table": [asdict(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
-    write_json(out.out / "horizon.json", data)
+    found = {"table": [asdict(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
+    found["measures"] = [[*row, asdict(of_measure(*row))] for row in MEASURES]
+    write_json(out.out / "horizon.json", found)
 
 
 if __name__ == "__main__":

@@ -53,8 +53,8 @@ PUSHED: Claim = replace(
     source="This package (proof in fedbounds/claims/push.py)",
     assumptions=(*CONDITIONS, a.full_gradients, a.small_steps),
     definitions={push: ((1 - KEPT**tau) / mu - (1 - (1 - eta_0 * L) ** tau) / L) / 2},
-    remark="One round from w* attains it where no weight exceeds 1/2. It is never above fedavg-contraction: the same at "
-    "tau = 2 and, with many local steps and L much larger than mu, a quarter of its drift. The proof is text; its "
+    remark="One round from w* attains it where no weight exceeds 1/2. It is never above fedavg-contraction: the same "
+    "at tau = 2 and, with many local steps and L much larger than mu, a quarter of its drift. The proof is text; its "
     "multipliers and its recursions are tested.",
 )
 CLAIMS = (PUSHED,)

@@ -27,6 +27,7 @@ from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import Line, ledger
 from fedbounds.study.steps import over_steps
+from fedbounds.study.worst import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import sample_smooth
@@ -246,9 +247,8 @@ def _smallest(line: Line | Offer, given: Given) -> Offer:
 def _bounds(line: Line, given: Given, known: Mapping[str, Any], by: Callable[..., Array]) -> Array:
     """The claim's bound as one on the measure; infinite where an assumption fails; numbers are made ``by``."""
     claim, reading = line.claim, READINGS[line.reading]
-    factor = {("gap", symbols.Delta_T): symbols.L / 2, ("distance", symbols.gap): 2 / symbols.mu}
     with np.errstate(all="ignore"):
-        found = by(factor.get((given.measure, claim.lhs), sp.S.One) * claim.sides(reading).rhs, known)
+        found = by(FACTORS.get((given.measure, claim.lhs), sp.S.One) * claim.sides(reading).rhs, known)
         for one in claim.assumptions_in(reading):
             if isinstance(one, OwnSteps) and "eta_0" in known:
                 stated = evaluate(claim.steps, known)

@@ -2,6 +2,7 @@
 
 import itertools
 import random
+from dataclasses import replace
 from fractions import Fraction as Q
 
 import numpy as np
@@ -9,14 +10,20 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.sdp.horizon import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
+from fedbounds.study.worst import bounds
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 
 
@@ -119,7 +126,7 @@ def test_the_algebra_of_every_tau():
 
 @pytest.mark.parametrize(("tau", "eta", "m"), [(2, 0.5, 0.5), (5, 1.0, 0.5), (20, 0.3, 0.5), (5, 1.0, 0.9)])
 def test_two_quadratics_on_the_line_attain_it(tau, eta, m):
-    """Curvatures 1/10 and 1, w* = 0: a round from w* goes all the way at equal weights, else 2 sqrt(m (1 - m)) of it."""
+    """Curvatures 1/10 and 1, w* = 0: all the way at equal weights, else 2 sqrt(m (1 - m)) of it."""
     s = np.sqrt((1 - m) / m), -np.sqrt(m / (1 - m))
     problem = quadratic(np.array([[0.1], [1.0]]), np.array([[-10 * s[0]], [-s[1]]]), p=np.array([m, 1 - m]))
     ran = simulate(
@@ -128,6 +135,25 @@ def test_two_quadratics_on_the_line_attain_it(tau, eta, m):
     known = {"L": 1.0, "mu": 0.1, "eta_0": eta, "tau": tau, "T": tau, "Delta_0": 0.0, "sigma_dif_sq": 1.0}
     bound = float(evaluate(claim_named("fedavg-push").sides(READINGS["literal"]).rhs, known))
     assert ran.paths["alpha"].distance_sq[0, -1] == pytest.approx(4 * m * (1 - m) * bound, rel=1e-9)
+
+
+def test_beyond_1_over_L_more_is_possible():
+    """docs/worst.md: at eta L = 1.3 and tau = 3 two clients go 2.4% farther than the formula."""
+    eta, far = Q(13, 10), 100
+    run = Run(1, 3, Q(1, 10), Q(1), eta, (Q(1, 2),) * 2, (Q(1, 2),) * 2)
+    push = ((1 - (1 - eta / 10) ** 3) * 10 - (1 - (1 - eta) ** 3)) / 2
+    excess = by_clients(run, far**2) / float(far * push + (1 - eta / 10) ** 3) ** 2
+    assert excess > 1.024**2
+    assert "fedavg-push" not in bounds(run, Q(1), Q(1)) and "fedavg-push" in bounds(
+        replace(run, eta=Q(1)), Q(1), Q(1)
+    )
+
+
+def test_with_noise_it_is_not_asked():
+    noisy = quadratic(np.ones((2, 1)), np.array([[-1.0], [1.0]]), noise_std=1.0)
+    ran = simulate(Experiment(noisy, FedAvg(), ConstantStep(0.5), tau=2, rounds=2, replicates=16, batch_size=1))
+    found = empirical.examine(claim_named("fedavg-push"), examine_run(ran, READINGS["literal"]))
+    assert found.status is Status.NOT_APPLICABLE and "gradients are full" in found.detail
 
 
 @given(st.integers(0, 2**31), st.integers(2, 8), st.floats(0.05, 1.0))

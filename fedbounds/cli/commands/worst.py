@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -14,17 +14,21 @@ from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.horizon import Run
     from fedbounds.study.worst import Sandwich
+    from fedbounds.theory.claim import Claim
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
+MEASURES = {"distance": "||w_R - w*||^2", "gap": "F(w_R) - F*", "average": "F - F* at the mean of w_0 .. w_(T-1)"}
 
 
 @click.command()
 @click.option("--rounds", type=click.IntRange(1), default=10, show_default=True)
 @click.option("--tau", type=click.IntRange(1), default=4, show_default=True, help="Local steps a round.")
 @click.option("--kappa", default="10", show_default=True, help="L/mu, with L = 1.")
-@click.option("--step", default="1/2", show_default=True, help="The constant step, in units of 1/L.")
+@click.option("--step", default="1/2", show_default=True, help="A constant in units of 1/L, theory, or a claim's.")
+@click.option("--measure", type=click.Choice(list(MEASURES)), default="distance", show_default=True)
 @click.option("--zeta-star", "zeta", default="1", show_default=True, help="Root mean square of ||grad F_i(w*)||.")
+@click.option("--sigma", default="0", show_default=True, help="Root of the largest variance of a client's noise.")
 @click.option("--delta0", "delta_0", default="1", show_default=True, help="Largest ||w_0 - w*||^2.")
 @click.option("--weights", default="", help="alpha, with commas, or any; equal, and every N, unless given.")
 @click.option("--p", default="", help="p, where it is not the weights.")
@@ -38,7 +42,9 @@ def worst(
     tau: int,
     kappa: str,
     step: str,
+    measure: str,
     zeta: str,
+    sigma: str,
     delta_0: str,
     weights: str,
     p: str,
@@ -48,12 +54,13 @@ def worst(
     form: str,
     quiet: bool,
 ) -> None:
-    """||w_R - w*||^2 after R rounds of FedAvg with full gradients, over every problem of a class and every N >= 2.
+    """||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
-    Clients are L-smooth and mu-strongly convex, of equal weight or of --weights. "worst case" is proved for all of
-    them where it is marked certified, by rational multipliers checked in exact arithmetic, and no run exceeds it;
-    "instance" is a run of two quadratics; "theorem" the smallest bound that a claim's formula gives and that this run
-    does not exceed.
+    Or F(w_R) - F*, or F - F* at the mean of the iterates before w_R, by --measure. --step theory is the corollary's
+    1/(mu (t + 4 kappa)), and the key of a claim the step size that it states. Clients are L-smooth and mu-strongly
+    convex, of equal weight or of --weights. "worst case" is proved for all of them where it is marked certified, by
+    rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run; "theorem" the
+    smallest bound that a claim's formula gives and that this run does not exceed.
     """
     from fedbounds.errors import reject
     from fedbounds.evidence.sdp.covered import fraction, fractions
@@ -66,13 +73,16 @@ def worst(
     if values and over is None:
         raise reject("--values are those of a curve", values, "add --over")
     whose = _weights(weights, p and fractions(p))
-    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), fraction(step), **whose)
+    steps = _steps(step, extra)
+    size = Fraction(1, 2) if steps is not None else fraction(step)
+    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), size, **whose, measure=cast(Any, measure))
     at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
+    at["sigma_sq"] = fraction(sigma) ** 2
     along = fractions(values) if values else ()
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
     found: list[Sandwich] = []
     with progress(not quiet) as bar:
-        each = curve(run, over, along, **at)
+        each = curve(run, over, along, steps, **at)
         for k, named in enumerate(todo):
             if bar is not None:
                 bar("worst cases", k, len(todo), named)
@@ -80,17 +90,38 @@ def worst(
     if form == "json":
         print_json([asdict(one) for one in found])
         return
-    said = [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
-    _print(found, over or "rounds", ", ".join([*said, f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}"]))
+    said = [f"steps {step}"] if steps is not None else []
+    said += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    said += [f"sigma = {sigma}"] if at["sigma_sq"] else []
+    said.append(f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
+    measured = f"E{MEASURES[measure]}" if at["sigma_sq"] else MEASURES[measure]
+    _print(found, over or "rounds", ", ".join(said), measured)
     if quiet:
         return
-    _say_weights(run, found[0])
+    if at["sigma_sq"]:
+        say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
+    else:
+        _say_weights(run, found[0])
+    if any(one.own for one in found):
+        say(
+            "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
+        )
     if any(one.mark == "solver's" for one in found):
         say("A number marked solver's has no verified proof.")
     if any(one.worst is None for one in found):
         say(
             "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."
         )
+
+
+def _steps(step: str, extra: tuple[ModuleType, ...]) -> Claim | None:
+    """The claim whose step size is asked for; None where it is a number."""
+    from fedbounds.plugins import claim_named, with_role
+    from fedbounds.theory.claim import Role
+
+    if step == "theory":
+        return with_role(Role.MAIN, extra)[0]
+    return claim_named(step, extra) if step[:1].isalpha() else None
 
 
 def _weights(weights: str, p: Any) -> dict[str, Any]:
@@ -118,7 +149,7 @@ def _say_weights(run: Run, found: Sandwich) -> None:
         say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
 
 
-def _print(found: list[Sandwich], over: str, start: str) -> None:
+def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURES["distance"]) -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
     from fedbounds.show.numbers import downward, number, upward
     from fedbounds.show.terminal import plain_table
@@ -131,7 +162,7 @@ def _print(found: list[Sandwich], over: str, start: str) -> None:
         rows.append([*row, f"{one.seconds:.1f}"])
     same = ", ".join(f"{name} = {getattr(found[0], name):g}" for name in AXES if name != over)
     by = sorted({one.theorem for one in found if one.theorem is not None})
-    click.echo(f"||w_R - w*||^2 with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
+    click.echo(f"{measured} with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
     click.echo(plain_table([over, *HEAD], rows), nl=False)
     for one in found:
         at = f" at {over} = {getattr(one, over):g}" if len(found) > 1 else ""

@@ -6,8 +6,9 @@ are mirror images, and two numbers are searched: the angle of the axes and h. Th
 which none has more than half of the weight: their pulls of one size sum to 0 in the plane, and each has its own turn
 of e_2. Where one has more, it stands against all the others; where the server's weights are not p, those who have too
 much stand against the rest, with gradients that give the largest mean. Both Hessians are searched for then, and the
-direction of the start. Whatever is found, the run is a lower bound on the worst case, up to
-rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
+direction of the start. Where F is bounded that is always searched for, and one function on a line is tried besides,
+the same of every client: its curvature is L up to a point and mu beyond. Whatever is found, the run is a lower bound
+on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
 """
 
 from __future__ import annotations
@@ -37,13 +38,14 @@ SURE_DIGITS = 400
 
 @dataclass(frozen=True)
 class Attained:
-    """The instance and ||w_r||^2 after every round as it was run: (R + 1,).
+    """The instance and what is measured after every round as it was run: (R + 1,), or on a line after the last.
 
-    ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start.
+    ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start; or where the
+    curvature of a function on a line falls, and there is no ``problem``.
     """
 
     shape: tuple[float, ...]
-    problem: QuadraticProblem
+    problem: QuadraticProblem | None
     path: Array
 
     @property
@@ -75,18 +77,42 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
     angle, high = centre
     shape = np.array([angle, -angle, high, high, 0.0])
     reach, rng = np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2]), np.random.default_rng(0)
-    for _ in range(0 if run.exact else 2 * TIMES):
+    for _ in range(0 if run.exact and run.star == run.T else 2 * TIMES):
         tried = shape[:, None] + reach[:, None] * np.append(np.zeros((5, 1)), rng.uniform(-1, 1, (5, RANDOM)), axis=1)
         tried[2:4] = np.clip(tried[2:4], mu, L)
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
     problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
-    path: Array = simulate(experiment(run, problem, start), record="distance").distance_sq[0]
-    return Attained(tuple(map(float, shape)), problem, path)
+    found = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
+    if run.star == run.T:
+        return found
+    at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
+    for _ in range(2 * TIMES):
+        tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), 0, delta_0**0.5)
+        ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
+        at, reach = tried[np.argmax(ends)], reach * FINER
+    line = Attained((float(at),), None, ends.max(keepdims=True))
+    return max(found, line, key=lambda one: one.value)
+
+
+def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
+    """What is measured after every round, of a mean of no iterate w_0."""
+    begun = experiment(run, problem, start)
+    if run.measure == "average":
+        w: Any = simulate(begun, record="iterates").w
+        means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
+        return np.array([float(problem.gap(one)) for one in means])
+    found = simulate(begun, record="distance")
+    path: Array = (found.distance_sq if run.measure == "distance" else found.gap)[0]
+    return path
 
 
 def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
-    """A number that ||w_R||^2 of an instance of that shape is not below, in interval arithmetic."""
+    """A number that what is measured of an instance of that shape is not below, in interval arithmetic."""
     with in_digits(SURE_DIGITS):
+        if len(found.shape) == 1:
+            start = enclosed(delta_0).sqrt()
+            end = _on_a_line(run, enclosed, enclosed(found.shape[0]), start, lambda x, y: x.min(y))
+            return math.nextafter(float(end.lower()), 0.0)
         angles, highs = found.shape[:2], (min(max(Fraction(high), run.mu), run.L) for high in found.shape[2:4])
         turned = [
             _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(high))
@@ -97,8 +123,38 @@ def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> f
             for k, pull, alpha, _ in clients(run)
         ]
         m, start = enclosed(delta_0).sqrt(), enclosed(found.shape[4])
-        end = _run(run, enclosed(run.eta), several, (m * start.cos(), m * start.sin()))
+        end = _run(run, [enclosed(size) for size in run.sizes], several, (m * start.cos(), m * start.sin()))
         return math.nextafter(float(end.lower()), 0.0)
+
+
+def with_noise(run: Run, found: Attained, sigma_sq: float) -> float:
+    """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
+
+    The clients are those of the run: two, or as many as one likes of equal weight.
+    """
+    several, end, value = clients(run), np.eye(2), found.value
+    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, found.shape)]
+    for start in reversed(range(0, run.T, run.tau)):
+        mean = np.zeros((2, 2))
+        for k, _, _, p in several:
+            later = np.eye(2)
+            for size in map(float, reversed(run.sizes[start : start + run.tau])):
+                value += sigma_sq * (float(p) * size) ** 2 * float(np.linalg.eigvalsh(later.T @ end @ later)[-1])
+                later = later @ (np.eye(2) - size * turned[k])
+            mean += float(p) * later
+        end = mean.T @ end @ mean
+    return value
+
+
+def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
+    """The same of equal clients of one curvature, ``noise`` being the variance of the mean of their noise."""
+    ends = []
+    for curvature in (run.mu, run.L):
+        kept, added = Fraction(1), Fraction(0)
+        for size in reversed(run.sizes):
+            added, kept = added + (size * kept) ** 2, kept * (1 - size * curvature)
+        ends.append(kept**2 * delta_0 + noise * added)
+    return max(ends)
 
 
 def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
@@ -107,11 +163,11 @@ def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
 
 
 def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
-    """||w_R||^2 of every instance of several shapes."""
+    """What is measured of every instance of several shapes."""
     turned = _turned(run, shape)
     several = [(*turned[k], pull, float(alpha)) for (k, _, alpha, _), pull in _pulled(run, zeta_sq)]
     start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
-    return _run(run, float(run.eta), several, start)
+    return _run(run, [float(size) for size in run.sizes], several, start)
 
 
 def _turned(run: Run, shape: Iterable[Any]) -> list[tuple[Any, Any, Any]]:
@@ -125,20 +181,43 @@ def _pulled(run: Run, zeta_sq: float) -> list[tuple[tuple[int, Fraction, Fractio
     return [(one, math.copysign(math.sqrt(abs(one[1]) * zeta_sq), one[1])) for one in clients(run)]
 
 
-def _run(run: Run, eta: Any, clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
-    """||w_R||^2 of clients (three entries of the Hessian, pull, weight), in any arithmetic."""
-    for _ in range(run.rounds):
-        ends = [_local(run.tau, eta, client, w) for client in clients]
-        weights = [client[-1] for client in clients]
-        w = tuple(sum(weight * end[k] for weight, end in zip(weights, ends, strict=True)) for k in (0, 1))
-    return w[0] * w[0] + w[1] * w[1]
+def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
+    """What is measured of clients (three entries of the Hessian, pull, weight), in any arithmetic."""
+
+    def mean(several: list[Any], *places: int) -> tuple[Any, ...]:
+        weighted = list(zip((client[-1] for client in clients), several, strict=True))
+        return tuple(sum(weight * one[k] for weight, one in weighted) for k in places)
+
+    summed: tuple[Any, ...] = (0, 0)
+    for t, size in enumerate(sizes):
+        if t % run.tau == 0:
+            several = [w] * len(clients)
+        if run.measure == "average":
+            summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
+        several = [_moved(size, client, one) for client, one in zip(clients, several, strict=True)]
+        if (t + 1) % run.tau == 0:
+            w = mean(several, 0, 1)
+    x, y = summed if run.measure == "average" else w
+    if run.measure == "distance":
+        return x * x + y * y
+    first, mixed, second = mean(list(clients), 0, 1, 2)
+    return (first * x * x + 2 * mixed * x * y + second * y * y) / 2
 
 
-def _local(tau: int, eta: Any, client: tuple[Any, ...], w: tuple[Any, Any]) -> tuple[Any, Any]:
+def _moved(eta: Any, client: tuple[Any, ...], w: tuple[Any, Any]) -> tuple[Any, Any]:
     (first, mixed, second, pull, _), (x, y) = client, w
-    for _ in range(tau):
-        x, y = x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
-    return x, y
+    return x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
+
+
+def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
+    """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
+    mu, K, summed = number(run.mu), number(run.L - run.mu), 0 * far
+    for size in run.sizes:
+        summed = summed + x / run.T
+        x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
+    x = abs(summed if run.measure == "average" else x)
+    bent = least(x, far)
+    return mu * x * x / 2 + K * bent * (x - bent / 2)
 
 
 def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
@@ -153,8 +232,15 @@ def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
 
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     """FedAvg, or the server's weights, with full gradients."""
-    eta = float(run.eta)
+    sizes = [float(size) for size in run.sizes]
     weighting = Fixed(tuple(map(float, run.alpha))) if run.biased else FedAvg()
     return Experiment(
-        problem, weighting, lambda t: eta, tau=run.tau, rounds=run.rounds, replicates=1, batch_size=None, w0=start
+        problem,
+        weighting,
+        lambda t: sizes[min(t, run.T - 1)],
+        tau=run.tau,
+        rounds=run.rounds,
+        replicates=1,
+        batch_size=None,
+        w0=start,
     )

@@ -21,8 +21,13 @@ larger tau or steps its distance from it is not known. Its multipliers serve eve
 and both right sides are largest where alpha is all on a client of least p: so a round with that alpha bounds a round
 of any weights, and rounds whose weights are free are bounded one after the other.
 
-Constraints are the interpolation inequalities between each point and w*, and between points that follow each other:
-leaving the others out keeps every proof a proof, and costs 0.2% at most where both were solved. Newton's method
+Steps may differ: then q and eta above are those of the step. Where F(w) - F* is bounded, at w = w_R or at the mean of
+w_0 .. w_{T-1}, w is one point more, at which the deviations are 0 and the gradients have a mean and deviations of
+their own, and F(w) - F* is (mu/2) ||w||^2 plus the difference of the function values there and at w*.
+
+Constraints are the interpolation inequalities between each point and w*, between points that follow each other, where
+F is bounded between w and all points, and for F(w_R) between a round's start and its points: leaving the others out
+keeps every proof a proof, and costs 0.2% at most where both were solved, for F a few per cent. Newton's method
 follows the central path of the proofs, all of which are strictly feasible: so the last one that leaves room for
 rounding, its floats read as fractions, is a certificate.
 """
@@ -32,7 +37,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -48,9 +53,15 @@ BITS = 60
 LARGEST = 400
 
 
+# ||w_R - w*||^2, F(w_R) - F*, and F - F* at the mean of w_0 .. w_{T-1}, those inside rounds included.
+Measure = Literal["distance", "gap", "average"]
+
+
 @dataclass(frozen=True)
 class Run:
-    """R rounds of tau steps of size eta on L-smooth mu-strongly convex clients; without weights they are equal.
+    """R rounds of tau steps on L-smooth mu-strongly convex clients; without weights they are equal.
+
+    ``eta`` is the size of all steps, or a tuple with that of each; ``measure`` is what is bounded.
 
     The server averages with ``alpha``, w* is the minimiser of sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2.
     Where its weights are ``free`` they may be others in every round, and ``alpha`` is all on a client of least p.
@@ -60,18 +71,24 @@ class Run:
     tau: int
     mu: Fraction
     L: Fraction
-    eta: Fraction
+    eta: Fraction | tuple[Fraction, ...]
     alpha: tuple[Fraction, ...] = ()
     p: tuple[Fraction, ...] = ()
     free: bool = False
+    measure: Measure = "distance"
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.tau < 1 or self.T > LARGEST:
             raise reject(f"rounds and tau must be at least 1, and {LARGEST} steps at most", self.T, "take fewer")
         if not 0 < self.mu < self.L:
             raise reject("a class of functions needs 0 < mu < L", f"mu = {self.mu}, L = {self.L}", "mend them")
-        if not 0 < self.eta * self.L < 2:
-            raise reject("gradient descent needs 0 < eta < 2/L", self.eta, "take a smaller step")
+        if self.measure == "average" and self.T == 1:
+            raise reject("the mean of the iterates needs two steps", "one step", "take more")
+        if len(self.sizes) != self.T:
+            raise reject(f"step sizes must be one or {self.T}, one a step", len(self.sizes), "mend them")
+        for size in set(self.sizes):
+            if not 0 < size * self.L < 2:
+                raise reject("gradient descent needs 0 < eta < 2/L", size, "take a smaller step")
         for name, given in (("alpha", self.alpha), ("p", self.p)):
             if len(self.alpha) != len(self.p) or (given and (min(given) < 0 or sum(given) != 1)):
                 said = ", ".join(map(str, given))
@@ -83,6 +100,14 @@ class Run:
             raise reject(
                 "weights that are free need p, and alpha on its least", ", ".join(map(str, self.alpha)), "mend alpha"
             )
+        if self.measure != "distance" and self.biased:
+            said = f"the {self.measure} with weights that are not p"
+            raise reject("F is bounded where the server's weights are p", said, "take the measure distance")
+
+    @property
+    def sizes(self) -> tuple[Fraction, ...]:
+        """The size of every step."""
+        return self.eta if isinstance(self.eta, tuple) else (self.eta,) * self.T
 
     @property
     def T(self) -> int:
@@ -107,42 +132,70 @@ class Run:
         return not self.biased and 2 * max(self.p, default=Fraction(0)) <= 1
 
     @property
-    def contraction(self) -> Fraction:
-        """By what a step brings two points nearer at least."""
-        return max(abs(1 - self.eta * self.mu), abs(1 - self.eta * self.L))
+    def contraction(self) -> Fraction | None:
+        """By what all steps bring two points nearer, where one quadratic needs that much; else None."""
+        several = [[abs(1 - size * curvature) for size in self.sizes] for curvature in (self.mu, self.L)]
+        return max(math.prod(one, start=Fraction(1)) for one in several) if self.largest in several else None
+
+    @property
+    def largest(self) -> list[Fraction]:
+        """By what each step brings two points nearer at least."""
+        return [max(abs(1 - size * self.mu), abs(1 - size * self.L)) for size in self.sizes]
+
+    @property
+    def star(self) -> int:
+        """Which point is w*: the last one, after w_0 .. w_{T-1} and that at which F is bounded."""
+        return self.T + (self.measure != "distance")
 
     @property
     def pairs(self) -> list[tuple[int, int]]:
-        """(a, b) of the constraints: f_a >= f_b + <c_b, x_a - x_b> + ||c_a - c_b||^2/(2K); the last point is w*."""
-        star = [pair for k in range(self.T) for pair in ((k, self.T), (self.T, k))]
-        return star + [pair for k in range(self.T - 1) for pair in ((k, k + 1), (k + 1, k))]
+        """(a, b) of the constraints: f_a >= f_b + <c_b, x_a - x_b> + ||c_a - c_b||^2/(2K), those with w* first."""
+        star, T = self.star, self.T
+        joined = [(k, k + 1) for k in range(T - 1)] + [(k, T) for k in range(T) if self.measure != "distance"]
+        if self.measure == "gap":
+            joined += [(s, k) for s in range(0, T, self.tau) for k in range(s + 2, s + self.tau + 1)]
+        joined = [(k, star) for k in range(star)] + list(dict.fromkeys(joined))
+        return [pair for a, b in joined for pair in ((a, b), (b, a))]
 
     def vectors(self, number: Any) -> tuple[tuple[list[Any], list[Any]], ...]:
         """(positions, gradients c) of the means and of the deviations, each vector a dict coordinate -> number.
 
         Coordinates are the positions themselves, so that few are not 0: w_0 .. w_T, and s = grad F_i(w*) with the
-        deviations after every step, those at a round's end included; last the mean of s where the run is biased.
-        Positions: w_0 .. w_{T-1}, w*, and w_T.
+        deviations after every step, those at a round's end included. The last is the mean of s where the run is
+        biased, and in both blocks the gradient where F is bounded. The last position is what is measured.
         """
-        one, q, eta = number(Fraction(1)), number(1 - self.eta * self.mu), number(self.eta)
-        x = [{k: one} for k in range(self.T)]
-        d: list[dict[int, Any]] = [{} if k % self.tau == 0 else {k: one} for k in range(self.T)]
-        c = [{k: q / eta, k + 1: -one / eta} for k in range(self.T)]
-        v = [{k + 1: -one / eta, **({} if k % self.tau == 0 else {k: q / eta})} for k in range(self.T)]
-        mean = {self.T + 1: one} if self.biased else {}
-        return ([*x, {}, {self.T: one}], [*c, mean]), ([*d, {}], [*v, {0: one}])
+        one, T = number(Fraction(1)), self.T
+        x = [{k: one} for k in range(T)]
+        d: list[dict[int, Any]] = [{} if k % self.tau == 0 else {k: one} for k in range(T)]
+        kept = [(number((1 - size * self.mu) / size), number(-1 / size)) for size in self.sizes]
+        c = [{k: q, k + 1: moved} for k, (q, moved) in enumerate(kept)]
+        v = [{k + 1: moved, **({} if k % self.tau == 0 else {k: q})} for k, (q, moved) in enumerate(kept)]
+        mean = {T + 1: one} if self.biased else {}
+        end = dict.fromkeys(range(T), number(Fraction(1, T))) if self.measure == "average" else {T: one}
+        if self.star == T:
+            return ([*x, {}, end], [*c, mean]), ([*d, {}], [*v, {0: one}])
+        return ([*x, end, {}, end], [*c, {T + 1: one}, mean]), ([*d, {}, {}], [*v, {T + 1: one}, {0: one}])
+
+    @property
+    def weight(self) -> Fraction:
+        """That of the square of what is measured: F has function values besides."""
+        return Fraction(1) if self.measure == "distance" else self.mu / 2
 
 
 def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias: Fraction = Fraction(0)) -> bool:
-    """Whether the multipliers prove ||w_R||^2 <= a ||w_0||^2 + b V + bias ||mean of s||^2, in exact arithmetic.
+    """Whether the multipliers prove a ||w_0||^2 + b V + bias ||mean of s||^2 is at least what is measured.
 
-    V is the weighted variance of the s_i, which is zeta_*^2 where the run is not biased.
+    In exact arithmetic; V is the weighted variance of the s_i, which is zeta_*^2 where the run is not biased.
     """
     if min(multipliers) < 0 or any(flow(run, multipliers)):
         return False
-    means, deviations = (_slack(run, block, multipliers) for block in run.vectors(exact))
+    blocks = run.vectors(exact)
+    means, deviations = (_slack(run, block, multipliers) for block in blocks)
     means[0][0] += exact(a)
-    means[run.T][run.T] -= exact(Fraction(1))
+    end = blocks[0][0][-1]
+    for i, u in end.items():
+        for j, w in end.items():
+            means[i][j] -= exact(run.weight) * u * w
     deviations[0][0] += exact(b)
     if run.biased:
         means[-1][-1] += exact(bias)
@@ -176,11 +229,12 @@ def is_definite(S: list[list[Any]]) -> bool:
 
 
 def flow(run: Run, multipliers: list[Any]) -> list[Any]:
-    """The coefficients of the function values f_0 .. f_{T-1}, which must cancel."""
-    total = [Fraction(0)] * (run.T + 1)
+    """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
+    total = [Fraction(0)] * run.star + [Fraction(0)]
     for (a, b), value in zip(run.pairs, multipliers, strict=True):
         total[a] += value
         total[b] -= value
+    total[run.T] += run.star - run.T
     return total[:-1]
 
 

@@ -33,7 +33,7 @@ ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 @dataclass(frozen=True)
 class Worst:
-    """A proof of ||w_R - w*||^2 <= a Delta_0 + b zeta_*^2 over the class, with rational multipliers of ``run.pairs``.
+    """A proof that what a run measures is at most a Delta_0 + b zeta_*^2, with rational multipliers of ``run.pairs``.
 
     Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
     ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
@@ -53,39 +53,41 @@ class Worst:
 
 
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
-    """The smallest bound on ||w_R - w*||^2 that the programme proves, certified where its proof verifies.
+    """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
-    None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 it is the
-    contraction, which the quadratics mu/2 and L/2 attain. Where weights are free the proof is that of the last round,
-    from the bound of the rounds before.
+    None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
+    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
+    that of the last round, from the bound of the rounds before.
     """
     if delta_0 <= 0 or zeta_sq < 0:
         found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
         raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
-    if zeta_sq == 0:
-        a = run.contraction ** (2 * run.T)
-        return Worst(run, a, Fraction(0), _above(a * delta_0), 0.0, False, exact=True)
+    if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
+        a = run.contraction**2
+        return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
     if run.free and run.rounds > 1:
-        before = worst(replace(run, rounds=run.rounds - 1), delta_0, zeta_sq)
+        sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
+        before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
         if before is None or not before.certified:
             return None
-        return worst(replace(run, rounds=1), Fraction(before.value), zeta_sq)
+        return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
     tried: list[Worst] = []
-    for z, gap in reversed(_Path(run, float(delta_0), float(zeta_sq)).follow()[-TRIED:]):
+    path = _Path(run, float(delta_0), float(zeta_sq))
+    for z, gap in reversed(path.follow()[-TRIED:]):
         count = len(run.pairs)
         multipliers = _balanced(run, [Fraction(float(value)) for value in z[:count]])
-        a, b, bias = (Fraction(float(value)) for value in (*z[count:], 0)[:3])
+        a, b, bias = (Fraction(float(value)) for value in (*z[count:], *path.paid(z), 0)[:3])
         certified = verify(run, a, b, multipliers, bias)
         most, mean = run.spread
         lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
-        value = _above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
+        value = above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
         tried.append(Worst(run, a, b, value, gap + float(lost), certified, tuple(multipliers), bias=bias))
         if certified:
             return tried[-1]
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
 
 
-def _above(value: Fraction) -> float:
+def above(value: Fraction) -> float:
     """The least float that is not below a fraction: the nearest one may be."""
     nearest = float(value)
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
@@ -106,15 +108,21 @@ class _Path:
         self.run, self.K = run, float(run.L - run.mu)
         self.a, self.b = (np.array([pair[side] for pair in run.pairs]) for side in (0, 1))
         self.count = len(self.a)
-        sizes = run.T + 1 + run.biased, run.T + 1
-        self.blocks = [
+        sizes = run.star + 1 + run.biased, run.star + 1
+        self.whole = [
             tuple(_dense(part, size) for part in block) for block, size in zip(run.vectors(float), sizes, strict=True)
         ]
         # (block, diagonal entry, what it costs) of the last entries of z.
         most, mean = (float(one) * zeta_sq for one in run.spread)
-        self.ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
+        ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
+        # Where zeta_* = 0 a proof may spend on s what it likes, so that the path has no such coordinates.
+        self.ends, self.unpaid = ends[: 3 if zeta_sq else 1], ends[3 if zeta_sq else 1 :]
+        self.blocks = [tuple(part.copy() for part in block) for block in self.whole]
+        for block, at, _ in self.unpaid:
+            for part in self.blocks[block]:
+                part[:, at] = 0
         self.cost = np.append(np.zeros(self.count), [cost for _, _, cost in self.ends])
-        self.flow = np.zeros((run.T + 1, len(self.cost)))
+        self.flow = np.zeros((run.star + 1, len(self.cost)))
         np.add.at(self.flow, (self.a, np.arange(self.count)), 1.0)
         np.add.at(self.flow, (self.b, np.arange(self.count)), -1.0)
         self.flow = self.flow[:-1]
@@ -125,7 +133,7 @@ class _Path:
         The path ends where a step makes no progress or Newton's matrix has no factor: there is no such bound there.
         """
         z, factors = self.start()
-        barriers = 2 * (self.run.T + 1) + self.run.biased + self.count
+        barriers = 2 * (self.run.star + 1) + self.run.biased + self.count
         t, found = barriers / float(self.cost @ z), []
         for _ in range(STEPS):
             try:
@@ -143,27 +151,36 @@ class _Path:
         return found
 
     def start(self) -> tuple[Array, list[Array]]:
-        """A strictly feasible proof: the contraction of one step, with room, as many times as there are steps."""
-        eta, mu, T = float(self.run.eta), float(self.run.mu), self.run.T
+        """A strictly feasible proof: the contraction of one step, with room, as many times as there are steps.
+
+        For F the proof of (L/2) ||w - w*||^2, where ||w||^2 is at most the mean of ||w_t||^2 if w is their mean.
+        """
+        run, mu, T = self.run, float(self.run.mu), self.run.T
+        eta = np.array([float(size) for size in run.sizes])
         q = 1 - eta * mu
         for room in ROOM:
             beyond = abs(self.K * eta**2 - 2 * q * eta) / self.K * (1 + room) + 1e-3 * room * eta**2
             each = self.K * (beyond + eta**2)
             rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + room) + room * eta * mu
-            rate = max(rate, 1 - 5 / T)
-            later = each * (1 + 0.01 * room) * rate ** np.arange(T - 1, -2, -1.0)
+            scale = 1.0 if run.star == T else float(run.L) / 2 * (1 + room)
+            after = np.full(T + 1, scale / (T if run.measure == "average" else 1))
+            for k in reversed(range(T)):
+                after[k] = after[k + 1] * max(rate[k], 1 - 5 / T) + (after[T] if run.measure == "average" else 0)
+            later = np.append(each * (1 + 0.01 * room) * after[1:], [scale * each[-1]] * 2)
             z = np.zeros(len(self.cost))
             z[: self.count] = np.minimum(later[self.a], later[self.b]) * 1e-4 * room / T
-            z[: 2 * T], z[self.count] = np.repeat(later[:-1], 2), 2 * rate**T * (1 + room)
+            z[: 2 * T], z[self.count] = np.repeat(later[:T], 2), 2 * after[0] * (1 + room)
+            if run.star > T:
+                z[2 * T : 2 * T + 2] = 0.1 * room, 1 + 0.1 * room
             for z[self.count + 1 :] in 10.0 ** np.arange(-3, 12):
                 factors = self.factors(z)
                 if factors is not None:
                     return z, factors
         raise reject("no first proof was found", f"{self.run}", "take a smaller step, or fewer rounds")
 
-    def slack(self, z: Array, block: int) -> Array:
+    def slack(self, z: Array, block: int, blocks: list[Any] | None = None) -> Array:
         """S of the means (0) or S' of the deviations (1)."""
-        (x, c), weights = self.blocks[block], z[: self.count, None]
+        (x, c), weights = (blocks or self.blocks)[block], z[: self.count, None]
         dx, dc, cb = x[self.a] - x[self.b], c[self.a] - c[self.b], c[self.b]
         product = (cb * weights).T @ dx
         S: Array = (product + product.T) / 2 + (dc * weights).T @ dc / (2 * self.K)
@@ -171,8 +188,21 @@ class _Path:
             if where == block:
                 S[at, at] += value
         if block == 0:
-            S[self.run.T, self.run.T] -= 1
+            S -= float(self.run.weight) * np.outer(x[-1], x[-1])
+        for where, at, _ in self.unpaid if blocks is None else ():
+            if where == block:
+                S[at, at] += 1
         return S
+
+    def paid(self, z: Array) -> list[float]:
+        """Enough of what costs nothing for the whole matrices to be definite."""
+        found = []
+        for block, at, _ in self.unpaid:
+            S = self.slack(z, block, self.whole)
+            others = np.delete(S[at], at)
+            rest = np.delete(np.delete(S, at, 0), at, 1)
+            found.append(2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2)
+        return found
 
     def factors(self, z: Array) -> list[Array] | None:
         """The Cholesky factors of both matrices; None where z is no strictly feasible proof."""

@@ -1,20 +1,19 @@
 """Worst cases of R rounds: certificates, the instance that stays below them, and the theorems that stay above."""
 
 import dataclasses
-import itertools
 import json
 import re
 from fractions import Fraction as Q
 from pathlib import Path
 from types import ModuleType
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import sympy as sp
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from run_oracle import by_clients
 
 from fedbounds.cli.app import main
 from fedbounds.cli.commands.worst import AXES, _print
@@ -26,7 +25,7 @@ from fedbounds.evidence.sdp.certificate import is_psd
 from fedbounds.evidence.sdp.forms import exact
 from fedbounds.evidence.sdp.horizon import Run, _slack, is_definite, verify
 from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.path import Worst, _above, worst
+from fedbounds.evidence.sdp.path import Worst, above, worst
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
@@ -276,37 +275,6 @@ def test_the_table_of_the_page():
     assert f"{ends['theorem-1']:.0f}" in page and f"{ends['ordinary']:.2g}" in page
 
 
-# Where the solver of the oracle stops: it calls what is nearer than it comes inaccurate.
-ACCURATE = dict.fromkeys(("tol_gap_abs", "tol_gap_rel", "tol_feas"), 1e-7)
-
-
-def by_clients(run):
-    """The largest ||w_R||^2 where Delta_0 = zeta_*^2 = 1, by one Gram matrix with every gradient of every client."""
-    p, alpha = (np.array([float(one) for one in given]) for given in (run.p, run.alpha))
-    N, (mu, L, eta) = len(p), map(float, (run.mu, run.L, run.eta))
-    basis = iter(np.eye(N + run.T * N))
-    w, s = next(basis), [next(basis) for _ in range(N - 1)]
-    s.append(-sum(a * one for a, one in zip(p, s)) / p[-1])  # noqa: B905 - the last is left out
-    start, points = w, [[(0 * w, one)] for one in s]
-    for _ in range(run.rounds):
-        X = [w] * N
-        for _ in range(run.tau):
-            for i in range(N):
-                points[i].append((X[i], next(basis)))
-                X[i] = X[i] - eta * points[i][-1][1]
-        w = sum(a * x for a, x in zip(alpha, X, strict=True))
-    gram, sides = cp.Variable((len(w), len(w)), PSD=True), []
-    form = lambda u, v: cp.sum(cp.multiply((np.outer(u, v) + np.outer(v, u)) / 2, gram))  # noqa: E731
-    for visited in points:
-        values = cp.Variable(len(visited))
-        for (j, (x, g)), (k, (y, h)) in itertools.permutations(enumerate(visited), 2):
-            dx, dg = x - y, g - h
-            bend = form(dg, dg) / L + mu * form(dx, dx) - 2 * mu / L * form(dg, dx)
-            sides.append(values[j] - values[k] >= form(h, dx) + bend / (2 * (1 - mu / L)))
-    sides += [form(start, start) <= 1, sum(a * form(one, one) for a, one in zip(p, s, strict=True)) <= 1]
-    return cp.Problem(cp.Maximize(form(w, w)), sides).solve(solver="CLARABEL", **ACCURATE)
-
-
 def weighted(rounds, tau, alpha, p=None):
     alpha, p = (tuple(map(Q, given.split(","))) for given in (alpha, p or alpha))
     return Run(rounds, tau, MU, L, ETA, alpha, p)
@@ -330,11 +298,11 @@ def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
     ("alpha", "p"), [("7/10,3/10", "1/2,1/2"), ("1/2,1/4,1/4", "1/3,1/3,1/3"), ("1,0", "1/2,1/2")]
 )
 def test_a_server_with_other_weights_is_bounded(alpha, p):
-    for rounds, tau, above in ((3, 1, 1e-6), (1, 2, 0.06), (2, 2, 0.09)):
+    for rounds, tau, more in ((3, 1, 1e-6), (1, 2, 0.06), (2, 2, 0.09)):
         run = weighted(rounds, tau, alpha, p)
         found, clients, instance = worst(run), by_clients(run), attained(run)
         assert found.certified and instance.value <= clients * (1 + 1e-6)
-        assert clients < found.value * (1 + 1e-6) < clients * (1 + above) * (1 + 1e-5)
+        assert clients < found.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
         assert verify(run, found.a, found.b, list(found.multipliers), found.bias)
         assert not verify(run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
         assert not bounds(run, Q(1), Q(1))
@@ -437,8 +405,8 @@ def test_where_newtons_matrix_has_no_factor_the_answer_is_honest():
 
 @given(st.fractions(Q(1, 10**6), Q(10**6)))
 def test_an_upper_bound_is_rounded_up(value):
-    assert value <= Q(_above(value)) and Q(np.nextafter(_above(value), 0)) < value
-    assert value <= Q(upward(_above(value), 6)) <= value * (1 + Q(2, 10**5))
+    assert value <= Q(above(value)) and Q(np.nextafter(above(value), 0)) < value
+    assert value <= Q(upward(above(value), 6)) <= value * (1 + Q(2, 10**5))
 
 
 def test_the_table_never_rounds_a_certified_value_down():

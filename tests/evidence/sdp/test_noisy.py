@@ -1,0 +1,139 @@
+"""Bounds with noise: potentials checked in fractions, runs that stay below, and theorems that stay above."""
+
+import dataclasses
+import itertools
+from fractions import Fraction as Q
+
+import numpy as np
+import pytest
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.sdp import noisy as noise
+from fedbounds.evidence.sdp.attained import alike, attained, with_noise
+from fedbounds.evidence.sdp.horizon import Run
+from fedbounds.evidence.sdp.noisy import noisy
+from fedbounds.evidence.sdp.path import worst
+from fedbounds.plugins import claim_named
+from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.study.worst import bounds, scheduled
+
+MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
+
+
+def of_corollary(rounds, tau):
+    return scheduled(Run(rounds, tau, MU, L, ETA), claim_named("corollary"))
+
+
+def by_steps(run, proof, sigma_sq, share):
+    """The bound added up once more, without the library's sums."""
+    paid = zip(run.sizes, proof.potentials[1:], strict=True)
+    added = sum(size**2 * sigma_sq * (share * A + (1 - share) * B) for size, (A, B, _, _) in paid)
+    return proof.potentials[0][0] + proof.potentials[0][3] + added
+
+
+@pytest.mark.parametrize("eta", [Q(1, 4), Q(1, 2), Q(1), Q(9, 5)])
+@pytest.mark.parametrize(("rounds", "tau"), [(1, 3), (3, 2), (8, 1)])
+def test_noise_is_bounded_between_a_run_and_the_theorem(rounds, tau, eta):
+    run = Run(rounds, tau, MU, L, eta)
+    found = noisy(run, Q(1), Q(1), Q(1))
+    assert found.certified and Q(found.value) >= by_steps(run, found, 1, Q(1, 2))
+    lower = max(float(alike(run, Q(1), Q(1, 2))), with_noise(run, attained(run), 1.0))
+    assert 0.2 * found.value < lower <= found.value * (1 + 1e-12)
+    least = min(bounds(run, Q(1), Q(1), sigma_sq=Q(1)).values())
+    assert found.value <= least * (1 + 1e-6)
+    silent = noisy(run, Q(1), Q(1), Q(0))
+    assert worst(run).value * (1 - 1e-5) <= silent.value < found.value
+
+
+def test_noise_is_exact_for_one_local_step():
+    """tau = 1 and steps of at most 2/(L + mu): q^2T and the noise of the mean, which one quadratic attains."""
+    for run in (Run(6, 1, MU, L, ETA), of_corollary(6, 1)):
+        found = noisy(run, Q(2), Q(1), Q(3))
+        assert found.value == pytest.approx(float(alike(run, Q(2), Q(3, 2))), rel=1e-5) and found.certified
+
+
+def test_without_noise_little_is_lost():
+    """docs/worst.md: one point at a time, against both blocks with points joined."""
+    for rounds, tau, loss in ((5, 2, 1.00001), (5, 4, 1.0076)):
+        run = Run(rounds, tau, MU, L, ETA)
+        assert 1 - 1e-5 < noisy(run, Q(1), Q(1), Q(0)).value / worst(run).value < loss
+
+
+def test_the_weights_noise_is_theirs():
+    p = (Q(1, 2), Q(3, 10), Q(1, 5))
+    run = Run(2, 3, MU, L, ETA, p, p)
+    found = noisy(run, Q(1), Q(1), Q(1))
+    assert Q(found.value) >= by_steps(run, found, 1, Q(38, 100)) and noise.shares(run) == (Q(38, 100),) * 2
+    assert found.value < noisy(Run(2, 3, MU, L, ETA), Q(1), Q(1), Q(1)).value
+
+
+@pytest.mark.parametrize("N", [2, 5])
+def test_runs_with_noise_stay_below(N):
+    """Noise that depends on the past: along the local model, and 0 where that is near; the mean of 4000 runs."""
+    rng = np.random.default_rng(N)
+    run, count = Run(3, 3, MU, L, ETA), 4000
+    frames = np.linalg.qr(rng.standard_normal((N, 2, 2)))[0]
+    H = np.einsum("nij,nj,nkj->nik", frames, np.array([[0.1, 1.0]] * N), frames)
+    s = rng.standard_normal((N, 2))
+    s -= s.mean(axis=0)
+    s /= np.sqrt((s**2).sum(axis=1).mean())
+    w = np.tile([1.0, 0.0], (count, 1))
+    for _ in range(run.rounds):
+        X = np.repeat(w[:, None], N, axis=1)
+        for _ in range(run.tau):
+            away = np.linalg.norm(X, axis=-1, keepdims=True)
+            xi = rng.choice([-1.0, 1.0], (count, N, 1)) * X / away * (away > 0.1)
+            X = X - 0.5 * (np.einsum("nij,bnj->bni", H, X) + s + xi)
+        w = X.mean(axis=1)
+    squares = (w**2).sum(axis=1)
+    assert squares.mean() + 6 * squares.std() / count**0.5 < noisy(run, Q(1), Q(1), Q(1)).value
+
+
+def test_the_noisy_instance_is_what_runs_come_to():
+    """The mean over runs of two quadratics, with noise along the directions that the closed form takes."""
+    run, rng, count = Run(2, 2, MU, L, ETA), np.random.default_rng(5), 200_000
+    found = attained(run)
+    problem: QuadraticProblem = found.problem
+    H, pull = problem.H, -problem.grads(np.zeros(2))
+    added = with_noise(run, found, 1.0) - found.value
+    total = 0.0
+    keep = [np.eye(2) - 0.5 * h for h in H]
+    mean = sum(one @ one for one in keep) / 2
+    for r, j in itertools.product(range(2), range(2)):
+        for one in keep:
+            way = np.linalg.matrix_power(mean, 1 - r) @ np.linalg.matrix_power(one, 1 - j)
+            total += 0.25**2 * np.linalg.norm(way, 2) ** 2
+    assert added == pytest.approx(total)
+    w = np.tile([np.cos(found.shape[4]), np.sin(found.shape[4])], (count, 1))
+    for _ in range(2):
+        X = np.repeat(w[:, None], 2, axis=1)
+        for _ in range(2):
+            xi = rng.choice([-1.0, 1.0], (count, 2, 1)) * np.array([1.0, 0.0])
+            X = X - 0.5 * (np.einsum("nij,bnj->bni", H, X) - pull + xi)
+        w = X.mean(axis=1)
+    assert (w**2).sum(axis=1).mean() < found.value + added + 0.01
+
+
+def test_what_is_no_proof_with_noise_is_refused():
+    run = of_corollary(2, 3)
+    found = noisy(run, Q(1), Q(1), Q(1))
+    each, V = found.multipliers, found.potentials
+    assert noise.verify(run, each, V)
+    assert not noise.verify(run, each[1:], V) and not noise.verify(run, each, V[1:])
+    assert not noise.verify(dataclasses.replace(run, mu=MU * Q(9, 10)), each, V)
+    for k, entry in itertools.product(range(7), range(4)):
+        set_to_0 = entry in (1, 2) and k % 3 == 0
+        other = V[k][entry] + (Q(1, 10**9) if set_to_0 else -Q(1, 10**6))
+        changed = (*V[k][:entry], other, *V[k][entry + 1 :])
+        assert not noise.verify(run, each, (*V[:k], changed, *V[k + 1 :]))
+    assert not noise.verify(run, (-each[0], *each[1:]), V)
+
+
+def test_bad_input_is_refused():
+    for match, run, sigma_sq in (
+        ("noise needs the measure distance", Run(1, 2, MU, L, ETA, measure="gap"), Q(1)),
+        ("weights that are not p", Run(1, 2, MU, L, ETA, (Q(1), Q(0)), (Q(1, 2),) * 2), Q(1)),
+        ("sigma\\^2 not negative", Run(1, 2, MU, L, ETA), Q(-1)),
+    ):
+        with pytest.raises(InputError, match=match):
+            noisy(run, Q(1), Q(1), sigma_sq)
