@@ -136,6 +136,11 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
         plt.close(figure)
 
 
+def told(one: Sandwich) -> dict[str, object]:
+    """All but the seconds, which are those of one machine on one day."""
+    return {name: value for name, value in asdict(one).items() if name != "seconds"}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
@@ -151,8 +156,8 @@ def main() -> None:
     instance = attained(longest)
     draw(out.pictures / "sandwich.png", drawn, longest, instance)
     ends = {"theorem-1": float(papers(longest, instance)[-1]), "ordinary": float(ordinary(longest)[-1])}
-    found = {"table": [asdict(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
-    found["measures"] = [[*row, asdict(of_measure(*row))] for row in MEASURES]
+    found = {"table": [told(one) for one in rows], "after the last round drawn": ends, "grid": summary(factors())}
+    found["measures"] = [[*row, told(of_measure(*row))] for row in MEASURES]
     write_json(out.out / "horizon.json", found)
 
 

@@ -36,6 +36,7 @@ from fedbounds.study.worst import CURVES, bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
+from validate import horizon
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
 
@@ -271,6 +272,17 @@ def test_the_table_of_the_page():
         if one["tau"] * one["rounds"] <= 10:
             again = worst(rounds_of(one["rounds"], one["tau"]))
             assert again.value == pytest.approx(one["worst"], rel=1e-5)
+    factors = [one["bound"] / one["worst"] for one in kept["table"]]
+    assert f"between {min(factors):.2f} and {max(factors):.2f} times the worst case" in page
+    assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "README.md").read_text(encoding="utf-8")
+    grid, far = kept["grid"], kept["grid"]["worst"][0]
+    for name in ("factor", "without"):
+        told = f"{grid['median'][name]:.2f}", f"{grid['largest'][name]:.2f}", str(grid["within 2"][name])
+        assert all(one in page for one in told)
+    assert f"over {grid['places']} places" in page
+    assert f"kappa = {far['kappa']}, tau = {far['tau']}, R = {far['rounds']}. " in page
+    again = horizon.factors([far["tau"]], [far["rounds"]], [far["kappa"]])
+    assert again[0] == pytest.approx(far, rel=1e-6)
     ends = kept["after the last round drawn"]
     assert f"{ends['theorem-1']:.0f}" in page and f"{ends['ordinary']:.2g}" in page
 
