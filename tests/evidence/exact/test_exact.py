@@ -498,3 +498,11 @@ def test_a_file_about_nothing_is_one_sentence(document, tmp_path):
     path.write_text(json.dumps(document))
     with pytest.raises(InputError, match="names a claim or a check"):
         read(path)
+
+
+def test_a_run_says_whether_its_gradients_are_full():
+    """A verdict of an exact run covers no more than it: noise in one client makes it stochastic, none full."""
+    data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"], "tau": 1}
+    for noise, said in (([], "full"), ([0, 1], "stochastic")):
+        record = run(from_json(data | {"noise": noise, "weighting": "fedavg"}))
+        assert record.place(READINGS["repaired"])["gradients"] == said
