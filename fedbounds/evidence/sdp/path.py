@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve
+from threadpoolctl import threadpool_limits
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.horizon import Run, flow, verify
@@ -52,6 +54,9 @@ class Worst:
     bias: Fraction = Fraction(0)
 
 
+# One thread adds in one order; two wait for each other longer than they compute where others use the machine.
+# (SciPy is imported above: a library that is loaded later has its own threads, which are not held.)
+@threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
@@ -70,7 +75,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
         if before is None or not before.certified:
             return None
-        return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+        final: Worst | None = worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+        return final
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
     for z, gap in reversed(path.follow()[-TRIED:]):
@@ -217,8 +223,6 @@ class _Path:
 
     def newton(self, z: Array, factors: list[Array], t: float) -> tuple[Array, float]:
         """(Newton's step of the barrier along the flow's kernel, its decrement)."""
-        from scipy.linalg import cho_solve
-
         H, g = np.zeros((len(z), len(z))), t * self.cost
         H[np.arange(self.count), np.arange(self.count)] = 1 / z[: self.count] ** 2
         g[: self.count] -= 1 / z[: self.count]
