@@ -230,7 +230,7 @@ def is_definite(S: list[list[Any]]) -> bool:
 
 def flow(run: Run, multipliers: list[Any]) -> list[Any]:
     """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
-    total = [Fraction(0)] * run.star + [Fraction(0)]
+    total = [Fraction(0)] * (run.star + 1)
     for (a, b), value in zip(run.pairs, multipliers, strict=True):
         total[a] += value
         total[b] -= value

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cho_solve
-from threadpoolctl import threadpool_limits
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.horizon import Run, flow, verify
@@ -54,9 +52,6 @@ class Worst:
     bias: Fraction = Fraction(0)
 
 
-# One thread adds in one order; two wait for each other longer than they compute where others use the machine.
-# (SciPy is imported above: a library that is loaded later has its own threads, which are not held.)
-@threadpool_limits.wrap(limits=1, user_api="blas")  # type: ignore[untyped-decorator]
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
@@ -64,6 +59,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
     that of the last round, from the bound of the rounds before.
     """
+    from threadpoolctl import threadpool_limits
+
     if delta_0 <= 0 or zeta_sq < 0:
         found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
         raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
@@ -75,11 +72,13 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
         if before is None or not before.certified:
             return None
-        final: Worst | None = worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
-        return final
+        return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
-    for z, gap in reversed(path.follow()[-TRIED:]):
+    # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        followed = path.follow()
+    for z, gap in reversed(followed[-TRIED:]):
         count = len(run.pairs)
         multipliers = _balanced(run, [Fraction(float(value)) for value in z[:count]])
         a, b, bias = (Fraction(float(value)) for value in (*z[count:], *path.paid(z), 0)[:3])
@@ -111,6 +110,10 @@ class _Path:
     """The central path of the proofs z = (lambda, a, b), or (lambda, a, b, bias), in floating point."""
 
     def __init__(self, run: Run, delta_0: float, zeta_sq: float) -> None:
+        # Before the path is followed: a library that is loaded later has threads of its own, which nothing holds.
+        from scipy.linalg import cho_solve
+
+        self.solve = cho_solve
         self.run, self.K = run, float(run.L - run.mu)
         self.a, self.b = (np.array([pair[side] for pair in run.pairs]) for side in (0, 1))
         self.count = len(self.a)
@@ -227,10 +230,10 @@ class _Path:
         H[np.arange(self.count), np.arange(self.count)] = 1 / z[: self.count] ** 2
         g[: self.count] -= 1 / z[: self.count]
         for block, factor in enumerate(factors):
-            self.add_curvature(H, g, block, cho_solve((factor, True), np.eye(len(factor))))
+            self.add_curvature(H, g, block, self.solve((factor, True), np.eye(len(factor))))
         d = 1 / np.sqrt(np.diag(H))
         right = np.column_stack([d[:, None] * self.flow.T, d * g])
-        solved = d[:, None] * cho_solve((_damped(H * d[:, None] * d), True), right)
+        solved = d[:, None] * self.solve((_damped(H * d[:, None] * d), True), right)
         price = np.linalg.lstsq(self.flow @ solved[:, :-1], self.flow @ solved[:, -1], rcond=None)[0]
         step = solved[:, :-1] @ price - solved[:, -1]
         return step, math.sqrt(max(-float(g @ step), 0.0))
