@@ -8,7 +8,7 @@ expectation of its next squared distance.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,8 +28,8 @@ from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
 
 # A squared distance this many times the run's natural scale comes from an unstable step, never from noise.
 DIVERGENCE_FACTOR = 1e12
-# Steps of a round are taken and measured together as long as their local models have so many entries (8 MB).
-SPAN_ENTRIES = 2**20
+# Steps are measured together as long as their local models have so many entries (2 MB), or one by one.
+SPAN_ENTRIES = 2**18
 
 
 def run(
@@ -103,85 +103,147 @@ class _Block:
         excess, gap = self.engine.levels(W.reshape(-1, W.shape[-1]))
         return excess.reshape(*W.shape[:2], -1), gap.reshape(W.shape[:2])
 
+    def moments(self, X: Array) -> Moments:
+        """Exact local quantities at local models (n, R, N, d)."""
+        rows = self.engine.moments(X.reshape(-1, *X.shape[2:]))
+        return Moments(*(values.reshape(*X.shape[:2], *values.shape[1:]) for values in rows))
+
     def combine(self, X: Array, weights: Array) -> Array:
-        """sum_i weights_i x_i: (n, R, N, d), (n, R, N) -> (n, R, d)."""
-        rows = self.engine.combine(X.reshape(-1, *X.shape[2:]), weights.reshape(-1, weights.shape[-1]))
+        """sum_i weights_i x_i: (n, R, N, d), (R, N) -> (n, R, d)."""
+        rows = self.engine.combine(X.reshape(-1, *X.shape[2:]), np.tile(weights, (len(X), 1)))
         return rows.reshape(*X.shape[:2], -1)
 
 
 @dataclass(frozen=True)
 class _State:
-    """Where a block is: local models X (R, N, d), virtual iterates w (R, d) by name, and for the alpha-weighted one
-    e_i(w) (R, N) and F(w) - F* (R,)."""
+    """Where a block is: virtual iterates w (R, d) by name, and for the alpha-weighted one e_i(w) (R, N) and F(w) - F*
+    (R,)."""
 
-    X: Array
     paths: dict[str, Array]
     excess: Array
     gap: Array
 
-    def aggregated(self) -> _State:
-        """Every client starts again from the virtual iterate."""
-        return replace(self, X=np.repeat(self.paths["alpha"][:, None, :], self.X.shape[1], axis=1))
+
+@dataclass(frozen=True)
+class _Piece:
+    """Local steps ``times`` of one round with weights p and alpha (R, N), taken and not yet measured.
+
+    ``after`` (n, R, d) by name are the virtual iterates after each step; ``opens`` and ``closes`` tell whether the
+    first step opens the round and whether an aggregation follows the last; ``moments`` and ``levels`` of ``after``
+    where the steps, or the next weights, needed them.
+    """
+
+    times: range
+    p: Array
+    alpha: Array
+    after: dict[str, Array]
+    opens: bool
+    closes: bool
+    moments: Moments | None
+    levels: tuple[Array, Array] | None
 
 
 def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], None]) -> None:
-    """All rounds of one block; calls tick(steps) after each round."""
+    """All rounds of one block; calls tick(steps) after each round.
+
+    The steps of several rounds are taken first and then measured together: a call of numpy costs as much as the
+    arithmetic of a small step.
+    """
     experiment, clock = block.experiment, block.clock
     R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
     W = np.tile(experiment.start, (R, 1))
-    state = _State(np.zeros((R, N, d)), dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
-    span = max(SPAN_ENTRIES // state.X.size, 1)
+    state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
+    excess, pieces, room = state.excess, list[_Piece](), max(SPAN_ENTRIES // (R * N * d), 1)
+    models = np.empty((room + 1, R, N, d))
     fixed, rule = experiment.everyone_present, experiment.rule
     fixed = fixed and not (rule.depends_on_w or rule.random)
     for r, (begin, end) in enumerate(clock.rounds):
         if r == 0 or not fixed:
-            p, alpha = round_weights(experiment, block.replicates, r, state.excess)
+            p, alpha = round_weights(experiment, block.replicates, r, excess)
         block.recorder.weights(r, p, alpha)
-        state, aggregates = state.aggregated(), end < clock.total or clock.aggregated
-        for t in range(begin, end, span):
-            stop = min(t + span, end)
-            state = _stretch(block, (t, stop), state, p, alpha, first=t == begin, last=aggregates and stop == end)
+        aggregates = end < clock.total or clock.aggregated
+        for t in range(begin, end, room):
+            times = range(t, min(t + room, end))
+            taken = sum(len(piece.times) for piece in pieces)
+            if taken + len(times) > room:
+                state = _measure(block, state, pieces, models)
+                models[0], taken, pieces = models[taken], 0, []
+            if t == begin:
+                models[taken] = W[:, None]
+            closes = aggregates and times.stop == end
+            pieces.append(_take(block, models[taken:], times, virtuals, p, alpha, opens=t == begin, closes=closes))
+            W, levels = pieces[-1].after["alpha"][-1], pieces[-1].levels
+            excess = state.excess if levels is None else levels[0][-1]
+            if not (distance_sq(W, experiment) <= block.limit).all():
+                _measure(block, state, pieces, models)  # which says where it diverged
         tick(end - begin)
+    state = _measure(block, state, pieces, models)
+    X = models[sum(len(piece.times) for piece in pieces)]
     if clock.aggregated:
-        state = state.aggregated()
+        X[:] = W[:, None]
         p, alpha = round_weights(experiment, block.replicates, len(clock.rounds), state.excess)
-    _finish(block, state, p, alpha)
+    _finish(block, X, state, p, alpha)
 
 
-def _stretch(
-    block: _Block, times: tuple[int, int], state: _State, p: Array, alpha: Array, *, first: bool, last: bool
-) -> _State:
-    """Local steps of one round, measured at the times before them; ``last`` tells whether an aggregation follows.
+def _take(
+    block: _Block,
+    models: Array,
+    times: range,
+    virtuals: tuple[str, ...],
+    p: Array,
+    alpha: Array,
+    *,
+    opens: bool,
+    closes: bool,
+) -> _Piece:
+    """Local steps of one round from models[0], one after another into ``models``.
 
     The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like
     everything else, the alpha-weighted aggregate.
     """
-    (begin, end), engine, recorder = times, block.engine, block.recorder
-    etas, shape = block.clock.eta[begin:end], (end - begin, *p.shape)
-    models, moments = engine.stretch(state.X, etas, begin, block.replicates)
-    weights = {name: np.broadcast_to(p if name == "p" else alpha, shape).copy() for name in state.paths}
-    after = {name: block.combine(models[1:], weights[name]) for name in state.paths}
-    if last and "p" in after:
-        after["p"][-1], weights["p"][-1] = after["alpha"][-1], alpha
+    n = len(times)
+    moments = block.engine.walk(
+        models[: n + 1], block.clock.eta[times.start : times.stop], times.start, block.replicates
+    )
+    after = {name: block.combine(models[1 : n + 1], p if name == "p" else alpha) for name in virtuals}
+    if closes and "p" in after:
+        after["p"][-1] = after["alpha"][-1]
+    levels = block.levels(after["alpha"]) if block.experiment.rule.depends_on_w else None
+    return _Piece(times, p, alpha, after, opens, closes, moments, levels)
+
+
+def _measure(block: _Block, state: _State, pieces: Sequence[_Piece], models: Array) -> _State:
+    """Record everything at the times before the steps of ``pieces``; where they lead from ``state``."""
+    begin, end, sizes = pieces[0].times.start, pieces[-1].times.stop, [len(piece.times) for piece in pieces]
+    X, recorder, first = models[: end - begin], block.recorder, np.cumsum([0, *sizes[:-1]])
+    p, alpha = (np.repeat(np.stack([getattr(piece, n) for piece in pieces]), sizes, axis=0) for n in ("p", "alpha"))
+    after = {name: np.concatenate([piece.after[name] for piece in pieces]) for name in state.paths}
+    weights = {"alpha": alpha}
+    if "p" in after:
+        closed = [at + size - 1 for at, size, piece in zip(first, sizes, pieces, strict=True) if piece.closes]
+        weights["p"] = p.copy()
+        weights["p"][closed] = alpha[closed]
     distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
     wanted = distances["alpha"][:, : block.experiment.replicates - block.replicates.start]
     check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
-    excess, gap = block.levels(after["alpha"])
+    known = [piece.levels for piece in pieces if piece.levels is not None]
+    excess, gap = map(np.concatenate, zip(*known, strict=True)) if known else block.levels(after["alpha"])
     excess, gap = np.concatenate([state.excess[None], excess]), np.concatenate([state.gap[None], gap])
-    recorder.skew(begin, p, alpha, excess[:-1], synchronised=first)
-    moments = Moments(*(values.reshape(*shape[:2], *values.shape[1:]) for values in moments))
+    recorder.skew(begin, p, alpha, excess[:-1], [at for at, piece in zip(first, pieces, strict=True) if piece.opens])
+    own = [piece.moments for piece in pieces if piece.moments is not None]
+    moments = Moments(*map(np.concatenate, zip(*own, strict=True))) if own else block.moments(X)
     recorder.moments(begin, moments)
     kept, slots = recorder.kept(begin, end - begin)
     if slots.stop > slots.start:
-        _record_paths(block, begin, kept, models, moments, state, after, weights, gap, distances)
-    return _State(models[-1], {name: w[-1] for name, w in after.items()}, excess[-1], gap[-1])
+        _record_paths(block, begin, kept, X, moments, state, after, weights, gap, distances)
+    return _State({name: w[-1] for name, w in after.items()}, excess[-1], gap[-1])
 
 
 def _record_paths(
     block: _Block,
     begin: int,
     kept: slice,
-    models: Array,
+    X: Array,
     moments: Moments,
     state: _State,
     after: dict[str, Array],
@@ -190,13 +252,13 @@ def _record_paths(
     distances: dict[str, Array],
 ) -> None:
     """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
-    R, etas = len(block.replicates), block.clock.eta[begin : begin + len(models) - 1][kept]
+    R, etas = len(block.replicates), block.clock.eta[begin : begin + len(X)][kept]
     size = len(etas)
 
     def rows(values: Array) -> Array:
         return values[kept].reshape(size * R, *values.shape[2:])
 
-    eta, X, local = np.repeat(etas, R), rows(models[:-1]), Moments(*map(rows, moments))
+    eta, X, local = np.repeat(etas, R), rows(X), Moments(*map(rows, moments))
     for name, w in state.paths.items():
         before = rows(np.concatenate([w[None], after[name][:-1]]))
         if name == "alpha":
@@ -212,15 +274,15 @@ def _record_paths(
         block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})
 
 
-def _finish(block: _Block, state: _State, p: Array, alpha: Array) -> None:
+def _finish(block: _Block, X: Array, state: _State, p: Array, alpha: Array) -> None:
     """What is recorded at time T, from where no step is taken."""
     engine, recorder, total = block.engine, block.recorder, block.clock.total
-    moments = engine.moments(state.X)
+    moments = engine.moments(X)
     recorder.moments(total, Moments(*(values[None] for values in moments)))
-    recorder.skew(total, p, alpha, state.excess[None], synchronised=block.clock.aggregated)
+    recorder.skew(total, p, alpha, state.excess[None], [])
     recorder.iterates(total, state.paths["alpha"][None])
     for name, w in state.paths.items():
-        drift, _ = engine.virtual(state.X, w, alpha, moments, alpha, 0.0)
+        drift, _ = engine.virtual(X, w, alpha, moments, alpha, 0.0)
         gap = state.gap if name == "alpha" else engine.gap(w)
         values = {"distance_sq": distance_sq(w, block.experiment), "gap": gap, "drift": drift}
         recorder.path(name, total, {field: value[None] for field, value in values.items()})

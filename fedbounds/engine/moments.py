@@ -91,7 +91,7 @@ def _run(
         distance = found.paths["distance_sq"]["alpha"][1:, None]
         check_distances(experiment, clock.eta, range(begin, end), ["in expectation"], distance, limit)
         n, aggregated = end - begin, end < clock.total or clock.aggregated
-        recorder.skew(begin, p, alpha, excess[:n, None], synchronised=True)
+        recorder.skew(begin, p, alpha, excess[:n, None], [0])
         _record(recorder, begin, found, slice(n), aggregated=aggregated)
         if progress:
             progress(end, clock.total)
@@ -99,7 +99,7 @@ def _run(
     if clock.aggregated:
         p, alpha = round_weights(experiment, range(1), len(clock.rounds), excess[-1:])
         found, last = run_round(clients, state, clock.eta[:0], alpha[0], virtuals), 0
-    recorder.skew(clock.total, p, alpha, found.excess[last:, None], synchronised=clock.aggregated)
+    recorder.skew(clock.total, p, alpha, found.excess[last:, None], [])
     _record(recorder, clock.total, found, slice(last, None), aggregated=False)
     return recorder
 

@@ -86,17 +86,13 @@ class Primitives(abc.ABC):
         noises are independent with mean zero. ``eta`` is one number or one a row (R,).
         """
 
-    def stretch(self, X: Array, etas: Array, t0: int, replicates: range) -> tuple[Array, Moments]:
-        """Local steps t0, t0 + 1, ... from X, with no aggregation: the models (n + 1, R, N, d), and their moments.
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
+        """Local steps t0, t0 + 1, ... from models[0], with no aggregation, into models (n + 1, R, N, d).
 
-        The moments are those of the n models before the steps, their rows step by step (n R, ...).
+        Where the steps are taken along gradients that were found with all their moments: these (n, R, ...).
         """
-        models, moments = [X], []
+        moments = []
         for k, eta in enumerate(etas.tolist()):
-            moments.append(self.moments(models[-1]))
-            models.append(self.step(models[-1], eta, t0 + k, replicates, moments[-1].grads))
-        return np.stack(models), Moments(*map(np.concatenate, zip(*moments, strict=True)))
-
-    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
-        """The same models, where nothing needs their moments."""
-        return self.stretch(X, etas, t0, replicates)[0]
+            moments.append(self.moments(models[k]))
+            models[k + 1] = self.step(models[k], eta, t0 + k, replicates, moments[-1].grads)
+        return Moments(*map(np.stack, zip(*moments, strict=True)))

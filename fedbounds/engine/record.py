@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -137,10 +137,10 @@ class Recorder:
         self._raise("pi_max", np.where(none, -np.inf, ratio).max(-1))
         self._raise("rho_star_max", (alpha * self._star_excess).sum(-1))
 
-    def skew(self, begin: int, p: Array, alpha: Array, excess: Array, *, synchronised: bool) -> None:
+    def skew(self, begin: int, p: Array, alpha: Array, excess: Array, opening: Sequence[int]) -> None:
         """e_i(w_t) (n, R, N) and its weighted sums at times begin, begin + 1, ... (extremes for t < T only).
 
-        ``synchronised`` tells whether the first of these times is the start of a round.
+        The weights are (R, N), or (n, R, N) one row a time; ``opening``: which of these times open a round.
         """
         star = np.broadcast_to((alpha * self._star_excess).sum(-1), excess.shape[:-1])
         sums = np.stack([(alpha * excess).sum(-1), (p * excess).sum(-1), star], axis=-1)
@@ -157,8 +157,8 @@ class Recorder:
         positive = sums[..., 1] > 0
         rho = np.where(positive, sums[..., 0] / np.where(positive, sums[..., 1], 1.0), 1.0)
         self._lower("rho_bar_all", rho.min(0))
-        if synchronised:
-            self._lower("rho_bar_sync", rho[0])
+        if len(opening):
+            self._lower("rho_bar_sync", rho[opening].min(0))
 
     def moments(self, begin: int, moments: Moments) -> None:
         """The moments (n, R, N) at the local models of times begin, begin + 1, ... (extremes for t < T only)."""

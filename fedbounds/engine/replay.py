@@ -31,8 +31,9 @@ def replay(experiment: Experiment) -> Iterates:
             size, W = rows.stop - rows.start, np.tile(experiment.start, (len(block), 1))
             for r, (begin, end) in enumerate(clock.rounds):
                 p, alpha = round_weights(experiment, block, r, engine.excess(W))
-                start = np.repeat(W[:, None, :], N, axis=1)
-                models = engine.walk(start, clock.eta[begin:end], begin, block)
+                models = np.empty((end - begin + 1, len(block), N, d))
+                models[0] = W[:, None]
+                engine.walk(models, clock.eta[begin:end], begin, block)
                 X[rows, begin:end] = models[:-1, :size].swapaxes(0, 1)
                 alphas[rows, begin:end] = alpha[:size, None]
                 after = models[1:].reshape(-1, N, d)

@@ -79,7 +79,8 @@ def _measured(engine: Primitives, x: Array) -> dict[str, Array]:
     """What the engine computes at points x (P, N, d): (P, N) each, vectors by their product with one direction."""
     W, u = np.ascontiguousarray(x[:, 0]), np.sqrt(np.arange(1.0, x.shape[-1] + 1))
     with engine.session():
-        models, moments = engine.stretch(x, np.array([1.0]) / engine.experiment.problem.L, 0, range(len(x)))
+        models, moments = np.stack([x, x]), engine.moments(x)
+        engine.walk(models, np.array([1.0]) / engine.experiment.problem.L, 0, range(len(x)))
         return {
             "gaps F_i - F_i*": engine.excess(W),
             "gaps F - F*": np.repeat(engine.gap(W)[:, None], x.shape[1], axis=1),

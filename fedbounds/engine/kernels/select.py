@@ -102,16 +102,14 @@ class Logistic(Sampled):
         )  # fmt: skip
         return Moments(grads, *sums)
 
-    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         if self.walks or self.experiment.batch_size is None:
-            return Sampled.walk(self, X, etas, t0, replicates)
+            return Sampled.walk(self, models, etas, t0, replicates)
         batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
-        models = np.empty((len(etas) + 1, *X.shape))
-        models[0] = X
         for k, eta in enumerate(etas.tolist()):
             known = models[k], self.rows, self.targets, *self._shape
             kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement, models[k + 1])
-        return models
+        return None
 
     def _scores(self, w: Array, part: slice) -> Array:
         """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""

@@ -181,23 +181,17 @@ class Sampled(Compiled):
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
         if self.experiment.batch_size is None:
             return Compiled.step(self, X, eta, t, replicates, grads)
-        return self.walk(X, np.array([eta]), t, replicates)[1]
+        models = np.stack([X, X])
+        self.walk(models, np.array([eta]), t, replicates)
+        return models[1]
 
-    def walk(self, X: Array, etas: Array, t0: int, replicates: range) -> Array:
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         """Minibatch steps are compiled as a whole."""
         if self.experiment.batch_size is None:
-            return Compiled.walk(self, X, etas, t0, replicates)
-        models = np.empty((len(etas) + 1, *X.shape))
-        models[0] = X
+            return Compiled.walk(self, models, etas, t0, replicates)
         keys, batch = self.keys(replicates), self.experiment.batch_size
         kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
-        return models
-
-    def stretch(self, X: Array, etas: Array, t0: int, replicates: range) -> tuple[Array, Moments]:
-        if self.experiment.batch_size is None:
-            return Compiled.stretch(self, X, etas, t0, replicates)
-        models = self.walk(X, etas, t0, replicates)
-        return models, self.moments(models[:-1].reshape(-1, *X.shape[1:]))
+        return None
 
 
 @dataclass(frozen=True)
