@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import hashlib
 import importlib
 import importlib.metadata
@@ -52,8 +53,18 @@ def foreign(item: object, package: str) -> bool:
 def modules(package: str) -> Iterator[ModuleType]:
     """The modules of ``package``, then those that other distributions register as entry points of that name."""
     yield from own_modules(package)
-    for entry in sorted(importlib.metadata.entry_points(group=package), key=lambda item: item.name):
+    for entry in sorted(registered(package), key=lambda item: item.name):
         yield entry.load()
+
+
+def registered(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
+    """What installed distributions register under ``group``: read once, as it takes milliseconds."""
+    return _registered(group, tuple((f, Path(f).stat().st_mtime_ns) for f in sys.path if Path(f).exists()))
+
+
+@functools.lru_cache(maxsize=32)
+def _registered(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[importlib.metadata.EntryPoint, ...]:
+    return tuple(importlib.metadata.entry_points(group=group))
 
 
 # How the modules of plug-in files are called.
@@ -166,15 +177,14 @@ def _check_expression(key: str, part: object) -> None:
 
 def nearest(kind: str, name: str, known: Iterable[str]) -> Exception:
     """The input error for an unknown name, with the nearest known one."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
+    close = difflib.get_close_matches(name, names := sorted(known), n=1, cutoff=0.4)
     remedy = f"did you mean {close[0]!r}? " if close else ""
     return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
 
 
 def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
     """Files matching ``pattern`` in every installed package of derivations, or in our ``own``, in order of name."""
-    for entry in importlib.metadata.entry_points(group="fedbounds.derivations"):
+    for entry in registered("fedbounds.derivations"):
         if own and entry.module != OWN:
             continue
         yield from sorted(Path(str(importlib.resources.files(entry.load()))).glob(pattern))
@@ -182,7 +192,7 @@ def shipped(pattern: str, own: bool = False) -> Iterator[Path]:
 
 def installed() -> Iterator[Path]:
     """All files of every package that registers something here: a module may import the one beside it."""
-    ours = (entry for kind in REGISTERED for entry in importlib.metadata.entry_points(group=f"fedbounds.{kind}"))
+    ours = (entry for kind in REGISTERED for entry in registered(f"fedbounds.{kind}"))
     for name in sorted({entry.module.partition(".")[0] for entry in ours}):
         spec = importlib.util.find_spec(name)
         for folder in (spec and spec.submodule_search_locations) or ():
@@ -306,6 +316,5 @@ def algorithm_named(text: str, extra: Iterable[ModuleType] = ()) -> Algorithm:
         return built
     except (KeyError, ValueError):
         usage = ",".join(f"{name}=..." for name in fields) or "nothing"
-        raise reject(
-            f"algorithm {key} takes numbers", repr(given), f"write {key}, or after a colon {usage}"
-        ) from None
+        remedy = f"write {key}, or after a colon {usage}"
+        raise reject(f"algorithm {key} takes numbers", repr(given), remedy) from None

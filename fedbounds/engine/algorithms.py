@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from fedbounds.engine import streams
 from fedbounds.engine.clock import make_clock
-from fedbounds.engine.loop import check_distances, distance_sq, divergence_limit, round_weights
+from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
+from fedbounds.engine.present import round_weights
 from fedbounds.engine.reference import draws_at
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State

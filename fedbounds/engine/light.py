@@ -9,15 +9,9 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
-from fedbounds.engine.loop import (
-    check_distances,
-    choose_engine,
-    distance_sq,
-    divergence_limit,
-    round_weights,
-    run,
-    weights_are_p,
-)
+from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
+from fedbounds.engine.loop import choose_engine, run
+from fedbounds.engine.present import chosen, chosen_weights, round_weights, weights_are_p
 from fedbounds.engine.room import require_run
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.model.experiment import Experiment
@@ -71,17 +65,21 @@ class _Rounds:
     def __init__(self, experiment: Experiment, engine: Sampled, clock: Clock, kept: Indices) -> None:
         self.experiment, self.engine, self.clock, self.kept = experiment, engine, clock, kept
         self.limit = divergence_limit(experiment, clock)
-        self.fixed = experiment.participation == 1 and weights_are_p(experiment)
+        # Weights that are known before the models: then many rounds run in one call.
+        self.known = weights_are_p(experiment)
+        self.together = ROUNDS if self.known else 1
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the kept rounds, each (R, K)."""
         d, rounds = self.experiment.problem.d, len(self.clock.rounds)
         W = np.zeros((len(replicates), self.engine.width))
         W[:, :d] = self.experiment.start
-        keys = streams.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
+        seed, everyone = self.experiment.seed, self.experiment.everyone_present
+        keys = streams.replicate_keys(seed, replicates, streams.LOCAL_STEP)
+        keys = streams.client_keys(seed, replicates, self.experiment.problem.N) if everyone else keys
         records = [self._measure(W[None, :, :d])]
-        for first in range(0, rounds, ROUNDS if self.fixed else 1):
-            last = min(first + (ROUNDS if self.fixed else 1), rounds)
+        for first in range(0, rounds, self.together):
+            last = min(first + self.together, rounds)
             ends = self._advance(first, last, W, keys, replicates)[:, :, :d]
             with np.errstate(over="ignore", invalid="ignore"):
                 distance = distance_sq(ends, self.experiment)
@@ -96,21 +94,31 @@ class _Rounds:
 
     def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
-        from fedbounds.engine.kernels.steps import rounds
+        from fedbounds.engine.kernels.steps import present_rounds, rounds
 
-        experiment, problem = self.experiment, self.experiment.problem
-        if self.fixed:
-            alpha = np.tile(problem.p, (len(W), 1))
+        experiment, tau = self.experiment, self.experiment.tau
+        etas = self.clock.eta[first * tau : last * tau].reshape(-1, tau)
+        known = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
+        if experiment.everyone_present:
+            return rounds(*known, np.require(self._weights(first, W, replicates), requirements=["C", "W"]), W)
+        if self.known:
+            drawn = [chosen_weights(experiment, replicates, r) for r in range(first, last)]
+            who, alpha = map(np.stack, zip(*drawn, strict=True))
         else:
-            # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
-            excess = np.zeros((len(W), problem.N))
-            if experiment.rule.depends_on_w:
-                excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
-            _, alpha = round_weights(experiment, replicates, first, excess)
-            alpha = np.require(alpha, requirements=["C", "W"])
-        etas = self.clock.eta[first * experiment.tau : last * experiment.tau].reshape(-1, experiment.tau)
-        t0 = first * experiment.tau
-        return rounds(*self.engine.step_arrays, etas, t0, keys, experiment.batch_size, alpha, W)
+            who = chosen(experiment, replicates, first)[None]
+            alpha = np.take_along_axis(self._weights(first, W, replicates)[None], who, axis=-1)
+        return present_rounds(*known, who, alpha, W)
+
+    def _weights(self, r: int, W: Array, replicates: range) -> Array:
+        """alpha of round r (R, N)."""
+        experiment, problem = self.experiment, self.experiment.problem
+        if self.known:
+            return np.tile(problem.p, (len(W), 1))
+        # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
+        excess = np.zeros((len(W), problem.N))
+        if experiment.rule.depends_on_w:
+            excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
+        return round_weights(experiment, replicates, r, excess)[1]
 
     def _measure(self, models: Array) -> tuple[Array, Array]:
         """(distance_sq, gap) of models (K, R, d), each (R, K)."""

@@ -11,25 +11,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
+from fedbounds.engine.present import round_weights, weights_are_p
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.engine.record import Recorder, allocate
+from fedbounds.engine.room import SPAN
 from fedbounds.engine.tally import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
-from fedbounds.errors import DivergedError, reject
+from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, kernel_arrays
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
-
-# A squared distance this many times the run's natural scale comes from an unstable step, never from noise.
-DIVERGENCE_FACTOR = 1e12
-# Steps are measured together as long as their local models have so many entries (2 MB), or one by one.
-SPAN_ENTRIES = 2**18
 
 
 def run(
@@ -98,6 +93,11 @@ class _Block:
     recorder: Recorder
     limit: float
 
+    @property
+    def kept(self) -> int:
+        """How many of its replicates are wanted."""
+        return self.experiment.replicates - self.replicates.start
+
     def levels(self, W: Array) -> tuple[Array, Array]:
         """e_i(w) (n, R, N) and F(w) - F* (n, R) of models (n, R, d)."""
         excess, gap = self.engine.levels(W.reshape(-1, W.shape[-1]))
@@ -146,14 +146,13 @@ class _Piece:
 def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], None]) -> None:
     """All rounds of one block; calls tick(steps) after each round.
 
-    The steps of several rounds are taken first and then measured together: a call of numpy costs as much as the
-    arithmetic of a small step.
+    Steps of several rounds are taken, then measured together: a call of numpy costs as much as a small step.
     """
     experiment, clock = block.experiment, block.clock
     R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
     W = np.tile(experiment.start, (R, 1))
     state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
-    excess, pieces, room = state.excess, list[_Piece](), max(SPAN_ENTRIES // (R * N * d), 1)
+    excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), clock.total)
     models = np.empty((room + 1, R, N, d))
     fixed, rule = experiment.everyone_present, experiment.rule
     fixed = fixed and not (rule.depends_on_w or rule.random)
@@ -170,11 +169,11 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
                 models[0], taken, pieces = models[taken], 0, []
             if t == begin:
                 models[taken] = W[:, None]
-            closes = aggregates and times.stop == end
-            pieces.append(_take(block, models[taken:], times, virtuals, p, alpha, opens=t == begin, closes=closes))
+            ends = t == begin, aggregates and times.stop == end
+            pieces.append(_take(block, models[taken:], times, virtuals, p, alpha, ends))
             W, levels = pieces[-1].after["alpha"][-1], pieces[-1].levels
             excess = state.excess if levels is None else levels[0][-1]
-            if not (distance_sq(W, experiment) <= block.limit).all():
+            if not (distance_sq(W[: block.kept], experiment) <= block.limit).all():
                 _measure(block, state, pieces, models)  # which says where it diverged
         tick(end - begin)
     state = _measure(block, state, pieces, models)
@@ -192,24 +191,20 @@ def _take(
     virtuals: tuple[str, ...],
     p: Array,
     alpha: Array,
-    *,
-    opens: bool,
-    closes: bool,
+    ends: tuple[bool, bool],
 ) -> _Piece:
-    """Local steps of one round from models[0], one after another into ``models``.
+    """Local steps of one round from models[0], one after another into ``models``; ``ends``: it opens, it closes.
 
     The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like
     everything else, the alpha-weighted aggregate.
     """
-    n = len(times)
-    moments = block.engine.walk(
-        models[: n + 1], block.clock.eta[times.start : times.stop], times.start, block.replicates
-    )
+    n, etas = len(times), block.clock.eta[times.start : times.stop]
+    moments = block.engine.walk(models[: n + 1], etas, times.start, block.replicates)
     after = {name: block.combine(models[1 : n + 1], p if name == "p" else alpha) for name in virtuals}
-    if closes and "p" in after:
+    if ends[1] and "p" in after:
         after["p"][-1] = after["alpha"][-1]
     levels = block.levels(after["alpha"]) if block.experiment.rule.depends_on_w else None
-    return _Piece(times, p, alpha, after, opens, closes, moments, levels)
+    return _Piece(times, p, alpha, after, *ends, moments, levels)
 
 
 def _measure(block: _Block, state: _State, pieces: Sequence[_Piece], models: Array) -> _State:
@@ -224,7 +219,7 @@ def _measure(block: _Block, state: _State, pieces: Sequence[_Piece], models: Arr
         weights["p"] = p.copy()
         weights["p"][closed] = alpha[closed]
     distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
-    wanted = distances["alpha"][:, : block.experiment.replicates - block.replicates.start]
+    wanted = distances["alpha"][:, : block.kept]
     check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
     known = [piece.levels for piece in pieces if piece.levels is not None]
     excess, gap = map(np.concatenate, zip(*known, strict=True)) if known else block.levels(after["alpha"])
@@ -286,79 +281,3 @@ def _finish(block: _Block, X: Array, state: _State, p: Array, alpha: Array) -> N
         gap = state.gap if name == "alpha" else engine.gap(w)
         values = {"distance_sq": distance_sq(w, block.experiment), "gap": gap, "drift": drift}
         recorder.path(name, total, {field: value[None] for field, value in values.items()})
-
-
-def round_weights(experiment: Experiment, replicates: range, r: int, excess: Array) -> tuple[Array, Array]:
-    """p and alpha of round r, each (R, N).
-
-    With participation C < 1 a uniform subset of max(round(C N), 1) clients is present. p is renormalised
-    over them and 0 for the others; the weighting sees that p, and ABSENT_EXCESS for the others; what it
-    still gives to absent clients is taken away and the row renormalised (p itself if nothing is left).
-    """
-    problem, weighting = experiment.problem, experiment.rule
-    stream = streams.HashedRound(experiment.seed, replicates, r)
-    p = np.broadcast_to(problem.p, excess.shape)
-    if experiment.participation == 1:
-        alpha = weighting(p, excess, r, stream)
-        return p, check_simplex(alpha, excess.shape, weighting.name)
-    count = max(round(experiment.participation * problem.N), 1)
-    present = streams.present_clients(experiment.seed, replicates, r, problem.N, count)
-    p = _restrict(p, present, present / count)
-    alpha = weighting(p, np.where(present, excess, ABSENT_EXCESS), r, stream)
-    return p, _restrict(check_simplex(alpha, excess.shape, weighting.name), present, p)
-
-
-def _restrict(weights: Array, present: NDArray[np.bool_], otherwise: Array) -> Array:
-    """``weights`` set to 0 for the absent and renormalised; ``otherwise`` in rows where nothing is left."""
-    kept = np.where(present, weights, 0.0)
-    total = kept.sum(-1, keepdims=True)
-    return np.where(total > 0, kept / np.where(total > 0, total, 1.0), otherwise)
-
-
-def weights_are_p(experiment: Experiment) -> bool:
-    """Whether alpha is p in every round, so that both virtual iterates are one."""
-    if experiment.rule.depends_on_w:
-        return False
-    p = experiment.problem.p[None, :]
-    stream = streams.HashedRound(experiment.seed, range(1), 0)
-    return np.array_equal(experiment.rule(p, np.zeros(p.shape), 0, stream), p)
-
-
-def distance_sq(W: Array, experiment: Experiment) -> Array:
-    """||w - w*||^2: (..., d) -> (...)."""
-    difference = W - experiment.problem.w_star
-    return (difference * difference).sum(-1)
-
-
-def divergence_limit(experiment: Experiment, clock: Clock) -> float:
-    """The squared distance from w* that no stable run reaches: DIVERGENCE_FACTOR times its natural scale.
-
-    The scale counts the start, the clients' minimisers and one stable step's noise, so that a run that starts
-    at w* has one too.
-    """
-    problem = experiment.problem
-    noise = problem.client_variance(problem.w_star[None, :], experiment.batch_size, experiment.replacement)
-    scale = (
-        float(distance_sq(experiment.start[None, :], experiment)[0])
-        + float(distance_sq(problem.w_i_star, experiment).max())
-        + min(float(clock.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
-    )
-    return DIVERGENCE_FACTOR * scale if scale > 0 else float("inf")
-
-
-def check_distances(
-    experiment: Experiment, eta: Array, steps: Sequence[int], who: Sequence[object], distance: Array, limit: float
-) -> None:
-    """DivergedError with the likely cause where a squared distance (n, R) after one of the steps left the limit."""
-    bad = np.argwhere(~(distance <= limit))
-    if not len(bad):
-        return
-    k, r = (int(v) for v in bad[0])
-    t, stable = steps[k], 2 / experiment.problem.L
-    said = f"eta_t = {eta[t]:.4g}"
-    if eta[t] > stable:
-        cause = f"{said} exceeds 2/L = {stable:.4g}, beyond which gradient steps grow: use a smaller step"
-    else:
-        cause = f"{said} is within 2/L = {stable:.4g}, so check the constant L and the data's scale"
-    whose = f"replicate {who[r]}" if isinstance(who, range) else who[r]
-    raise DivergedError(f"The run diverged at step {t} ({whose}): ||w - w*||^2 = {distance[k, r]:.3g}; {cause}.")

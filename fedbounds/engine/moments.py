@@ -17,8 +17,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.engine.clock import Clock, make_clock
-from fedbounds.engine.loop import check_distances, divergence_limit, round_weights, weights_are_p
+from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.moment_clients import Clients, prepare
+from fedbounds.engine.present import round_weights, weights_are_p
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.record import Recorder, allocate
 from fedbounds.errors import reject

@@ -23,6 +23,7 @@ UNIT = 2.0**-53  # a float64 holds 53 bits, so u >> 11 times this is uniform on 
 
 # Purposes keep the draws of local steps, weightings, participation and coins apart under one seed.
 LOCAL_STEP, WEIGHTING, PARTICIPATION, COINS = 0, 1, 2, 3
+MANY, FEW = 1000, 100
 
 
 def mix64(z: Words) -> Words:
@@ -112,10 +113,14 @@ class HashedRound:
         return uniforms(key, count)
 
 
-def present_clients(seed: int, replicates: Iterable[int], round: int, N: int, count: int) -> NDArray[np.bool_]:
-    """Who takes part in a round, (R, N): the ``count`` clients with the smallest hashes, a uniform subset."""
-    hashes = draw(absorb(replicate_keys(seed, replicates, PARTICIPATION), round), N)
-    order = np.argsort(hashes, axis=-1, kind="stable")[:, :count]
-    present = np.zeros(hashes.shape, dtype=bool)
-    np.put_along_axis(present, order, True, axis=-1)
-    return present
+def present_clients(seed: int, replicates: Iterable[int], round: int, N: int, count: int) -> Indices:
+    """Who takes part in a round, a uniform subset in ascending order: (R, count).
+
+    The clients with the smallest hashes; but of MANY clients or more, where up to FEW take part, distinct indices by
+    Floyd's algorithm, as the hashes of all would be most of a round's work.
+    """
+    key = absorb(replicate_keys(seed, replicates, PARTICIPATION), round)
+    if N >= MANY and count <= FEW:
+        return np.sort(distinct_indices(key, np.asarray(N), count), axis=-1)
+    order = np.argsort(draw(key, N), axis=-1, kind="stable")[:, :count]
+    return np.sort(order, axis=-1)

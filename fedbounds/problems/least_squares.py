@@ -80,10 +80,8 @@ class LeastSquaresProblem(LinearModel):
         ridge = np.sqrt(self.regularisation * self.p.sum()) * np.eye(self.d)
         return np.linalg.qr(np.concatenate([np.sqrt(share)[:, None] * self.X, ridge])).R
 
-    def _solve(self, weights: Array) -> Optimum:
-        share = np.repeat(weights / self.sizes, self.sizes)
-        held = share > 0
-        X, y, share = self.X[held], self.y[held], share[held]
+    def _solve(self, clients: Indices, weights: Array) -> Optimum:
+        X, y, share = self._weighted(clients, weights)
         hessian = X.T @ (share[:, None] * X) + self.regularisation * np.eye(self.d)
 
         def gradient(w: Array) -> Array:

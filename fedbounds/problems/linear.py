@@ -54,8 +54,13 @@ class LinearModel(Problem):
         """Largest eigenvalue of phi's Hessian in z, over all z."""
 
     @abc.abstractmethod
-    def _solve(self, weights: Array) -> Optimum:
-        """Minimiser of sum_i weights_i F_i."""
+    def _solve(self, clients: Indices, weights: Array) -> Optimum:
+        """Minimiser of sum_i weights_i F_i over some clients, of positive weights."""
+
+    def _weighted(self, clients: Indices, weights: Array) -> tuple[Array, NDArray, Array]:
+        """The features and targets of some clients, and weights_i / n_i of every sample, as exact as the weights."""
+        rows = np.concatenate([self._rows(i) for i in clients])
+        return self.X[rows], self.y[rows], np.repeat(weights / self.sizes[clients], self.sizes[clients])
 
     def _fix(self, X: Array, y: NDArray, offsets: Indices, **more: object) -> None:
         """Set the checked fields of a frozen problem; p_i = n_i / n unless given."""
@@ -171,11 +176,11 @@ class LinearModel(Problem):
         held = np.flatnonzero(weights)
         if len(held) == 1 or all(self._same_data(held[0], i) for i in held[1:]):
             return self.client_optima[held[0]]
-        return self._solve(weights / weights.sum())
+        return self._solve(held, weights[held] / weights.sum())
 
     @cached_property
     def client_optima(self) -> tuple[Optimum, ...]:
-        return tuple(self._solve(row) for row in np.eye(self.N))
+        return tuple(self._solve(np.array([i]), np.ones(1)) for i in range(self.N))
 
     @cached_property
     def _square_norms(self) -> Array:

@@ -57,13 +57,14 @@ class LogisticProblem(LinearModel):
     @cached_property
     def residual_i(self) -> Array:
         """grad F_i at the numerical w_i_star, in extended precision (N, d)."""
-        rows = np.eye(self.N)
-        return np.stack([self._objective(r).residual(w) for r, w in zip(rows, self.w_i_star, strict=True)])
+        alone = (self._objective(np.array([i]), np.ones(1)) for i in range(self.N))
+        return np.stack([own.residual(w) for own, w in zip(alone, self.w_i_star, strict=True)])
 
     @cached_property
     def residual(self) -> Array:
         """grad F at the numerical w_star, in extended precision (d,)."""
-        return self._objective(self.p).residual(self.w_star)
+        held = np.flatnonzero(self.p)
+        return self._objective(held, self.p[held]).residual(self.w_star)
 
     @property
     def _curvature(self) -> float:
@@ -83,14 +84,13 @@ class LogisticProblem(LinearModel):
     def _divergence(self, dz: Array, z: Array) -> Array:
         return divergence(logits(dz), logits(z))
 
-    def _objective(self, weights: Array) -> RowObjective:
-        """sum_i weights_i F_i over the clients with positive weight."""
-        share = np.repeat(weights.astype(np.longdouble) / self.sizes, self.sizes)
-        held = share > 0
-        return RowObjective(self.X[held], self.y[held], share[held], self.regularisation, self.K)
+    def _objective(self, clients: Indices, weights: Array) -> RowObjective:
+        """sum_i weights_i F_i over some clients, of positive weights."""
+        X, y, share = self._weighted(clients, weights.astype(np.longdouble))
+        return RowObjective(X, y, share, self.regularisation, self.K)
 
-    def _solve(self, weights: Array) -> Optimum:
-        objective = self._objective(weights)
+    def _solve(self, clients: Indices, weights: Array) -> Optimum:
+        objective = self._objective(clients, weights)
         w = minimise(objective, np.zeros(self.d))
         return Optimum(w, objective.value(w), certificate(objective, w))
 

@@ -207,7 +207,10 @@ def test_primitives_agree_with_the_reference(name, batch_size, replacement, dist
     close(moments.variance, expected.variance)
     close(moments.excess, expected.excess)
     close(moments.radius_sq, expected.radius_sq)
-    close(ours.step(X, 0.1, 7, range(R), moments.grads), oracle.step(X, 0.1, 7, range(R), expected.grads))
+    models, wanted = np.stack([X, X, X]), np.stack([X, X, X])
+    ours.walk(models, np.array([0.1, 0.05]), 7, range(R))
+    oracle.walk(wanted, np.array([0.1, 0.05]), 7, range(R))
+    close(models, wanted)
     close(ours.combine(X, alpha), oracle.combine(X, alpha))
     for actual, wanted in zip(
         ours.virtual(X, W, alpha, expected, other, 0.1),
@@ -228,7 +231,10 @@ def test_variance_without_replacement_agrees_on_larger_clients(kind):
         x = rng.standard_normal((5, 2, 9))
         ours, oracle = compiled_engine(experiment), Reference(experiment)
         close(ours.moments(x).variance, oracle.moments(x).variance)
-        close(ours.step(x, 0.1, 2, range(5), x), oracle.step(x, 0.1, 2, range(5), x))
+        models, wanted = np.stack([x, x]), np.stack([x, x])
+        ours.walk(models, np.array([0.1]), 2, range(5))
+        oracle.walk(wanted, np.array([0.1]), 2, range(5))
+        close(models, wanted)
 
 
 def test_the_reference_runs_whole_blocks_whatever_the_replicates():

@@ -10,6 +10,7 @@ from fedbounds.engine.kernels.steps import _draws
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 from fedbounds.engine.light import ROUNDS, run_light
 from fedbounds.engine.loop import run
+from fedbounds.engine.present import chosen_weights, round_weights
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
@@ -125,3 +126,19 @@ def test_progress_reaches_the_end_of_a_light_run():
     seen = []
     simulate(experiment_on(), lambda done, total: seen.append((done, total)), record="distance")
     assert seen[-1][0] == seen[-1][1]
+
+
+def test_few_of_many_clients_equal_the_full_record_too():
+    rng = np.random.default_rng(0)
+    N = streams.MANY
+    problem = LeastSquaresProblem(
+        [rng.standard_normal((3, 2)) for _ in range(N)], [rng.standard_normal(3) for _ in range(N)], 0.1
+    )
+    eta = ConstantStep(0.3 / problem.L)
+    experiment = Experiment(problem, FedAvg(), eta, 2, 5, 3, 2, participation=4 / N, seed=1)
+    light, path = simulate(experiment, record="distance"), run(experiment).paths["alpha"]
+    np.testing.assert_allclose(light.distance_sq, path.distance_sq[:, light.times], rtol=AGREEMENT)
+    for r, (who, shares) in ((r, chosen_weights(experiment, range(3), r)) for r in range(5)):
+        _, alpha = round_weights(experiment, range(3), r, np.zeros((3, N)))
+        assert who.shape == (3, 4)
+        np.testing.assert_allclose(np.take_along_axis(alpha, who, -1), shares, rtol=1e-14)

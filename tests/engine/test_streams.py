@@ -8,7 +8,7 @@ from scipy import stats
 from fedbounds.engine import streams
 from fedbounds.engine.kernels import draws as kernel_draws
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.loop import round_weights
+from fedbounds.engine.present import round_weights
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.weightings.fedavg import FedAvg
@@ -47,11 +47,12 @@ def test_compiled_indices_equal_numpy_indices(n, count, replacement):
 
 @pytest.mark.parametrize("count", [1, 6, 7])
 def test_compiled_normals_agree_with_numpy_normals(count):
-    expected = streams.normals(KEYS, count)
-    out = np.empty(count)
-    for place in np.ndindex(KEYS.shape):
-        compiled_normals(KEYS[place], out)
-        np.testing.assert_allclose(out, expected[place], rtol=0, atol=1e-13)
+    expected = streams.normals(streams.absorb(KEYS, 3), count)
+    even, replicates = count + count % 2, len(KEYS)
+    for i in range(KEYS.shape[1]):
+        u, out = np.empty(even * replicates), np.empty(even * replicates)
+        compiled_normals(KEYS, 0, i, 3, replicates, count, 2.0, u, out)
+        np.testing.assert_allclose(out.reshape(-1, even)[:, :count], 2.0 * expected[:, i], rtol=0, atol=1e-14)
 
 
 def test_replicates_do_not_depend_on_their_number():
@@ -116,11 +117,20 @@ def test_a_round_gives_fresh_numbers_every_call():
 
 def test_participation_picks_uniform_subsets():
     present = np.concatenate([streams.present_clients(3, range(500), r, 6, 2) for r in range(10)])
-    assert (present.sum(-1) == 2).all()
-    pairs = np.bincount(present @ (2 ** np.arange(6)))
-    pairs = pairs[pairs > 0]
+    assert (present[:, 0] < present[:, 1]).all()
+    pairs = np.unique(present, axis=0, return_counts=True)[1]
     assert len(pairs) == 15
     assert stats.chisquare(pairs).pvalue > REJECT_BELOW
+
+
+def test_participation_of_few_among_many_is_uniform_too():
+    present = np.concatenate([streams.present_clients(3, range(5000), r, streams.MANY, 4) for r in range(10)])
+    assert (np.diff(present, axis=-1) > 0).all()
+    assert present.min() == 0
+    assert present.max() == streams.MANY - 1
+    assert stats.chisquare(np.bincount(present.ravel())).pvalue > REJECT_BELOW
+    # Ends of the subset: the smallest of four of a thousand is below x with probability 1 - (1 - x)^4 nearly.
+    assert stats.kstest(present[:, 0] / streams.MANY, lambda x: 1 - (1 - x) ** 4).pvalue > REJECT_BELOW
 
 
 @pytest.mark.parametrize(("participation", "count"), [(0.5, 2), (0.01, 1), (0.99, 4)])

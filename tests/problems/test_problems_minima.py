@@ -112,7 +112,7 @@ def exact_excess(problem: LogisticProblem, i: int, w: Array) -> float:
         return out
 
     with mpmath.workdps(50):
-        objective = problem._objective(np.eye(problem.N)[i])
+        objective = problem._objective(np.array([i]), np.ones(1))
         inverse = np.linalg.inv(objective.hessian(problem.w_i_star[i]))
         best = [mpmath.mpf(entry) for entry in problem.w_i_star[i]]
         for _ in range(4):  # each gains the twelve or more digits the double-precision Hessian is right to
@@ -208,7 +208,7 @@ def test_conjugate_gradient_path_finds_the_dense_minimum(monkeypatch: pytest.Mon
 def test_hessian_is_the_derivative_of_the_gradient(kind: str) -> None:
     problem = ZOO[kind](10)
     assert isinstance(problem, LogisticProblem)
-    objective: newton.RowObjective = problem._objective(BIASED)
+    objective: newton.RowObjective = problem._objective(np.flatnonzero(BIASED), BIASED[BIASED > 0])
     w, h = np.random.default_rng(11).standard_normal(problem.d), 1e-5
     H, product = objective.hessian(w), objective.hessian_product(w)
     for k, unit in enumerate(np.eye(problem.d)):
@@ -221,10 +221,10 @@ def test_hessian_is_the_derivative_of_the_gradient(kind: str) -> None:
 def test_binary_smoothness_constant_is_attained_at_zero() -> None:
     problem = ZOO["binary"](12)
     assert isinstance(problem, LogisticProblem)
-    hessians = [problem._objective(row).hessian(np.zeros(3)) for row in np.eye(4)]
+    hessians = [problem._objective(np.array([i]), np.ones(1)).hessian(np.zeros(3)) for i in range(4)]
     assert pytest.approx(max(np.linalg.eigvalsh(H)[-1] for H in hessians), rel=1e-12) == problem.L
     away = 1e6 * np.random.default_rng(13).standard_normal(3)
-    flat = [problem._objective(row).hessian(away) for row in np.eye(4)]
+    flat = [problem._objective(np.array([i]), np.ones(1)).hessian(away) for i in range(4)]
     assert min(np.linalg.eigvalsh(H)[0] for H in flat) == pytest.approx(problem.mu, rel=1e-9)
 
 
@@ -239,7 +239,7 @@ def test_least_squares_constants_are_the_extreme_eigenvalues() -> None:
 def test_an_uncertified_minimum_is_an_error() -> None:
     problem = ZOO["binary"](12)
     assert isinstance(problem, LogisticProblem)
-    objective, w = problem._objective(problem.p), problem.w_star
+    objective, w = problem._objective(np.arange(problem.N), problem.p), problem.w_star
     norm = np.linalg.norm(objective.residual(w))
     assert newton.certificate(objective, w) == norm**2 / (2 * problem.mu) == problem.optimum.excess_bound
     with pytest.raises(InputError, match=r"certified to 1e-12 relative.*increase the regularisation"):

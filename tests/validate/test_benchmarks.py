@@ -80,7 +80,7 @@ def test_the_quadratic_form_is_the_gap():
 
 
 def test_scaling_curves_and_their_picture(tmp_path):
-    found = scaling.measure(SMALL, (1, 2), repeats=1)
+    found = scaling.measure(SMALL, (1, 2), repeats=1, crowds=(100, 200))
     assert set(found) == set(SMALL)
     for name, curve in found.items():
         assert curve["sizes"] == [SMALL[name], 2 * SMALL[name]]

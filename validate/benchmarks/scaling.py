@@ -1,7 +1,8 @@
 """How the time grows with each dimension, and the picture: `python -m validate.benchmarks --only scaling`.
 
-Workload W with one dimension at a time multiplied; the cost is processor time (all threads), the least of
-interleaved runs, so that other work on the machine counts little.
+Workload W with one dimension at a time multiplied, recording distances as a curve of rates does; the cost is
+processor time (all threads), the least of interleaved runs, so that other work on the machine counts little. Then ten
+clients a round of ever more: who takes part is drawn and simulated, and nobody else.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,34 @@ FACTORS = (1, 2, 4, 8)
 STYLES = (("-", "o"), ("--", "s"), ("-.", "^"), (":", "D"), ((0, (1, 1, 4, 1)), "v"))
 
 
+CROWD = "N, 10 present"
+# Ten clients take part of so many; in few and in many rounds, so that a round's cost is told from what a run costs.
+CROWDS, PRESENT, ROUNDS = (1_000, 10_000, 100_000), 10, (100, 500)
+
+
+def crowd(N: int) -> Experiment:
+    """Workload W on N clients of 10 samples each, PRESENT of which take part in a round."""
+    return workload("W", N=N, n=10, d=8).with_(participation=PRESENT / N)
+
+
+def present(sizes: Sequence[int] = CROWDS, rounds: tuple[int, int] = ROUNDS, repeats: int = 3) -> dict[str, Any]:
+    """Processor seconds of a round of 32 replicates with PRESENT clients among N, and the exponent of growth."""
+    few, many = rounds
+    own = []
+    for N in sizes:
+        all_rounds = crowd(N)  # measured at the end alone: F of all clients is no part of a round
+        experiments = {count: all_rounds.with_(rounds=count, stride=5 * count) for count in rounds}
+        for experiment in experiments.values():
+            fedbounds(experiment)
+        spent = turns({key: functools.partial(fedbounds, one) for key, one in experiments.items()}, repeats)
+        own.append((spent[many]["processor"] - spent[few]["processor"]) / (many - few))
+    return {"sizes": list(sizes), "seconds": own, "exponent": _exponent(sizes, own)}
+
+
+def _exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:
+    return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
+
+
 def scaled(name: str, factor: int, base: Mapping[str, int]) -> Experiment:
     """The workload with one dimension multiplied."""
     sizes = {**base, name: base[name] * factor}
@@ -29,7 +59,12 @@ def scaled(name: str, factor: int, base: Mapping[str, int]) -> Experiment:
     return workload("W", n=100, **sizes).with_(batch_size=batch)
 
 
-def measure(base: Mapping[str, int] = BASE, factors: Sequence[int] = FACTORS, repeats: int = 9) -> dict[str, dict]:
+def measure(
+    base: Mapping[str, int] = BASE,
+    factors: Sequence[int] = FACTORS,
+    repeats: int = 9,
+    crowds: Sequence[int] = CROWDS,
+) -> dict[str, dict]:
     """Processor seconds of every dimension at every factor, and the exponent of a power law fitted to them."""
     experiments = {(name, factor): scaled(name, factor, base) for name in base for factor in factors}
     for experiment in experiments.values():
@@ -38,9 +73,9 @@ def measure(base: Mapping[str, int] = BASE, factors: Sequence[int] = FACTORS, re
     found = {}
     for name, size in base.items():
         own = [spent[name, factor]["processor"] for factor in factors]
-        slope = float(np.polyfit(np.log(factors), np.log(own), 1)[0])
-        found[name] = {"sizes": [size * factor for factor in factors], "seconds": own, "exponent": slope}
-    return found
+        sizes = [size * factor for factor in factors]
+        found[name] = {"sizes": sizes, "seconds": own, "exponent": _exponent(sizes, own)}
+    return {**found, CROWD: present(crowds)}
 
 
 def draw(found: Mapping[str, Mapping], path: Path) -> None:
@@ -50,6 +85,7 @@ def draw(found: Mapping[str, Mapping], path: Path) -> None:
     matplotlib.use("agg")
     import matplotlib.pyplot as plt
 
+    found = {name: curve for name, curve in found.items() if name != CROWD}
     figure, axes = plt.subplots(figsize=(6, 4.2), layout="constrained")
     for shade, (name, curve), (dash, mark) in zip(
         np.linspace(0, 0.55, len(found)), found.items(), STYLES, strict=True
@@ -73,6 +109,6 @@ def table(found: Mapping[str, Mapping]) -> str:
     """One line a dimension."""
     lines = []
     for name, curve in found.items():
-        times = [f"{n}: {1e3 * s:.1f} ms" for n, s in zip(curve["sizes"], curve["seconds"], strict=True)]
+        times = [f"{n}: {1e3 * s:.3g} ms" for n, s in zip(curve["sizes"], curve["seconds"], strict=True)]
         lines.append(f"{name:>10}  exponent {curve['exponent']:.2f}  {', '.join(times)}")
     return "\n".join(lines)

@@ -7,7 +7,6 @@ where the arrays happen to lie in memory (see APART).
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.draws import absorb, draw_normals
 from fedbounds.engine.kernels.products import product
 
 # More than any vector step: compilers guard a vector loop by comparing addresses, and take the scalar loop,
@@ -87,20 +86,4 @@ def virtual(X, W, alpha, grads, variance, weights, eta, w_star):
             noise += weights[r, i] ** 2 * variance[r, i]
         out[0, r] = spread
         out[1, r] = distance_sq(mean, w_star) + eta[r] * eta[r] * noise
-    return out
-
-
-@kernel
-def gradient_step(X, grads, eta, t, keys, noise):
-    """x_i - eta (grad_i + noise_i z), z ~ N(0, I_d) from the stream of step t: (R, N, d)."""
-    R, N, d = X.shape
-    out = np.empty((R, N, d))
-    z = scratch(d)
-    for r in range(R):
-        for i in range(N):
-            z[:] = 0.0
-            if noise[i] > 0:
-                draw_normals(absorb(keys[r, i], t), z)
-            for k in range(d):
-                out[r, i, k] = X[r, i, k] - eta * (grads[r, i, k] + noise[i] * z[k])
     return out

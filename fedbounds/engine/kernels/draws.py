@@ -6,6 +6,7 @@ import numpy as np
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels.compiled import jit
+from fedbounds.engine.kernels.math import log_below, turned
 
 GOLDEN = np.uint64(streams.GOLDEN)
 S11 = np.uint64(11)
@@ -47,12 +48,19 @@ def draw_indices(key, n, replacement, out):
 
 
 @jit
-def draw_normals(key, out):
-    """Fill ``out`` with standard normals by Box-Muller."""
-    count = len(out)
-    for j in range(0, count, 2):
-        radius = math.sqrt(-2.0 * math.log(1.0 - uniform(key, j)))
-        angle = 2.0 * math.pi * uniform(key, j + 1)
-        out[j] = radius * math.cos(angle)
-        if j + 1 < count:
-            out[j + 1] = radius * math.sin(angle)
+def draw_normals(keys, r, i, t, count, d, noise, u, out):
+    """out[c] <- noise times d standard normals of step t of client i in replicate r + c, c < count, by Box-Muller.
+
+    ``u`` has room for the uniform numbers and ``out`` for their normals, two of each a pair: all pairs go through one
+    loop, which the compiler turns into vector instructions.
+    """
+    pairs = (d + 1) // 2
+    for c in range(count):
+        key = absorb(keys[r + c, i], t)
+        for j in range(2 * pairs):
+            u[2 * pairs * c + j] = uniform(key, j)
+    for j in range(count * pairs):
+        radius = noise * math.sqrt(-2.0 * log_below(u[2 * j]))
+        cosine, sine = turned(u[2 * j + 1])
+        out[2 * j] = radius * cosine
+        out[2 * j + 1] = radius * sine

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbounds.engine.kernels.common import distance_sq, multiply, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.draws import draw_normals
 
 # Models that go through a matrix product together: whole tiles of it.
 COLUMNS = 32
@@ -54,40 +55,59 @@ def excess(W, forms, centre):
     return out
 
 
-@kernel
-def moments(X, forms, w_i_star, w_star, b, c_, scale):
-    """grads (R, N, d), and (R, N) each: their squared norms, variance, excess, ||x_i - w*||^2.
+@jit
+def _step(models, s, first, count, i, eta, G, m, z, even):
+    """The models after step s of client i: column c of G (d, m) is a gradient, z[even c:] its noise, if even > 0."""
+    for c in range(count):
+        x, y = models[s, first + c, i], models[s + 1, first + c, i]
+        for k in range(len(x)):
+            y[k] = x[k] - eta * (G[k * m + c] + (z[even * c + k] if even > 0 else 0.0))
 
+
+@kernel
+def moments(models, etas, t0, keys, noise, forms, w_i_star, w_star, b, c_, scale):
+    """grads (n, R, N, d), and (n, R, N) each: their squared norms, variance, excess, ||x_i - w*||^2 at models[:n].
+
+    Where there are sizes ``etas`` (n,) of steps, these are taken on the way, from models (n + 1, R, N, d) before to
+    those after them: x - eta (gradient + noise_i z) with z ~ N(0, I_d) from the streams of steps t0, t0 + 1, ...
     The variance is max(u^T A_i u + 2 b_i.u + c_i, 0) scale_i, or scale_i itself where the table holds no A.
     """
-    R, N, d = X.shape
-    models = X.reshape(R * N, d)
-    rows = len(forms) // (N * d)
-    grads, sums = np.empty((R, N, d)), np.empty((4, R, N))
+    moves = len(etas) > 0
+    n = len(etas) if moves else len(models)
+    _, R, N, d = models.shape
+    rows, even = len(forms) // (N * d), (d + 1) // 2 * 2
+    grads, sums = np.empty((n, R, N, d)), np.empty((4, n, R, N))
     U, G = np.zeros(d * COLUMNS), scratch(rows * COLUMNS)
     square, value, form = scratch(COLUMNS), scratch(COLUMNS), scratch(COLUMNS)
+    u_, z = scratch(even * COLUMNS), scratch(even * COLUMNS)
+    z[:] = 0.0
     for i in range(N):
         for first in range(0, R, COLUMNS):
             count = min(COLUMNS, R - first)
             m = (count + 7) // 8 * 8
-            _columns(models, first * N + i, N, count, m, w_i_star[i], U)
-            multiply(forms, i * rows * d, d, U, 0, m, G, 0, m, rows, d, m)
-            square[:], value[:], form[:] = 0.0, 0.0, 0.0
-            for k in range(d):
-                u, g = U[k * m : (k + 1) * m], G[k * m : (k + 1) * m]
-                for c in range(m):
-                    square[c] += g[c] * g[c]
-                    value[c] += u[c] * g[c]
-            for k in range(rows - d):
-                u, g, shift = U[k * m : (k + 1) * m], G[(d + k) * m : (d + k + 1) * m], 2.0 * b[i, k]
-                for c in range(m):
-                    form[c] += u[c] * (g[c] + shift)
-            for c in range(count):
-                r = first + c
-                g = grads[r, i]
+            for s in range(n):
+                _columns(models[s].reshape(R * N, d), first * N + i, N, count, m, w_i_star[i], U)
+                multiply(forms, i * rows * d, d, U, 0, m, G, 0, m, rows, d, m)
+                square[:], value[:], form[:] = 0.0, 0.0, 0.0
                 for k in range(d):
-                    g[k] = G[k * m + c]
-                sums[0, r, i], sums[2, r, i] = square[c], 0.5 * value[c]
-                sums[3, r, i] = distance_sq(X[r, i], w_star)
-                sums[1, r, i] = max(form[c] + c_[i], 0.0) * scale[i] if rows > d else scale[i]
+                    u, g = U[k * m : (k + 1) * m], G[k * m : (k + 1) * m]
+                    for c in range(m):
+                        square[c] += g[c] * g[c]
+                        value[c] += u[c] * g[c]
+                for k in range(rows - d):
+                    u, g, shift = U[k * m : (k + 1) * m], G[(d + k) * m : (d + k + 1) * m], 2.0 * b[i, k]
+                    for c in range(m):
+                        form[c] += u[c] * (g[c] + shift)
+                for c in range(count):
+                    r = first + c
+                    g = grads[s, r, i]
+                    for k in range(d):
+                        g[k] = G[k * m + c]
+                    sums[0, s, r, i], sums[2, s, r, i] = square[c], 0.5 * value[c]
+                    sums[3, s, r, i] = distance_sq(models[s, r, i], w_star)
+                    sums[1, s, r, i] = max(form[c] + c_[i], 0.0) * scale[i] if rows > d else scale[i]
+                if moves:
+                    if noise[i] > 0.0:
+                        draw_normals(keys, first, i, t0 + s, count, d, noise[i], u_, z)
+                    _step(models, s, first, count, i, etas[s], G, m, z, even if noise[i] > 0.0 else 0)
     return grads, sums

@@ -16,6 +16,7 @@ LN2_LOW = 1.90821492927058770002e-10
 ROUNDER = 6755399441055744.0
 ROUNDER_BITS = 0x4338000000000000
 ONE_BITS = 1023
+TURN = 6.283185307179586
 FRACTION = 0xFFFFFFFFFFFFF
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
 # ln(2)/2: what is left of an exponent once whole multiples of ln 2 are taken away.
@@ -94,6 +95,45 @@ def log1p(y):
     """log(1 + y) for y >= 0, with full relative accuracy near 0."""
     _, n, t, series = _logarithm(y)
     return n * LN2_HIGH + ((2.0 * t + 2.0 * t * t * t * series) + n * LN2_LOW)
+
+
+@strict
+def log_below(u):
+    """log(1 - u) for u = 0 or 2^-53 <= u < 1 a multiple of 2^-53."""
+    bits = bits_of(1.0 - u)
+    k = (bits - SQRT_HALF_BITS) >> 52
+    above = float_of(bits - (k << 52)) - 1.0
+    t = above / (2.0 + above)
+    n = float_of(k + ROUNDER_BITS) - ROUNDER
+    return n * LN2_HIGH + ((2.0 * t + 2.0 * t * t * t * _log_series(t * t)) + n * LN2_LOW)
+
+
+@strict
+def turned(u):
+    """cos and sin of 2 pi u, 0 <= u < 1, from their series at the angle to the nearest quarter turn."""
+    shifted = 4.0 * u + ROUNDER
+    x = (u - 0.25 * (shifted - ROUNDER)) * TURN
+    # |x| <= pi / 4: the first terms left out are below 2^-58.
+    q = x * x
+    c, s = 1.0 / 20922789888000, 1.0 / 355687428096000
+    c = c * q - 1.0 / 87178291200
+    c = c * q + 1.0 / 479001600
+    c = c * q - 1.0 / 3628800
+    c = c * q + 1.0 / 40320
+    c = c * q - 1.0 / 720
+    c = c * q + 1.0 / 24
+    c = 1.0 - (0.5 * q - q * q * c)
+    s = s * q - 1.0 / 1307674368000
+    s = s * q + 1.0 / 6227020800
+    s = s * q - 1.0 / 39916800
+    s = s * q + 1.0 / 362880
+    s = s * q - 1.0 / 5040
+    s = s * q + 1.0 / 120
+    s = x + x * q * (s * q - 1.0 / 6)
+    quarter = bits_of(shifted)
+    even = (quarter & 1) == 0
+    cosine, sine = c if even else s, s if even else c
+    return -cosine if ((quarter + 1) & 2) != 0 else cosine, -sine if (quarter & 2) != 0 else sine
 
 
 @strict

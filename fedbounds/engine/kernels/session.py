@@ -88,7 +88,8 @@ class Compiled(Primitives):
         return drift, next_mean
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        return kernel_common.gradient_step(X, grads, eta, t, self.keys(replicates), self.noise)
+        """With full gradients: steps along random ones are compiled as a whole (`walk`)."""
+        return X - eta * grads
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,15 @@ class Quadratic(Compiled):
         return kernel_hessians.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
 
     def moments(self, X: Array) -> Moments:
-        grads, sums = kernel_hessians.moments(X, self.forms, self.w_i_star, self.w_star, *self.variance_form)
+        found = self._moments(X[None], np.empty(0), 0, np.empty((0, 0), dtype=np.uint64))
+        return Moments(*(values[0] for values in found))
+
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
+        return self._moments(models, etas, t0, self.keys(replicates))
+
+    def _moments(self, models: Array, etas: Array, t0: int, keys: streams.Words) -> Moments:
+        known = self.forms, self.w_i_star, self.w_star, *self.variance_form
+        grads, sums = kernel_hessians.moments(models, etas, t0, keys, self.noise, *known)
         return Moments(grads, *sums)
 
 
@@ -178,17 +187,10 @@ class Sampled(Compiled):
         kind = isinstance(self.data, LogisticArrays), self.experiment.replacement, float(self.data.reg)
         return self.rows, self.targets, self.starts, self.sizes, kind
 
-    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        if self.experiment.batch_size is None:
-            return Compiled.step(self, X, eta, t, replicates, grads)
-        models = np.stack([X, X])
-        self.walk(models, np.array([eta]), t, replicates)
-        return models[1]
-
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         """Minibatch steps are compiled as a whole."""
         if self.experiment.batch_size is None:
-            return Compiled.walk(self, models, etas, t0, replicates)
+            return super().walk(models, etas, t0, replicates)
         keys, batch = self.keys(replicates), self.experiment.batch_size
         kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
         return None

@@ -121,7 +121,7 @@ def rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, alpha, W):
         total[:] = 0.0
         for i in range(len(sizes)):
             if np.max(alpha[:, i]) == 0.0:
-                continue  # absent from this round in every replicate
+                continue  # counts for no replicate in this round
             flat_X[:] = flat_W
             for step in range(etas.shape[1]):
                 t = t0 + k * etas.shape[1] + step
@@ -133,5 +133,34 @@ def rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, alpha, W):
                 for c in range(width):
                     total[r, c] += alpha[r, i] * X[r, c]
         W[:] = total
+        ends[k] = W
+    return ends
+
+
+@kernel
+def present_rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, who, alpha, W):
+    """The same where only clients who[k, r] (count,), of weights alpha[k, r], take part in round k of replicate r.
+
+    ``keys`` (R,) are those of the replicates' local steps, not of each client's.
+    """
+    R, width = W.shape
+    room, X, total = _room(1, batch), _lines(1, width), _lines(1, width)
+    ends, key = np.empty((len(etas), R, width)), np.empty((1, 1), dtype=np.uint64)
+    for k in range(len(etas)):
+        for r in range(R):
+            total[:] = 0.0
+            for c in range(who.shape[2]):
+                i = who[k, r, c]
+                key[0, 0] = absorb(keys[r], i)
+                X[0, :] = W[r]
+                for step in range(etas.shape[1]):
+                    t = t0 + k * etas.shape[1] + step
+                    _local_step(
+                        address(data), targets, sizes[i], starts[i], etas[k, step], t, kind, batch, key, 0,
+                        address(X), width, room,
+                    )  # fmt: skip
+                for column in range(width):
+                    total[0, column] += alpha[k, r, c] * X[0, column]
+            W[r] = total[0]
         ends[k] = W
     return ends

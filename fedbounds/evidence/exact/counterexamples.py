@@ -8,7 +8,6 @@ repair replaces, to show that this half alone does not suffice; ``also`` lists r
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -23,7 +22,7 @@ from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assu
 from fedbounds.evidence.exact.instance import MALFORMED, fraction, from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.files import read_json
-from fedbounds.plugins import claim_named, shipped
+from fedbounds.plugins import claim_named, registered, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
@@ -143,7 +142,7 @@ def read(path: Path) -> Counterexample:
 def checks() -> dict[str, Callable[[Mapping[str, Any]], Any]]:
     """Key -> the exact check of a remark, from the module ``checks`` of every installed package of derivations."""
     found: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
-    for entry in importlib.metadata.entry_points(group="fedbounds.derivations"):
+    for entry in registered("fedbounds.derivations"):
         if importlib.util.find_spec(f"{entry.value}.checks"):
             found |= importlib.import_module(f"{entry.value}.checks").CHECKS
     return found

@@ -7,7 +7,6 @@ with a multiplier that is non-negative on sight. Whatever does not verify is UND
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import pkgutil
 from collections.abc import Container, Iterable, Mapping
 from fractions import Fraction
@@ -21,7 +20,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.context import SHIPPED, Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.plugins import claims, nearest
+from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
@@ -36,7 +35,7 @@ GROUP = "fedbounds.derivations"
 def installed() -> Mapping[str, Derivation]:
     """Key -> derivation, from the modules of every package registered under the entry point group."""
     found: dict[str, Derivation] = {}
-    for entry in sorted(importlib.metadata.entry_points(group=GROUP), key=lambda item: item.value):
+    for entry in sorted(registered(GROUP), key=lambda item: item.value):
         package = entry.load()
         names = sorted(info.name for info in pkgutil.iter_modules(getattr(package, "__path__", ())))
         modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names if name[0] != "_"]

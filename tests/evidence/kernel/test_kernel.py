@@ -257,7 +257,7 @@ def test_the_record_of_another_package_is_not_believed(monkeypatch, tmp_path):
     (tmp_path / checker.STORED).write_text(json.dumps(record))
     theirs = SimpleNamespace(module="theirs", load=lambda: "theirs")
     ours = SimpleNamespace(module=plugins.OWN, load=lambda: plugins.OWN)
-    monkeypatch.setattr(plugins.importlib.metadata, "entry_points", lambda group: [ours, theirs])
+    monkeypatch.setattr(plugins, "registered", lambda group: [ours, theirs])
     folder = plugins.importlib.resources.files
     monkeypatch.setattr(
         plugins.importlib.resources, "files", lambda name: tmp_path if name == "theirs" else folder(name)
