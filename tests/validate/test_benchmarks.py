@@ -81,7 +81,10 @@ def test_the_quadratic_form_is_the_gap():
 
 def test_scaling_curves_and_their_picture(tmp_path):
     found = scaling.measure(SMALL, (1, 2), repeats=1, crowds=(100, 200))
-    assert set(found) == set(SMALL)
+    assert set(found) == {*SMALL, scaling.CROWD}
+    crowd = found.pop(scaling.CROWD)
+    assert crowd["sizes"] == [100, 200]
+    assert len(crowd["seconds"]) == 2
     for name, curve in found.items():
         assert curve["sizes"] == [SMALL[name], 2 * SMALL[name]]
         experiment = scaling.scaled(name, 2, SMALL)
