@@ -1,11 +1,12 @@
-"""Solve the performance-estimation problem: the only importer of cvxpy.
+"""Solve the performance-estimation problem: the only importer of Clarabel.
 
 It is solved on the side of the proof: the smallest y with
 
     sum_k y_k against_k - objective = sum_j lambda_j constraint_j + <S, gram>,   lambda >= 0, S >= 0,
 
 an identity of forms, so that every feasible (y, lambda, S) is a proof of objective <= sum_k y_k against_k
-on the whole class; the Gram matrix of the worst case is the multiplier of S >= 0.
+on the whole class; the Gram matrix of the worst case is the multiplier of S >= 0. Clients with the same weights are
+exchanged (`fedbounds.evidence.sdp.exchange`): the programme does not grow with their number.
 """
 
 from __future__ import annotations
@@ -13,23 +14,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.evidence.sdp.exchange import Exchange, corners, exchange, triangles
 from fedbounds.evidence.sdp.forms import Form
 from fedbounds.evidence.sdp.model import Model
 
 # Tried in turn where a solve comes back inaccurate: other regularisations of the linear systems (which decide it
-# at degenerate optima), shorter steps without scaling, then a first-order method.
+# at degenerate optima), then shorter steps without scaling.
 ATTEMPTS: tuple[dict[str, object], ...] = (
-    {"solver": "CLARABEL"},
-    {"solver": "CLARABEL", "static_regularization_constant": 1e-7},
-    {"solver": "CLARABEL", "static_regularization_proportional": 1e-12},
-    {"solver": "CLARABEL", "equilibrate_enable": False, "max_step_fraction": 0.9, "max_iter": 400},
-    {"solver": "SCS", "eps_abs": 1e-9, "eps_rel": 1e-9, "max_iters": 20_000},
+    {},
+    {"static_regularization_constant": 1e-7},
+    {"static_regularization_proportional": 1e-12},
+    {"equilibrate_enable": False, "max_step_fraction": 0.9, "max_iter": 400},
 )
 
 
@@ -40,6 +40,11 @@ class Solved(StrEnum):
     UNBOUNDED = "unbounded"
     EMPTY = "empty"
     UNDECIDED = "undecided"
+
+
+# What the solver says of the proofs, where it is sure: none at all is a worst case without bound.
+OUTCOMES = {"Solved": Solved.OPTIMAL, "PrimalInfeasible": Solved.UNBOUNDED, "DualInfeasible": Solved.EMPTY}
+ALMOST = "AlmostSolved"
 
 
 @dataclass(frozen=True)
@@ -54,50 +59,27 @@ class Solution:
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-@lru_cache(maxsize=32)
-def compiled(n: int, m: int, q: int, count: int, nonneg: bool) -> tuple[Any, tuple[Any, ...], Any, Any]:
-    """(programme, its parameters, y, lambda) of a shape, compiled once: curves solve it again with new numbers."""
-    import cvxpy as cp
-
-    k = n * (n + 1) // 2
-    quad, lin = cp.Parameter((k, m)), cp.Parameter((q, m))
-    right, right_lin = cp.Parameter((k, count)), cp.Parameter((q, count))
-    left, left_lin, price = cp.Parameter(k), cp.Parameter(q), cp.Parameter(count, nonneg=True)
-    y, multipliers = cp.Variable(count, nonneg=nonneg), cp.Variable(m, nonneg=True)
-    S = cp.reshape(_unpacking(n) @ (right @ y - left - quad @ multipliers), (n, n), order="C")
-    balance = right_lin @ y - left_lin - lin @ multipliers == 0
-    problem = cp.Problem(cp.Minimize(price @ y), [S >> 0, balance])
-    return problem, (quad, lin, right, right_lin, left, left_lin, price), y, multipliers
-
-
 def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
     A status other than optimal is tried again in other settings, never accepted.
     """
-    shape = model.quad.shape[1], *model.lin.shape
-    problem, parameters, unknown, lagrange = compiled(*shape, len(against), sign == "nonneg")
-    rows = _magnitude(model.quad, model.lin)
-    top = float(_magnitude(objective.quad[None], objective.lin[None])[0])
-    units = np.array([_magnitude(f.quad[None], f.lin[None])[0] for f in against])
-    numbers = (
-        (_packed(model.quad) / rows[:, None]).T,
-        (model.lin / rows[:, None]).T,
-        np.stack([_packed(f.quad) / u for f, u in zip(against, units, strict=True)], axis=1),
-        np.stack([f.lin / u for f, u in zip(against, units, strict=True)], axis=1),
-        _packed(objective.quad) / top,
-        objective.lin / top,
-        units.min() / units,
-    )
-    for parameter, value in zip(parameters, numbers, strict=True):
-        parameter.value = value
-    status = _attempt(problem)
-    if status != "optimal":
-        return Solution({"infeasible": Solved.UNBOUNDED, "unbounded": Solved.EMPTY}.get(status, Solved.UNDECIDED))
-    gram, values = (c.dual_value / units.min() for c in problem.constraints)
-    y, multipliers = np.array(unknown.value) * top / units, np.array(lagrange.value) * top / rows
-    symmetric = (gram + gram.T) / 2
-    return Solution(Solved.OPTIMAL, float(y.sum()), y, multipliers, symmetric, _signed(values, gram, model))
+    cut = exchange(model, objective, *against)
+    quad, lin, rows = _scaled(*cut.rows(model))
+    left, left_lin, top = _scaled(*_row(cut, objective))
+    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, form) for form in against), strict=True)))
+    m, count = len(rows), len(units)
+    cost = np.concatenate([np.zeros(m), units.min() / units])
+    equal = np.concatenate([lin, -right_lin]).T, -left_lin
+    bounded = m + (count if sign == "nonneg" else 0)
+    above = -np.eye(m + count)[:bounded], np.zeros(bounded)
+    status, x, z = _solved(cost, equal, above, (np.concatenate([quad, -right]).T, -left), cut.sizes)
+    outcome = OUTCOMES.get(status, Solved.UNDECIDED)
+    if outcome is not Solved.OPTIMAL:
+        return Solution(outcome)
+    y, multipliers = x[m:] * top / units, cut.multipliers(x[:m] * top / rows)
+    values, _, gram = np.split(z / units.min(), np.cumsum([len(equal[1]), bounded]))
+    return Solution(outcome, float(y.sum()), y, multipliers, cut.gram(gram), cut.shared @ values)
 
 
 def interior(
@@ -109,89 +91,73 @@ def interior(
     columns of ``kernel`` (n, r). Returns (delta, lambda); delta is -inf where no solver was accurate. It is
     at most 1, as only its sign matters.
     """
-    import cvxpy as cp
-    import scipy.sparse as sparse
-
-    n, m = model.quad.shape[1], model.quad.shape[0]
-    keep = np.ones(m, dtype=bool) if keep is None else keep
-    rows = _magnitude(model.quad, model.lin)[keep]
-    top = float(_magnitude(gap.quad[None], gap.lin[None])[0])
-    multipliers, delta = cp.Variable(int(keep.sum())), cp.Variable()
-    packed = sparse.csr_array((_packed(model.quad[keep]) / rows[:, None]).T)
-    S = cp.reshape(_unpacking(n) @ (_packed(gap.quad) / top - packed @ multipliers), (n, n), order="C")
-    constraints = [
-        multipliers >= delta,
-        delta <= 1,
-        sparse.csr_array((model.lin[keep] / rows[:, None]).T) @ multipliers == gap.lin / top,
-    ]
-    if kernel is None:
-        constraints.append(S - delta * np.eye(n) >> 0)
+    cut = exchange(model, gap)
+    if keep is None or kernel is None:
+        (quad, lin), (packed, target), sizes = cut.rows(model), _row(cut, gap), cut.sizes
     else:
-        rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
-        constraints += [rest.T @ S @ rest - delta * np.eye(rest.shape[1]) >> 0, S @ kernel == 0]
-    status = _attempt(cp.Problem(cp.Maximize(delta), constraints), inaccurate=True)
-    if status not in ("optimal", "optimal_inaccurate"):
+        rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
+        sizes, kept = [rest.shape[1]], model.quad[keep]
+        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, gap.quad))
+        lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
+        target = np.concatenate([gap.lin, (gap.quad @ kernel).ravel()])
+    (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
+    m, one = len(rows), np.eye(len(rows) + 1)[-1]
+    rows_of, columns, _ = corners(tuple(sizes))
+    equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
+    above = np.concatenate([one - np.eye(m + 1)[:m], one[None]]), one
+    semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
+    status, x, _ = _solved(-one, equal, above, semidefinite, sizes, inaccurate=True)
+    if OUTCOMES.get(status) is not Solved.OPTIMAL and status != ALMOST:
         return float("-inf"), np.empty(0)
-    found = np.zeros(m)
-    found[keep] = np.array(multipliers.value) * top / rows
-    return float(np.array(delta.value)), found
+    found = x[:m] * top / rows
+    if keep is None:
+        return float(x[-1]), cut.multipliers(found)
+    whole = np.zeros(len(keep))
+    whole[keep] = found
+    return float(x[-1]), whole
 
 
-def _attempt(problem: Any, inaccurate: bool = False) -> str:
-    """The status of the first conclusive attempt; ``inaccurate`` is for numbers that are checked exactly."""
-    import warnings
-
-    import cvxpy as cp
-
-    status = "solver_error"
-    for options in ATTEMPTS:
-        with warnings.catch_warnings():
-            # The status says it, and an inaccurate one is never accepted.
-            warnings.filterwarnings("ignore", message="Solution may be inaccurate")
-            try:
-                # A solver that is kept keeps the settings of the attempt before.
-                problem.solve(warm_start=False, **options)
-            except BaseException as wrong:
-                # Clarabel's panics are no Exception, and have no name that could be imported.
-                if isinstance(wrong, cp.error.SolverError) or type(wrong).__name__ == "PanicException":
-                    continue
-                raise
-        status = problem.status
-        if status in ("optimal", "infeasible", "unbounded") or (inaccurate and status == "optimal_inaccurate"):
-            break
-    return str(status)
+Rows = tuple[NDArray[Any], NDArray[Any]]
 
 
-def _signed(values: NDArray[Any], gram: NDArray[Any], model: Model) -> NDArray[Any]:
-    """The function values from the balance's multipliers, whose sign is a convention of the solver's interface.
+def _solved(
+    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: list[int], inaccurate: bool = False
+) -> tuple[str, NDArray[Any], NDArray[Any]]:
+    """(status, x, multipliers) of the smallest cost . x where b - A x is 0, at least 0 and triangles of definite blocks.
 
-    The right sign is the one under which the worst case satisfies its constraints.
+    It is the first conclusive attempt's; ``inaccurate`` is for numbers that are checked exactly.
     """
-    slack = [float((np.einsum("mij,ij->m", model.quad, gram) + model.lin @ (s * values)).min()) for s in (1, -1)]
-    return values if slack[0] >= slack[1] else -values
+    import clarabel
+    from scipy.sparse import csc_matrix
+
+    A, b = (np.concatenate([rows[k] for rows in (equal, above, semidefinite)]) for k in (0, 1))
+    cones = [clarabel.ZeroConeT(len(equal[1])), clarabel.NonnegativeConeT(len(above[1]))]
+    cones += map(clarabel.PSDTriangleConeT, sizes)
+    nothing, status = csc_matrix((len(cost),) * 2), ""
+    for options in ATTEMPTS:
+        settings = clarabel.DefaultSettings()
+        for name, value in ({"verbose": False} | options).items():
+            setattr(settings, name, value)
+        try:
+            found = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+        except BaseException as wrong:
+            # Clarabel's panics are no Exception, and have no name that could be imported.
+            if type(wrong).__name__ != "PanicException":
+                raise
+            continue
+        status = str(found.status)
+        if status in OUTCOMES or (inaccurate and status == ALMOST):
+            return status, np.array(found.x), np.array(found.z)
+    return status, np.empty(0), np.empty(0)
 
 
-def _magnitude(quad: NDArray[Any], lin: NDArray[Any]) -> NDArray[Any]:
-    """The largest coefficient of each form (m,): rows are divided by it, as solvers like numbers near 1."""
-    largest = np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0.0))
-    return np.where(largest > 0, largest, 1.0)
+def _row(cut: Exchange, form: Form) -> Rows:
+    return cut.packed(form.quad), form.lin @ cut.shared
 
 
-def _packed(quad: NDArray[Any]) -> NDArray[Any]:
-    """The upper triangle of symmetric matrices: (..., n, n) -> (..., n (n + 1) / 2)."""
-    rows, columns = np.triu_indices(quad.shape[-1])
-    return quad[..., rows, columns]
-
-
-def _unpacking(n: int) -> Any:
-    """The sparse matrix from an upper triangle to the full symmetric matrix, row by row."""
-    import scipy.sparse as sparse
-
-    rows, columns = np.triu_indices(n)
-    place = np.arange(len(rows))
-    off = rows != columns
-    where = np.concatenate([rows * n + columns, (columns * n + rows)[off]])
-    return sparse.csr_array(
-        (np.ones(len(where)), (where, np.concatenate([place, place[off]]))), shape=(n * n, len(rows))
-    )
+def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Forms (..., K), (..., q) divided by their largest coefficients (...,), as solvers like numbers near 1."""
+    largest = np.maximum(np.abs(quad).max(axis=-1), np.abs(lin).max(axis=-1, initial=0.0))
+    largest = np.where(largest > 0, largest, 1.0)
+    return quad / largest[..., None], lin / largest[..., None], largest
