@@ -70,8 +70,21 @@ def exact(value: Fraction) -> object:
 
 def inner(u: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
     """The symmetric matrix Q with <Q, gram> = <u, v>; u, v (..., n)."""
+    n, rational = u.shape[-1], u.dtype == object
+    if rational:
+        # Most of a vector is 0, and multiplying rationals by it takes long.
+        on = np.flatnonzero(((u != 0) | (v != 0)).reshape(-1, n).any(axis=0))
+        zero, u, v = u.flat[0] * 0, u[..., on], v[..., on]
     product = u[..., :, None] * v[..., None, :]
-    return np.asarray((product + np.swapaxes(product, -1, -2)) / 2)
+    quad = (product + np.swapaxes(product, -1, -2)) / 2
+    return _among(quad, on, n, zero) if rational else np.asarray(quad)
+
+
+def _among(quad: NDArray[Any], on: NDArray[Any], n: int, zero: object) -> NDArray[Any]:
+    """The matrices (..., n, n) whose entries at ``on`` are those of quad (..., k, k)."""
+    found = np.full((*quad.shape[:-2], n, n), zero)
+    found[..., on[:, None], on] = quad
+    return found
 
 
 def interpolation(
@@ -82,10 +95,12 @@ def interpolation(
     These are necessary and sufficient for a mu-strongly convex L-smooth function through the points
     (Taylor, Hendrickx and Glineur, 2017, Theorem 4). Returns labels, quad (m, n, n), lin (m, q).
     """
+    on = np.flatnonzero(np.any([(q.x != 0) | (q.g != 0) for q in points], axis=0))
     pairs = [(a, b) for a in points for b in points if a is not b]
-    dx, dg = np.stack([a.x - b.x for a, b in pairs]), np.stack([a.g - b.g for a, b in pairs])
-    g = np.stack([b.g for _, b in pairs])
+    dx, dg = (np.stack([(getattr(a, c) - getattr(b, c))[on] for a, b in pairs]) for c in "xg")
+    g = np.stack([b.g[on] for _, b in pairs])
     mu, L = setting.mu, setting.L
     bent = inner(dg, dg) + inner(dx, dx) * number(mu * L) - inner(dg, dx) * number(2 * mu)
     quad = -inner(g, dx) - bent * number(1 / (2 * (L - mu)))
+    quad = _among(quad, on, len(points[0].x), number(Fraction(0)))
     return [f"{a.label}|{b.label}" for a, b in pairs], quad, np.stack([a.f - b.f for a, b in pairs])
