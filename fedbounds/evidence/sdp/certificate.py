@@ -78,9 +78,7 @@ def verify(
     for label, value in multipliers.items():
         if value < 0:
             return False, f"the multiplier of {label} is negative"
-        of_constraint = model.quad[place[label]]
-        filled = of_constraint.nonzero()
-        quad[filled] = quad[filled] - of_constraint[filled] * exact(value)
+        quad = quad - model.quad[place[label]] * exact(value)
         lin = lin - model.lin[place[label]] * exact(value)
     if any(value != 0 for value in lin):
         return False, "the function values do not cancel"
