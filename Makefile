@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet -c constraints.txt
 
 # What is installed grows with what is asked for: what the demo needs, then the package with all that it needs, then what
-# developers need, then the documentation's tools. The demo solves no semidefinite programme and generates no test: what
-# does takes a quarter of a gigabyte. Nothing is compiled that is not used: that halves the time. Tests start hundreds of
-# processes, so that for them all is, also where Python may not write what it compiles.
-UNUSED := ("cvxpy", "clarabel", "hypothesis")
+# developers need, then the documentation's tools. The demo solves no semidefinite programme and generates no test, and
+# does without what does. Nothing is compiled that is not used: that halves the time. Tests start hundreds of processes,
+# so that for them all is, also where Python may not write what it compiles.
+UNUSED := ("clarabel", "hypothesis")
 READ := import tomllib; needs = tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]
 DEMO := $(VENV)/.demo
 BASE := $(VENV)/.base

@@ -73,11 +73,11 @@ def test_kernels_that_cannot_be_kept_are_compiled_anew_with_a_hint(monkeypatch):
 
 
 def test_without_solvers_the_demo_runs_and_a_certificate_says_what_is_missing(tmp_path):
-    without = "import sys; sys.modules |= dict.fromkeys(('cvxpy', 'clarabel', 'hypothesis')); "
+    without = "import sys; sys.modules |= dict.fromkeys(('clarabel', 'hypothesis')); "
     program = f"{without}from fedbounds.cli.app import main; main()"
     for words, code, said in (
         (["check", *SMALL, "--out", str(tmp_path)], 0, ""),
-        (["certify", "star-step", "--tau", "1", "--kappa", "4"], 2, "This needs cvxpy, which is not installed"),
+        (["certify", "star-step", "--tau", "1", "--kappa", "4"], 2, "This needs clarabel, which is not installed"),
     ):
         command = [sys.executable, "-c", program, *words]
         done = subprocess.run(command, check=False, cwd=ROOT, capture_output=True, text=True)

@@ -1,36 +1,76 @@
-"""Seconds a solve: this package's compiled programme against PEPit, on one curve of local gradient descent.
+"""Seconds a solve against PEPit on one curve of local gradient descent, and seconds a certificate and a command.
 
     python -m validate.benchmarks --only pepit           (about a minute on one core)
 
 Both solve sup ||w+ - w*||^2 over ||w_0 - w*||^2 <= 1 and mean ||grad F_i(w*)||^2 <= 1 (mu = 1/kappa, L = 1,
-eta = 1/2, uniform weights) for a run of kappas, with the same solver.
+eta = 1/2, uniform weights) for a run of kappas, with the same solver. The inequality that the solver's multipliers
+say, with room of a thousandth, is then proved: a solve, rounding to rationals and verification.
 """
 
 from __future__ import annotations
 
+import functools
 import sys
 import time
+from collections.abc import Callable
 from fractions import Fraction as F
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validate.benchmarks.clock import Times, turns
+from validate.benchmarks.commands import run
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KAPPAS = tuple(range(3, 23))
 SIZES = ((2, 1), (2, 2), (2, 4), (3, 3), (5, 2))
+COMMANDS = ("certify --all", "tight theorem-1 --over kappa", "tight theorem-1 --over clients")
+ROOM = F(1, 1000)
 
 
 def ours(N: int, tau: int) -> tuple[float, list[float]]:
-    """(seconds a solve, values) along the curve, compilation included."""
+    """(seconds a solve, values) along the curve, what it has in common included."""
+    from fedbounds.evidence.sdp.exchange import coordinates
+
+    coordinates.cache_clear()
+    begun = time.perf_counter()
+    values = [solution(N, tau, kappa)[2].value for kappa in KAPPAS]
+    return (time.perf_counter() - begun) / len(KAPPAS), values
+
+
+def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
+    """(setting, model, solution) at one point of the curve."""
     from fedbounds.evidence.sdp.model import build
     from fedbounds.evidence.sdp.setting import round_setting
-    from fedbounds.evidence.sdp.solve import compiled, worst_case
+    from fedbounds.evidence.sdp.solve import worst_case
 
-    compiled.cache_clear()
-    begun, values = time.perf_counter(), []
+    setting = round_setting(N, tau, kappa=kappa, eta=F(1, 2))
+    model = build(setting, float, bounds=())
+    against = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
+    return setting, model, worst_case(model, model.forms["Delta_next"], against, "nonneg")
+
+
+def certificates(N: int, tau: int) -> tuple[float, float]:
+    """(seconds a certificate, of which its solve) along the curve."""
+    from fedbounds.evidence.sdp.prove import prove
+    from fedbounds.evidence.sdp.solve import interior
+
+    whole = solves = 0.0
     for kappa in KAPPAS:
-        model = build(round_setting(N, tau, kappa=kappa, eta=F(1, 2)), float, bounds=())
-        against = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
-        values.append(worst_case(model, model.forms["Delta_next"], against, "nonneg").value)
-    return (time.perf_counter() - begun) / len(KAPPAS), values
+        setting, model, found = solution(N, tau, kappa)
+        rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), found.y, strict=True)}
+        gap = model.combine({name: float(y) for name, y in rhs.items()}, float) - model.forms["Delta_next"]
+        proved, spent = _timed(functools.partial(prove, setting, "Delta_next", rhs, faces=False))
+        assert proved, "a curve with room is proved at every point"
+        whole, solves = whole + spent, solves + _timed(functools.partial(interior, model, gap))[1]
+    return whole / len(KAPPAS), solves / len(KAPPAS)
+
+
+def _timed(task: Callable[[], Any]) -> tuple[Any, float]:
+    begun = time.perf_counter()
+    found = task()
+    return found, time.perf_counter() - begun
 
 
 def theirs(N: int, tau: int) -> tuple[float, list[float]]:
@@ -43,20 +83,25 @@ def theirs(N: int, tau: int) -> tuple[float, list[float]]:
     return (time.perf_counter() - begun) / len(KAPPAS), values
 
 
-def measure() -> list[dict[str, float]]:
-    """Both on every size, after one solve each to warm up."""
+def measure(sizes: tuple[tuple[int, int], ...] = SIZES, commands: tuple[str, ...] = COMMANDS) -> dict[str, Any]:
+    """Both on every size, after one solve each to warm up; and the commands, the median of three turns."""
     ours(2, 1), theirs(2, 1)
     rows = []
-    for N, tau in SIZES:
-        (a, mine), (b, other) = ours(N, tau), theirs(N, tau)
+    for N, tau in sizes:
+        (a, mine), (b, other), (c, d) = ours(N, tau), theirs(N, tau), certificates(N, tau)
         gap = max(abs(x - y) / y for x, y in zip(mine, other, strict=True))
-        rows.append({"N": N, "tau": tau, "seconds": a, "pepit_seconds": b, "largest_difference": gap})
-    return rows
+        row = {"N": N, "tau": tau, "seconds": a, "pepit_seconds": b, "largest_difference": gap}
+        rows.append({**row, "certificate_seconds": c, "certificate_solve_seconds": d})
+    spent: Times = turns({command: functools.partial(run, command, ROOT) for command in commands}, 3, np.median)
+    return {"curve": rows, "commands": spent}
 
 
-def table(found: list[dict[str, float]]) -> str:
-    """One line a size."""
+def table(found: dict[str, Any]) -> str:
+    """One line a size and a command."""
     line = (
-        "N = {N}, tau = {tau}: {seconds:.4f} s, PEPit {pepit_seconds:.4f} s, values within {largest_difference:.1e}"
+        "N = {N}, tau = {tau}: {seconds:.4f} s, PEPit {pepit_seconds:.4f} s, values within {largest_difference:.1e}; "
+        "a certificate {certificate_seconds:.4f} s, of which its solve {certificate_solve_seconds:.4f} s"
     )
-    return "\n".join(line.format(**row) for row in found)
+    lines = [line.format(**row) for row in found["curve"]]
+    command = "fedbounds {}: {wall:.2f} s, {processor:.2f} s of the processor"
+    return "\n".join([*lines, *(command.format(name, **row) for name, row in found["commands"].items())])

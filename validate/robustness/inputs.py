@@ -29,7 +29,7 @@ from validate.robustness.formats import Late, limited, one_line
 
 PATIENCE = 2
 # Imported, and compiled, first: where patience ends within, half a module stays behind for the calls that follow.
-HEAVY = ("matplotlib.pyplot", "cvxpy", "sklearn.datasets", "joblib", "rich.progress", "scipy.optimize", "torch")
+HEAVY = ("matplotlib.pyplot", "clarabel", "sklearn.datasets", "joblib", "rich.progress", "scipy.optimize", "torch")
 # In place of any value: DEVICE, PIPE and FOLDER stand for such a file.
 WORDS = (
     "", "nan", "-1", "1e400", "9" * 5000, "1e100000000", "1/0", "\x1b[2K\rverified", "é" * 10000, "[" * 10000,

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import sympy as sp
@@ -125,12 +126,18 @@ def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
             slack = slack.xreplace(dict.fromkeys(slack.free_symbols, eta))
             relation = {"<": slack > 0, "<=": slack >= 0, "=": sp.Eq(slack, 0)}[part.sign]
             try:
-                allowed = allowed.intersect(sp.solveset(relation, eta, sp.Interval.open(0, sp.oo)))
+                allowed = allowed.intersect(_solutions(relation, eta))
             except NotImplementedError:
                 return None
     top = allowed.sup if allowed is not sp.S.EmptySet else sp.oo
     attained = top.is_Rational and allowed.contains(top) is sp.true
     return Fraction(int(top.p), int(top.q)) if attained else None
+
+
+# The steps of a round, and many claims, ask for the same.
+@lru_cache(maxsize=256)
+def _solutions(relation: sp.Expr, eta: sp.Symbol) -> sp.Set:
+    return sp.solveset(relation, eta, sp.Interval.open(0, sp.oo))
 
 
 def own_step(claim: Claim, setting: Setting) -> bool:

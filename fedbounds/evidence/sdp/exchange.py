@@ -31,10 +31,10 @@ Places = dict[int, int]
 class Exchange:
     """Coordinates, the columns of ``frame`` (n, n), in which an unchanged S is made of blocks.
 
-    ``block`` (n,) numbers the block of each column, ``twin`` (n,) its column in the first copy of that block, ``parts``
-    (n,) counts the copies; ``used`` (r,) are the columns of first copies. ``orbit`` (m,) says to which multiplier a
-    constraint belongs, the first of each being ``first``; the values that are left are those of all by ``shared``
-    (q, q'). A kind's mean is its first constraint, packed, times ``weight`` (m', K).
+    ``used`` (r,) are the columns of each block's first copy, ``twin`` (n,) says which of them a column repeats,
+    ``block`` (n,) numbers the copies and ``parts`` (n,) counts them. ``orbit`` (m,) says to which multiplier a
+    constraint belongs, the first of each being ``first`` (m',); all values are ``shared`` (q, q') times those left.
+    A kind's mean is its first constraint, packed, times ``weight`` (m', K).
     """
 
     frame: NDArray[Any]
@@ -48,9 +48,9 @@ class Exchange:
     weight: NDArray[Any]
 
     @property
-    def sizes(self) -> list[int]:
+    def sizes(self) -> tuple[int, ...]:
         """How many columns each block has."""
-        return [int(k) for k in np.unique(self.block[self.used], return_counts=True)[1]]
+        return _sizes(self.block[self.used])
 
     def packed(self, quad: NDArray[Any]) -> NDArray[Any]:
         """(..., n, n) -> (..., K): the blocks' triangles."""
@@ -67,7 +67,7 @@ class Exchange:
 
     def gram(self, packed: NDArray[Any]) -> NDArray[Any]:
         """(K,) -> (n, n): the multiplier of S >= 0, in equal parts too."""
-        rows, columns, root = corners(tuple(self.sizes))
+        rows, columns, root = corners(self.sizes)
         small = np.zeros((len(self.used),) * 2)
         small[rows, columns] = small[columns, rows] = packed / root
         return np.asarray(self.frame @ (self._every(small) / self.parts) @ self.frame.T)
@@ -85,9 +85,13 @@ class Exchange:
         return np.asarray(small[np.ix_(self.twin, self.twin)] * (self.block[:, None] == self.block))
 
 
-def triangles(quad: NDArray[Any], sizes: list[int]) -> NDArray[Any]:
-    """The upper triangles of blocks on the diagonal, by columns, what is off it times sqrt(2): (..., r, r) -> (..., K)."""
-    rows, columns, root = corners(tuple(sizes))
+def _sizes(block: NDArray[Any]) -> tuple[int, ...]:
+    return tuple(np.unique(block, return_counts=True)[1].tolist())
+
+
+def triangles(quad: NDArray[Any], sizes: tuple[int, ...]) -> NDArray[Any]:
+    """The blocks' upper triangles by columns, what is off the diagonal times sqrt(2): (..., r, r) -> (..., K)."""
+    rows, columns, root = corners(sizes)
     return np.asarray(quad[..., rows, columns] * root)
 
 
@@ -106,18 +110,41 @@ def exchange(model: Model, *forms: Form, any_client: bool = True) -> Exchange:
     for i, weights in enumerate(zip(setting.alpha, setting.p, strict=True)):
         classes.setdefault(weights if any_client else i, []).append(i)
     given = (setting.alpha, setting.p, model.basis, model.scalars, model.labels)
-    found = _exchange(*given, tuple(map(tuple, classes.values())))
+    found = coordinates(*given, tuple(map(tuple, classes.values())))
     return found if all(map(found.keeps, forms)) else exchange(model, any_client=False)
 
 
 @lru_cache(maxsize=64)
-def _exchange(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names, classes: Classes) -> Exchange:
+def coordinates(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names, classes: Classes) -> Exchange:
+    """The exchanges within ``classes``: once for all settings of the same clients and points."""
     head = {i: members[0] for members in classes for i in members}
 
     def kind(name: str) -> tuple[str, int, str]:
         match = OF_CLIENT.fullmatch(name)
         return (name, -1, "") if match is None else (match[1], head[int(match[2])], match[3])
 
+    frame, block, twin, parts = _frame(alpha, p, basis, classes)
+    used = np.unique(twin)
+    sought, alike = [kind(label) for label in labels], [kind(name) for name in scalars]
+    orbits = list(dict.fromkeys(sought))
+    # Two clients of a class of k differ in its first copy: constraints of the others vanish there.
+    share = np.where(block > 0, 2 / (parts + 1), 1.0)[used]
+    rows = corners(_sizes(block[used]))[0]
+    return Exchange(
+        frame,
+        block,
+        np.searchsorted(used, twin),
+        parts,
+        used,
+        np.array([orbits.index(one) for one in sought]),
+        np.array([sought.index(one) for one in orbits]),
+        np.array([[float(one == other) for other in dict.fromkeys(alike)] for one in alike]),
+        np.array([share[rows] if i >= 0 else np.ones(len(rows)) for _, i, _ in orbits]),
+    )
+
+
+def _frame(alpha: Any, p: Any, basis: Names, classes: Classes) -> list[NDArray[Any]]:
+    """The ``frame``, ``block``, ``twin`` (among all columns) and ``parts`` of an exchange."""
     kinds, columns = dict[tuple[str, str], Places](), list[NDArray[Any]]()
     for place, name in enumerate(basis):
         if (match := OF_CLIENT.fullmatch(name)) is None:
@@ -126,8 +153,7 @@ def _exchange(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names, c
             kinds.setdefault((match[1], match[3]), {})[int(match[2])] = place
     for (letter, _), places in kinds.items():
         columns += _shared(len(basis), places, alpha if letter == "y" else p, classes)
-    block, twin, parts = ([value] * len(columns) for value in (0, 0, 1))
-    twin = list(range(len(columns)))
+    block, twin, parts = [0] * len(columns), list(range(len(columns))), [1] * len(columns)
     for c, members in enumerate(classes, 1):
         begin = len(columns)
         for d in range(1, len(members)):
@@ -137,24 +163,7 @@ def _exchange(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names, c
             block += [c + len(classes) * (d - 1)] * len(kinds)
             twin += range(begin, begin + len(kinds))
             parts += [len(members) - 1] * len(kinds)
-    used = np.unique(twin)
-    sought = [kind(label) for label in labels]
-    orbits = list(dict.fromkeys(sought))
-    alike = [kind(name) for name in scalars]
-    # Two clients of a class of k differ in its first copy: constraints of the others vanish there.
-    share = np.array([2 / (parts[j] + 1) if block[j] else 1.0 for j in used])
-    rows = corners(tuple(np.unique(np.array(block)[used], return_counts=True)[1].tolist()))[0]
-    return Exchange(
-        np.stack(columns, axis=1),
-        np.array(block),
-        np.searchsorted(used, twin),
-        np.array(parts),
-        used,
-        np.array([orbits.index(one) for one in sought]),
-        np.array([sought.index(one) for one in orbits]),
-        np.array([[float(one == other) for other in dict.fromkeys(alike)] for one in alike]),
-        np.array([share[rows] if i >= 0 else np.ones(len(rows)) for _, i, _ in orbits]),
-    )
+    return [np.stack(columns, axis=1), *map(np.array, (block, twin, parts))]
 
 
 def _shared(n: int, places: Places, weights: Any, classes: Classes) -> list[NDArray[Any]]:

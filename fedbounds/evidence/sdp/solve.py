@@ -102,13 +102,13 @@ def interior(
     else:
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
-        sizes, kept = [rest.shape[1]], model.quad[keep]
+        sizes, kept = (rest.shape[1],), model.quad[keep]
         quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, gap.quad))
         lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
         target = np.concatenate([gap.lin, (gap.quad @ kernel).ravel()])
     (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
     m, one = len(rows), np.eye(len(rows) + 1)[-1]
-    rows_of, columns, _ = corners(tuple(sizes))
+    rows_of, columns, _ = corners(sizes)
     equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
     above = np.concatenate([one - np.eye(m + 1)[:m], one[None]]), one
     semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
@@ -127,11 +127,11 @@ Rows = tuple[NDArray[Any], NDArray[Any]]
 
 
 def _solved(
-    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: list[int], inaccurate: bool = False
+    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...], inaccurate: bool = False
 ) -> tuple[Solved, NDArray[Any], NDArray[Any]]:
-    """(outcome, x, multipliers) of the smallest cost . x where b - A x is 0, at least 0 and triangles of definite blocks.
+    """(outcome, x, multipliers) of the smallest cost . x with b - A x = 0, >= 0 and triangles of semidefinite blocks.
 
-    It is the first conclusive attempt's; ``inaccurate`` is for numbers that are checked exactly.
+    They are the first conclusive attempt's; ``inaccurate`` is for numbers that are checked exactly.
     """
     import clarabel
     from scipy.sparse import csc_matrix
