@@ -8,6 +8,7 @@ share and one a class of k >= 2 for how its clients differ, which stands k - 1 t
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -72,17 +73,21 @@ class Exchange:
         small[rows, columns] = small[columns, rows] = packed / root
         return np.asarray(self.frame @ (self._every(small) / self.parts) @ self.frame.T)
 
-    def keeps(self, form: Form) -> bool:
-        """Whether exchanges leave a form as it is."""
-        quad = self.frame.T @ form.quad @ self.frame
-        lin = self.shared @ (form.lin @ self.shared / self.shared.sum(axis=0))
-        changed = np.abs(quad - self._every(quad[np.ix_(self.used, self.used)])).max()
-        largest = max(np.abs(quad).max(), np.abs(form.lin).max(initial=0))
-        return bool(max(changed, np.abs(lin - form.lin).max(initial=0)) <= SAME * largest)
+    def keep(self, forms: Sequence[Form]) -> bool:
+        """Whether exchanges leave all forms as they are."""
+        quad = self.frame.T @ np.stack([form.quad for form in forms]) @ self.frame
+        lin = np.stack([form.lin for form in forms])
+        changed = quad - self._every(quad[:, self.used[:, None], self.used])
+        parted = lin - (lin @ self.shared / self.shared.sum(axis=0)) @ self.shared.T
+        return bool((_largest(changed, parted) <= SAME * _largest(quad, lin)).all())
 
     def _every(self, small: NDArray[Any]) -> NDArray[Any]:
-        """All copies of the blocks of a matrix (r, r), and nothing beside them: (n, n)."""
-        return np.asarray(small[np.ix_(self.twin, self.twin)] * (self.block[:, None] == self.block))
+        """All copies of the blocks of matrices (..., r, r), and nothing beside them: (..., n, n)."""
+        return np.asarray(small[..., self.twin[:, None], self.twin] * (self.block[:, None] == self.block))
+
+
+def _largest(quad: NDArray[Any], lin: NDArray[Any]) -> NDArray[Any]:
+    return np.asarray(np.maximum(np.abs(quad).max(axis=(1, 2)), np.abs(lin).max(axis=1, initial=0.0)))
 
 
 def _sizes(block: NDArray[Any]) -> tuple[int, ...]:
@@ -111,7 +116,7 @@ def exchange(model: Model, *forms: Form, any_client: bool = True) -> Exchange:
         classes.setdefault(weights if any_client else i, []).append(i)
     given = (setting.alpha, setting.p, model.basis, model.scalars, model.labels)
     found = coordinates(*given, tuple(map(tuple, classes.values())))
-    return found if all(map(found.keeps, forms)) else exchange(model, any_client=False)
+    return found if not forms or found.keep(forms) else exchange(model, any_client=False)
 
 
 @lru_cache(maxsize=64)

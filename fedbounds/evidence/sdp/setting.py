@@ -193,10 +193,8 @@ def round_setting(
     p = (Fraction(1, N),) * N if p is None else tuple(p)
     alpha = p if alpha is None else tuple(alpha)
     mu, L = Fraction(1) / kappa, Fraction(1)
-    if eta is None:
-        sizes = sizes_at(with_role(Role.MAIN)[0], {"L": L, "mu": mu}, start, step + 1)
-    else:  # the theory's claim is not even looked for: that takes longer than a small solve
-        sizes = (eta,) * (step + 1)
+    known = {"L": L, "mu": mu}
+    sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
     if rho_bar is None:
         # Without a positive p the setting itself says what is wrong.
         rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
