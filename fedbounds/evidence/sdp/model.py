@@ -25,6 +25,16 @@ from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
 BOUNDS = ("sigma_sq", "G_sq")
 
 
+class Forms(dict[str, Any]):
+    """Name -> form, made when it is first asked for: a solve needs few of them."""
+
+    def __getitem__(self, name: str) -> Form:
+        made = super().__getitem__(name)
+        form: Form = made if isinstance(made, Form) else made()
+        self[name] = form
+        return form
+
+
 @dataclass(frozen=True)
 class Model:
     """The class at a setting: constraints <quad_j, gram> + lin_j . values >= 0 and named ``forms``.
@@ -233,7 +243,7 @@ def _skewed_points(setting: Setting) -> tuple[str, ...]:
 
 def _forms(
     setting: Setting, points: list[tuple[Point, ...]], virtual: list[NDArray[Any]], number: Arithmetic, values: Space
-) -> dict[str, Form]:
+) -> Forms:
     last = _last(setting)
     flat = inner(virtual[0] * number(Fraction(0)), virtual[0])
     nothing = values.zero
@@ -261,27 +271,29 @@ def _forms(
     )
     own = [Form(flat, q.f) for q in star]
     spread = [square(q.x - virtual[last]) for q in local]
-    excess = average(setting.alpha, [Form(flat, q.f) for q in local])
-    pull = average(setting.alpha, [Form(inner(q.x, q.g), nothing) for q in local])
     slope = sum((q.g * number(w) for q, w in zip(local, setting.alpha, strict=True)), space_zero)
-    return {
-        "zero": Form(flat, nothing),
-        "local_excess": excess,
-        "local_gap": excess - average(setting.alpha, own),
-        "local_pull": pull,
-        "pull": Form(inner(virtual[last], slope), nothing),
-        "mean_slope_sq": square(slope),
-        "Delta": square(virtual[last]),
-        "Delta_next": square(new) + Form(flat, noise),
-        "Delta_start": square(virtual[0]),
-        "drift": average(setting.alpha, spread),
-        "spread": average((Fraction(1, setting.N),) * setting.N, spread),
-        "G_sq": Form(flat, values.unit("G_sq")),
-        "sigma_sq": Form(flat, values.unit("sigma_sq") if setting.gradients == "stochastic" else nothing),
-        "Gamma": average(setting.p, own),
-        FREE_BIAS: average(setting.alpha, own),
-        "own": average((Fraction(1, setting.N),) * setting.N, own),
-        "star_grad_sq": average(setting.p, [square(q.g) for q in star]),
-        "grad_sq": square(local[0].g),
-        "excess": Form(flat, local[0].f),
-    }
+    return Forms(
+        {
+            "zero": lambda: Form(flat, nothing),
+            "local_excess": lambda: average(setting.alpha, [Form(flat, q.f) for q in local]),
+            "local_gap": lambda: average(
+                setting.alpha, [Form(flat, q.f) - e for q, e in zip(local, own, strict=True)]
+            ),
+            "local_pull": lambda: average(setting.alpha, [Form(inner(q.x, q.g), nothing) for q in local]),
+            "pull": lambda: Form(inner(virtual[last], slope), nothing),
+            "mean_slope_sq": lambda: square(slope),
+            "Delta": lambda: square(virtual[last]),
+            "Delta_next": lambda: square(new) + Form(flat, noise),
+            "Delta_start": lambda: square(virtual[0]),
+            "drift": lambda: average(setting.alpha, spread),
+            "spread": lambda: average((Fraction(1, setting.N),) * setting.N, spread),
+            "G_sq": lambda: Form(flat, values.unit("G_sq")),
+            "sigma_sq": lambda: Form(flat, values.unit("sigma_sq") if setting.gradients == "stochastic" else nothing),
+            "Gamma": lambda: average(setting.p, own),
+            FREE_BIAS: lambda: average(setting.alpha, own),
+            "own": lambda: average((Fraction(1, setting.N),) * setting.N, own),
+            "star_grad_sq": lambda: average(setting.p, [square(q.g) for q in star]),
+            "grad_sq": lambda: square(local[0].g),
+            "excess": lambda: Form(flat, local[0].f),
+        }
+    )

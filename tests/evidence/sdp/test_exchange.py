@@ -1,4 +1,4 @@
-"""Exchanged clients: the smaller programme has the worst case and the proofs of the whole, and is as small at every N."""
+"""Exchanged clients: the smaller programme has the whole one's worst case and proofs, at every N."""
 
 from dataclasses import replace
 from fractions import Fraction as F
