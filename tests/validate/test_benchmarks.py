@@ -11,10 +11,10 @@ from fedbounds import plugins
 from fedbounds.study.check import claim_readings
 from fedbounds.study.settings import DEFAULT_READINGS
 from validate.benchmarks import __main__ as bench
-from validate.benchmarks import check_profile, commands, engine, frameworks, scaling
+from validate.benchmarks import against_pepit, check_profile, commands, engine, frameworks, scaling
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = ("commands", "engines", "check_profile", "vision_speed")
+STORED = ("commands", "engines", "check_profile", "vision_speed", "against_pepit")
 SMALL = {"N": 3, "replicates": 2, "rounds": 2, "batch": 2, "d": 8}
 
 
@@ -131,6 +131,13 @@ def test_a_ratio_that_rose_by_more_than_a_fifth_is_said(tmp_path, capsys):
     assert [entry["ratios"] for entry in json.loads(path.read_text())][-1] == {"W: fedbounds": 3.0}
 
 
+def test_a_curve_agrees_with_pepit_and_is_certified():
+    found = against_pepit.measure(((3, 1),), ("symbols eta",))
+    (row,) = found["curve"]
+    assert row["largest_difference"] < 1e-6 and 0 < row["certificate_solve_seconds"] < row["certificate_seconds"]
+    assert "N = 3, tau = 1" in against_pepit.table(found) and "fedbounds symbols eta" in against_pepit.table(found)
+
+
 def test_new_processes_are_timed(monkeypatch):
     monkeypatch.setattr(check_profile, "COMMANDS", {"help": check_profile.COMMANDS["fedbounds --help"]})
     found = {"check": {"whole": 1.0}, "processes": check_profile.new_processes(1)}
@@ -158,6 +165,15 @@ def test_the_page_has_the_stored_figures():
     rows = (ROOT / "validate/results/power.jsonl").read_text().splitlines()
     mutants = sum(bool(json.loads(row)["change"]) for row in rows)
     assert f"throws\n{mutants:,} mutants" in page
+    other = (ROOT / "docs" / "sdp.md").read_text(encoding="utf-8")
+    for row in stored["against_pepit"]["curve"]:
+        names = ("seconds", "pepit_seconds", "certificate_seconds", "certificate_solve_seconds")
+        own, pepit, whole, solve = (f"{float(f'{1000 * row[name]:.2g}'):g}" for name in names)
+        gap = f"{row['largest_difference']:.1e}".replace("e-0", "e-")
+        assert f"| {row['N']} | {row['tau']} | {own} | {pepit} | {gap} | {whole} | {solve} |" in page
+        assert (row["N"], row["tau"]) == (2, 2) or f"| {row['N']}, {row['tau']} | {own} ms | {pepit} ms |" in other
+    for name, row in stored["against_pepit"]["commands"].items():
+        assert f"| `fedbounds {name}` | {row['wall']:.1f} | {row['processor']:.1f} |" in page
     whole = stored["check_profile"]["check"]
     assert f"takes {whole['whole']:.2f} s once caches are filled" in page
     rounds = stored["vision_speed"]["rounds"]
