@@ -31,11 +31,17 @@ def derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return sp.diff(expression, symbol)
 
 
+@lru_cache(maxsize=4096)
+def names_in(expression: sp.Expr) -> tuple[str, ...]:
+    """The names of an expression's symbols in order, looked for once: sympy walks the whole expression each time."""
+    return tuple(sorted(symbol.name for symbol in expression.free_symbols))
+
+
 @lru_cache(maxsize=512)
 def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Array]], Any]]:
     if expression.has(*UNDEFINED):
         raise reject("a formula must have a real value", f"{expression}, whatever its symbols are", "mend it")
-    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    names = names_in(expression)
     written = code(expression)
     if written is not None:
         calls = {name: partial(reduce, function) for name, function in (("max", np.maximum), ("min", np.minimum))}
@@ -60,7 +66,7 @@ def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
 @lru_cache(maxsize=512)
 def _in_fractions(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Fraction]], Fraction] | None]:
     """(names of symbols, function of their fractions), None in place of the function where it is not rational."""
-    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    names = names_in(expression)
     written = code(expression, exact=True)
     return names, None if written is None else eval(f"lambda v: {written}", {"Fraction": Fraction})
 

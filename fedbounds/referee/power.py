@@ -9,7 +9,7 @@ import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.evaluate import UNDEFINED
+from fedbounds.evidence.evaluate import UNDEFINED, evaluate
 from fedbounds.evidence.run import Run
 from fedbounds.model.protocol import Progress
 from fedbounds.referee.implied import proved_factor, why_still_true
@@ -84,12 +84,42 @@ class Row:
 
 @dataclass(frozen=True)
 class Place:
-    """A regime where the claim applies: its run, and the unmutated right-hand side there."""
+    """A regime where the claim applies: its run, and the claim's own sides there.
+
+    Its mutants share the left side and the values of symbols, so that mostly their right side alone is evaluated.
+    """
 
     regime: Regime
     run: Run
-    rhs: np.ndarray
-    scale: np.ndarray
+    sides: empirical.Comparison
+
+    @cached_property
+    def scale(self) -> np.ndarray:
+        """The larger of both sides."""
+        return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
+
+    def rhs(self, read: Claim, **known: float) -> np.ndarray:
+        """The right side of a mutant with the claim's left side, in floats."""
+        with np.errstate(all="ignore"):
+            found = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
+        return np.broadcast_to(found, self.sides.lhs.shape)
+
+    def nearest(self, read: Claim, **known: float) -> float:
+        """A lower bound of the tightness of a mutant that this run cannot refute; -infinity where it may.
+
+        It cannot where the left side is nowhere above: all that rounding may do then is to leave columns out.
+        """
+        lhs, rhs = self.sides.lhs, self.rhs(read, **known)
+        if read.scope == "point":
+            lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
+        plain = read.kind is Kind.INEQUALITY and not self.run.trajectory.streamed and lhs.size > 0
+        if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
+            return -math.inf
+        # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.
+        if (lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any():
+            return -math.inf
+        lhs, rhs = lhs.mean(axis=0), rhs.mean(axis=0)
+        return float(np.min(rhs[lhs > 0] / lhs[lhs > 0], initial=math.inf)) * (1 - NEGLIGIBLE)
 
 
 def power(
@@ -169,7 +199,7 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():
-            found.append(Place(regime, run, sides.rhs, np.maximum(np.abs(sides.lhs), np.abs(sides.rhs))))
+            found.append(Place(regime, run, sides))
     return found
 
 
@@ -205,7 +235,7 @@ def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcom
     identity = mutant.of.kind is Kind.IDENTITY
     for place in places:
         with np.errstate(all="ignore"):
-            change = empirical.compare(read, place.run).rhs - place.rhs
+            change = _rhs(read, place) - place.sides.rhs
             share = change / np.maximum(place.scale, np.finfo(float).tiny)
         if np.any(share < -NEGLIGIBLE) or (identity and np.any(share > NEGLIGIBLE)):
             return None
@@ -213,13 +243,28 @@ def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcom
     return Outcome.WEAKER if moved else Outcome.NOT_EXERCISED
 
 
+def _rhs(read: Claim, place: Place) -> np.ndarray:
+    """The right side that would be compared: in more digits where a horizon's may have been lost by cancelling."""
+    if not place.run.trajectory.streamed:
+        rhs = place.rhs(read)
+        if read.scope != "horizon" or not (place.sides.lhs > rhs).any():
+            return rhs
+    return empirical.compare(read, place.run).rhs
+
+
 def _judged(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
-    """A mutant examined in the regimes where its claim applies."""
-    read = as_read(mutant.claim, reading)
-    bare = replace(read, assumptions=())
-    found = [(place.regime, examined(bare, place.run)) for place in places]
-    verdicts = [(regime, verdict) for regime, verdict in found if verdict is not None]
-    row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
+    """A mutant examined in the regimes where its claim applies, but for those that can neither refute it nor come
+    closer than another does."""
+    bare = replace(as_read(mutant.claim, reading), assumptions=())
+    verdicts, closest = {}, math.inf
+    for near, k in sorted((place.nearest(bare), k) for k, place in enumerate(places)):
+        if closest <= near and closest < math.inf:
+            break
+        verdict = examined(bare, places[k].run)
+        if verdict is not None:
+            verdicts[k] = places[k].regime, verdict
+            closest = min(closest, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
+    row = _row(mutant.of, reading, mutant.part, mutant.change, [verdicts[k] for k in sorted(verdicts)])
     proof = why_still_true(mutant, reading) if row.outcome is Outcome.SURVIVES else ""
     return replace(row, outcome=Outcome.STILL_TRUE if proof else row.outcome, proof=proof)
 
@@ -305,6 +350,8 @@ def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
 
 def _catches(read: Claim, place: Place, change: float) -> bool:
     """Whether the claim with a part changed by the symbol CHANGE is refuted at that value of it."""
+    if place.nearest(read, **{CHANGE.name: change}) > -math.inf:
+        return False
     constants = {**place.run.constants, CHANGE.name: Constant(change, Provenance.GIVEN)}
     verdict = examined(read, replace(place.run, constants=constants))
     return verdict is not None and verdict.status is Status.REFUTED
