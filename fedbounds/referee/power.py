@@ -22,7 +22,19 @@ from fedbounds.evidence.evaluate import UNDEFINED, evaluate
 from fedbounds.evidence.run import Run
 from fedbounds.model.protocol import Progress
 from fedbounds.referee.implied import proved_factor, why_still_true
-from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
+from fedbounds.referee.mutants import (
+    FACTOR,
+    FACTORS,
+    Mutant,
+    Part,
+    as_read,
+    at_factor,
+    dropped,
+    parts,
+    scaled,
+    shifted,
+    swapped,
+)
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.sweep.spread import in_order
@@ -146,9 +158,9 @@ def power(
 
 
 def power_of(claim: Claim, suite: Suite) -> list[Row]:
-    baseline = []
+    baseline, verdicts = [], {}
     for name in claim.readings:
-        found = list(verdicts_in(claim, READINGS[name], suite))
+        found = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
         baseline.append(_row(claim, READINGS[name], "", "", found, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
@@ -159,7 +171,7 @@ def power_of(claim: Claim, suite: Suite) -> list[Row]:
     for part in parts(claim):
         rows += _part_rows(claim, reading, part, places)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        rows.append(_whole_row(mutant, reading, places, suite))
+        rows.append(_whole_row(mutant, reading, places, suite, verdicts[reading.name]))
     return rows
 
 
@@ -179,15 +191,17 @@ def _row(
     return Row(claim.key, reading.name, part, change, outcome, refuting, min(close, default=None))
 
 
-def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
-    """The claim examined, assumptions included, in every regime that did not diverge."""
+def verdicts_in(
+    claim: Claim, reading: Reading, suite: Suite, known: Mapping[str, Verdict] | None = None
+) -> Iterator[tuple[Regime, Verdict]]:
+    """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
     read = as_read(claim, reading)
     for regime in suite.regimes:
-        run = suite.run(regime, reading, claim)
-        if run is not None:
-            verdict = examined(read, run)
-            if verdict is not None:
-                yield regime, verdict
+        verdict = (known or {}).get(regime.name)
+        run = suite.run(regime, reading, claim) if verdict is None else None
+        verdict = verdict if run is None else examined(read, run)
+        if verdict is not None:
+            yield regime, verdict
 
 
 def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
@@ -205,34 +219,34 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
 
 def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Place]) -> list[Row]:
     """The part deleted, flipped, divided and multiplied, with the smallest change of it that is caught."""
-    mutants = [scaled(claim, part, factor, change) for change, factor in FACTORS.items()]
-    effects = [_effect(mutant, reading, places) for mutant in mutants]
-    if set(effects) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
+    read = as_read(scaled(claim, part, FACTOR).claim, reading)
+    mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
+    effects = {change: _effect(mutant, places) for change, mutant in mutants.items()}
+    if set(effects.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
         return [Row(claim.key, reading.name, part.label, "any", Outcome.NOT_EXERCISED)]
-    judged = {
-        mutant.change.startswith("times") for mutant, effect in zip(mutants, effects, strict=True) if effect is None
-    }
+    judged = {change.startswith("times") for change, effect in effects.items() if effect is None}
     limits: dict[bool, dict[str, Any]] = {}
     for up in judged:
-        caught, sharpest = nearest_caught(claim, reading, part, places, up)
+        caught, sharpest = nearest_caught(read, places, up)
         proved = proved_factor(claim, part, reading, up)
         limits[up] = {"caught": caught, "sharpest": sharpest, "proved": proved}
     rows = []
-    for mutant, effect in zip(mutants, effects, strict=True):
+    for change, effect in effects.items():
         if effect is not None:
-            rows.append(Row(claim.key, reading.name, part.label, mutant.change, effect))
-        else:
-            rows.append(replace(_judged(mutant, reading, places), **limits[mutant.change.startswith("times")]))
+            rows.append(Row(claim.key, reading.name, part.label, change, effect))
+            continue
+        row = _row(claim, reading, part.label, change, _closest(mutants[change], places))
+        if row.outcome is Outcome.SURVIVES:
+            row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
+        rows.append(replace(row, **limits[change.startswith("times")]))
     return rows
 
 
-def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcome | None:
+def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:
     """NOT_EXERCISED if no right-hand side moves, WEAKER if none falls, UNDEFINED if none is a formula; else None."""
-    if sp.Add(*mutant.claim.terms.values()).has(*UNDEFINED):
+    if sp.Add(*read.terms.values()).has(*UNDEFINED):
         return Outcome.UNDEFINED
-    read = as_read(mutant.claim, reading)
-    moved = False
-    identity = mutant.of.kind is Kind.IDENTITY
+    moved, identity = False, read.kind is Kind.IDENTITY
     for place in places:
         with np.errstate(all="ignore"):
             change = _rhs(read, place) - place.sides.rhs
@@ -252,10 +266,8 @@ def _rhs(read: Claim, place: Place) -> np.ndarray:
     return empirical.compare(read, place.run).rhs
 
 
-def _judged(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
-    """A mutant examined in the regimes where its claim applies, but for those that can neither refute it nor come
-    closer than another does."""
-    bare = replace(as_read(mutant.claim, reading), assumptions=())
+def _closest(bare: Claim, places: Sequence[Place]) -> list[tuple[Regime, Verdict]]:
+    """A mutant examined where its claim applies, but in regimes that cannot refute it nor come closer than others."""
     verdicts, closest = {}, math.inf
     for near, k in sorted((place.nearest(bare), k) for k, place in enumerate(places)):
         if closest <= near and closest < math.inf:
@@ -264,14 +276,30 @@ def _judged(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
         if verdict is not None:
             verdicts[k] = places[k].regime, verdict
             closest = min(closest, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
-    row = _row(mutant.of, reading, mutant.part, mutant.change, [verdicts[k] for k in sorted(verdicts)])
-    proof = why_still_true(mutant, reading) if row.outcome is Outcome.SURVIVES else ""
-    return replace(row, outcome=Outcome.STILL_TRUE if proof else row.outcome, proof=proof)
+    return [verdicts[k] for k in sorted(verdicts)]
 
 
-def _whole_row(mutant: Mutant, reading: Reading, places: Sequence[Place], suite: Suite) -> Row:
-    """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked."""
-    verdicts = list(verdicts_in(mutant.claim, reading, suite))
+def _if_proved(row: Row, mutant: Mutant, reading: Reading) -> Row:
+    proof = why_still_true(mutant, reading)
+    return replace(row, outcome=Outcome.STILL_TRUE, proof=proof) if proof else row
+
+
+def _whole_row(
+    mutant: Mutant,
+    reading: Reading,
+    places: Sequence[Place],
+    suite: Suite,
+    unmutated: Sequence[tuple[Regime, Verdict]],
+) -> Row:
+    """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked.
+
+    Where the claim was decided, one that says the same under fewer conditions is decided likewise.
+    """
+    read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
+    fewer = set(map(id, read.assumptions)) <= set(map(id, of.assumptions))
+    same = (read.sides(reading), read.own, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
+    decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
+    verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
     row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
     if row.outcome is not Outcome.SURVIVES:
         return row
@@ -280,11 +308,10 @@ def _whole_row(mutant: Mutant, reading: Reading, places: Sequence[Place], suite:
         if applied <= len(places):
             return replace(row, outcome=Outcome.NOT_EXERCISED)
     elif mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs:
-        effect = _effect(mutant, reading, places)
+        effect = _effect(read, places)
         if effect is not None:
             return replace(row, outcome=effect)
-    proof = why_still_true(mutant, reading)
-    return replace(row, outcome=Outcome.STILL_TRUE, proof=proof) if proof else row
+    return _if_proved(row, mutant, reading)
 
 
 def tally(rows: Iterable[Row]) -> Mapping[str, int]:
@@ -305,12 +332,10 @@ def examined(claim: Claim, run: Run) -> Verdict | None:
         return None
 
 
-def nearest_caught(
-    claim: Claim, reading: Reading, part: Part, places: Sequence[Place], up: bool
-) -> tuple[float | None, str]:
-    """The factor on a part nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
+def nearest_caught(read: Claim, places: Sequence[Place], up: bool) -> tuple[float | None, str]:
+    """The FACTOR of a claim nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
     sign = 1 if up else -1
-    read = replace(as_read(scaled(claim, part, 1 + sign * CHANGE).claim, reading), assumptions=())
+    read = at_factor(read, 1 + sign * CHANGE)
     best, sharpest = LARGEST_CHANGE, ""
     for place in places:
         if _catches(read, place, _clearly_below(best) if sharpest else best):

@@ -93,7 +93,7 @@ def own_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
     for symbol in claim.own:
         if symbol.name in run.own.fields and difference.has(symbol):
             size = np.abs(run.own.fields[symbol.name]).max(initial=0.0)
-            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(sp.diff(difference, symbol), placed))
+            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), placed))
     return found
 
 
