@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -61,6 +61,14 @@ def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
     with np.errstate(divide="ignore", invalid="ignore"):
         known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
         return np.asarray(function(known), dtype=np.float64)
+
+
+def nudged(expression: sp.Expr, values: Mapping[str, Numbers], by: float) -> Iterator[Array]:
+    """The expression as `evaluate` has it, with the values of each of its symbols in turn ``by`` times as large."""
+    names, function = _in_floats(expression)
+    known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
+    for name in names:
+        yield np.asarray(function({**known, name: np.asarray(known[name] * by)}), dtype=np.float64)
 
 
 @lru_cache(maxsize=512)

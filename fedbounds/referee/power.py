@@ -9,17 +9,15 @@ import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
 
-from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.evaluate import UNDEFINED, evaluate
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.evaluate import UNDEFINED
 from fedbounds.model.protocol import Progress
 from fedbounds.referee.implied import proved_factor, why_still_true
 from fedbounds.referee.mutants import (
@@ -35,25 +33,13 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
+from fedbounds.referee.places import NEGLIGIBLE, Place, closest, examined, nearest_caught
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
-
-# A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
-NEGLIGIBLE = 1e-9
-# Thousands of examinations share one table, so each is decided far from a false alarm.
-ERROR_RATE = 1e-6
-# The smallest relative change of a part that is looked for, the largest, and the bisections of its logarithm.
-SMALLEST_CHANGE, LARGEST_CHANGE, HALVINGS = 1e-8, 1e3, 12
-# A second regime must catch a change smaller by this share to be called the sharper one (bisection's precision).
-SAME_CHANGE = 0.02
-HALF = 0.5
-# Stands for the relative change of a part while its smallest caught value is sought.
-CHANGE = sp.Symbol("change", positive=True)
 
 
 class Outcome(enum.StrEnum):
@@ -94,46 +80,6 @@ class Row:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-@dataclass(frozen=True)
-class Place:
-    """A regime where the claim applies: its run, and the claim's own sides there.
-
-    Its mutants share the left side and the values of symbols, so that mostly their right side alone is evaluated.
-    """
-
-    regime: Regime
-    run: Run
-    sides: empirical.Comparison
-
-    @cached_property
-    def scale(self) -> np.ndarray:
-        """The larger of both sides."""
-        return np.asarray(np.maximum(np.abs(self.sides.lhs), np.abs(self.sides.rhs)))
-
-    def rhs(self, read: Claim, **known: float) -> np.ndarray:
-        """The right side of a mutant with the claim's left side, in floats."""
-        with np.errstate(all="ignore"):
-            found = evaluate(read.sides(self.run.reading).rhs, {**self.sides.values, **known})
-        return np.broadcast_to(found, self.sides.lhs.shape)
-
-    def nearest(self, read: Claim, **known: float) -> float:
-        """A lower bound of the tightness of a mutant that this run cannot refute; -infinity where it may.
-
-        It cannot where the left side is nowhere above: all that rounding may do then is to leave columns out.
-        """
-        lhs, rhs = self.sides.lhs, self.rhs(read, **known)
-        if read.scope == "point":
-            lhs, rhs = lhs.reshape(1, -1), rhs.reshape(1, -1)
-        plain = read.kind is Kind.INEQUALITY and not self.run.trajectory.streamed and lhs.size > 0
-        if not (plain and np.isfinite(lhs).all() and np.isfinite(rhs).all()):
-            return -math.inf
-        # Of a horizon every repetition counts: each that seems to fail is computed again in more digits.
-        if (lhs > rhs).any() if read.scope == "horizon" else ((lhs - rhs).mean(axis=0) > 0).any():
-            return -math.inf
-        lhs, rhs = lhs.mean(axis=0), rhs.mean(axis=0)
-        return float(np.min(rhs[lhs > 0] / lhs[lhs > 0], initial=math.inf)) * (1 - NEGLIGIBLE)
-
-
 def power(
     claims: Iterable[Claim],
     regimes: Sequence[Regime] | None = None,
@@ -147,14 +93,16 @@ def power(
     """
     suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
     chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
-    rows: list[Row] = []
+    # Those of most parts first, so that in the end no process waits long for another.
+    longest = sorted(chosen, key=lambda claim: -len(parts(claim)))
+    rows: dict[int, list[Row]] = {}
     if progress is not None:
         progress("mutants", 0, len(chosen))
-    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), chosen, jobs), 1):
-        rows += of_claim
+    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), longest, jobs)):
+        rows[id(longest[k])] = of_claim
         if progress is not None:
-            progress("mutants", k, len(chosen))
-    return rows
+            progress("mutants", k + 1, len(chosen))
+    return [row for claim in chosen for row in rows[id(claim)]]
 
 
 def power_of(claim: Claim, suite: Suite) -> list[Row]:
@@ -235,7 +183,7 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
         if effect is not None:
             rows.append(Row(claim.key, reading.name, part.label, change, effect))
             continue
-        row = _row(claim, reading, part.label, change, _closest(mutants[change], places))
+        row = _row(claim, reading, part.label, change, closest(mutants[change], places))
         if row.outcome is Outcome.SURVIVES:
             row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
         rows.append(replace(row, **limits[change.startswith("times")]))
@@ -249,34 +197,12 @@ def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:
     moved, identity = False, read.kind is Kind.IDENTITY
     for place in places:
         with np.errstate(all="ignore"):
-            change = _rhs(read, place) - place.sides.rhs
+            change = place.compared(read) - place.sides.rhs
             share = change / np.maximum(place.scale, np.finfo(float).tiny)
         if np.any(share < -NEGLIGIBLE) or (identity and np.any(share > NEGLIGIBLE)):
             return None
         moved |= bool(np.any(share > NEGLIGIBLE))
     return Outcome.WEAKER if moved else Outcome.NOT_EXERCISED
-
-
-def _rhs(read: Claim, place: Place) -> np.ndarray:
-    """The right side that would be compared: in more digits where a horizon's may have been lost by cancelling."""
-    if not place.run.trajectory.streamed:
-        rhs = place.rhs(read)
-        if read.scope != "horizon" or not (place.sides.lhs > rhs).any():
-            return rhs
-    return empirical.compare(read, place.run).rhs
-
-
-def _closest(bare: Claim, places: Sequence[Place]) -> list[tuple[Regime, Verdict]]:
-    """A mutant examined where its claim applies, but in regimes that cannot refute it nor come closer than others."""
-    verdicts, closest = {}, math.inf
-    for near, k in sorted((place.nearest(bare), k) for k, place in enumerate(places)):
-        if closest <= near and closest < math.inf:
-            break
-        verdict = examined(bare, places[k].run)
-        if verdict is not None:
-            verdicts[k] = places[k].regime, verdict
-            closest = min(closest, *(t for t in (verdict.tightness,) if t is not None and math.isfinite(t)), math.inf)
-    return [verdicts[k] for k in sorted(verdicts)]
 
 
 def _if_proved(row: Row, mutant: Mutant, reading: Reading) -> Row:
@@ -296,7 +222,7 @@ def _whole_row(
     Where the claim was decided, one that says the same under fewer conditions is decided likewise.
     """
     read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
-    fewer = set(map(id, read.assumptions)) <= set(map(id, of.assumptions))
+    fewer = all(assumption in of.assumptions for assumption in read.assumptions)
     same = (read.sides(reading), read.own, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
     decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
     verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
@@ -321,62 +247,3 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
         if row.change:
             counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
     return counts
-
-
-def examined(claim: Claim, run: Run) -> Verdict | None:
-    """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
-    try:
-        with np.errstate(all="ignore"):
-            return empirical.examine(claim, run, ERROR_RATE)
-    except InputError:
-        return None
-
-
-def nearest_caught(read: Claim, places: Sequence[Place], up: bool) -> tuple[float | None, str]:
-    """The FACTOR of a claim nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
-    sign = 1 if up else -1
-    read = at_factor(read, 1 + sign * CHANGE)
-    best, sharpest = LARGEST_CHANGE, ""
-    for place in places:
-        if _catches(read, place, _clearly_below(best) if sharpest else best):
-            best, sharpest = _bisected(read, place, best, up), place.regime.name
-        if best <= SMALLEST_CHANGE:
-            break
-    return (1 + sign * best, sharpest) if sharpest else (None, "")
-
-
-def _clearly_below(change: float) -> float:
-    """A change that is smaller than ``change``, or leaves more of the part, by the share SAME_CHANGE."""
-    if change > 1:
-        return max(change * (1 - SAME_CHANGE), 1.0)
-    return 1 - (1 - change) * (1 + SAME_CHANGE) - SMALLEST_CHANGE if change > HALF else change * (1 - SAME_CHANGE)
-
-
-def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
-    """The smallest change that a place catches, at most ``high``, itself caught.
-
-    Bisected on a logarithmic scale; towards deletion (change 1) on that of what is left of the part.
-    """
-    low = SMALLEST_CHANGE
-    if _catches(read, place, low):
-        return low
-    for corner in () if up else (1.0, HALF):
-        if low < corner < high:
-            low, high = (low, corner) if _catches(read, place, corner) else (corner, high)
-    toward_deletion = not up and low >= HALF and high <= 1
-    if toward_deletion:
-        low, high = 1 - low, max(1 - high, SMALLEST_CHANGE)
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        caught = _catches(read, place, 1 - middle if toward_deletion else middle)
-        low, high = (low, middle) if caught else (middle, high)
-    return 1 - high if toward_deletion else high
-
-
-def _catches(read: Claim, place: Place, change: float) -> bool:
-    """Whether the claim with a part changed by the symbol CHANGE is refuted at that value of it."""
-    if place.nearest(read, **{CHANGE.name: change}) > -math.inf:
-        return False
-    constants = {**place.run.constants, CHANGE.name: Constant(change, Provenance.GIVEN)}
-    verdict = examined(read, replace(place.run, constants=constants))
-    return verdict is not None and verdict.status is Status.REFUTED
