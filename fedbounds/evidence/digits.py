@@ -20,7 +20,7 @@ import sympy as sp
 from flint import arb, ctx, fmpq
 from mpmath import libmp, mp
 
-from fedbounds.evidence.evaluate import Array, code, evaluate
+from fedbounds.evidence.evaluate import Array, code, evaluate, names_in
 
 # Decimal digits, more where an enclosure is wider than NARROW times the number; what is below TINY counts as 0.
 DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
@@ -63,7 +63,7 @@ def upper(expression: sp.Expr, values: Mapping[str, Any]) -> Array:
     expression = sp.sympify(expression)
     if _in_intervals(expression) is None:
         return evaluate(expression, values)
-    names = sorted(symbol.name for symbol in expression.free_symbols)
+    names = names_in(expression)
     arrays = np.broadcast_arrays(*(np.asarray(values[name], dtype=object) for name in names))
     shape = arrays[0].shape if names else ()
     rows = list(zip(*(array.flat for array in arrays), strict=True)) if names else [()]

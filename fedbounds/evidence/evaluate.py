@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import lru_cache, partial, reduce
 from typing import Any
@@ -31,11 +31,17 @@ def derivative(expression: sp.Expr, symbol: sp.Symbol) -> sp.Expr:
     return sp.diff(expression, symbol)
 
 
+@lru_cache(maxsize=4096)
+def names_in(expression: sp.Expr) -> tuple[str, ...]:
+    """The names of an expression's symbols in order, looked for once: sympy walks the whole expression each time."""
+    return tuple(sorted(symbol.name for symbol in expression.free_symbols))
+
+
 @lru_cache(maxsize=512)
 def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Array]], Any]]:
     if expression.has(*UNDEFINED):
         raise reject("a formula must have a real value", f"{expression}, whatever its symbols are", "mend it")
-    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    names = names_in(expression)
     written = code(expression)
     if written is not None:
         calls = {name: partial(reduce, function) for name, function in (("max", np.maximum), ("min", np.minimum))}
@@ -57,10 +63,18 @@ def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
         return np.asarray(function(known), dtype=np.float64)
 
 
+def nudged(expression: sp.Expr, values: Mapping[str, Numbers], by: float) -> Iterator[Array]:
+    """The expression as `evaluate` has it, with the values of each of its symbols in turn ``by`` times as large."""
+    names, function = _in_floats(expression)
+    known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
+    for name in names:
+        yield np.asarray(function({**known, name: np.asarray(known[name] * by)}), dtype=np.float64)
+
+
 @lru_cache(maxsize=512)
 def _in_fractions(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[str, Fraction]], Fraction] | None]:
     """(names of symbols, function of their fractions), None in place of the function where it is not rational."""
-    names = tuple(sorted(symbol.name for symbol in expression.free_symbols))
+    names = names_in(expression)
     written = code(expression, exact=True)
     return names, None if written is None else eval(f"lambda v: {written}", {"Fraction": Fraction})
 

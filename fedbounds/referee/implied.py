@@ -113,6 +113,8 @@ def why_still_true(mutant: Mutant, reading: Reading) -> str:
     unchanged = mutant.claim.lhs == mutant.of.lhs and mutant.claim.eta == mutant.of.eta
     if argument is None or not unchanged:
         return ""
+    if mutant.claim.rhs.has(sp.Max, sp.Min):
+        return ""
     right = mutant.claim.rhs.subs(dict(mutant.claim.definitions))
     if mutant.change == "condition dropped":
         if mutant.part != a.bounded_variance.statement:
@@ -142,6 +144,8 @@ def proved_factor(claim: Claim, part: Part, reading: Reading, up: bool) -> float
         return None
     if proved(bad):
         return float(bad)
+    if claim.rhs.has(sp.Max, sp.Min):
+        return None  # nothing but deletion takes them away
     for _ in range(FACTOR_HALVINGS):
         middle = (good + bad) / 2
         good, bad = (middle, bad) if proved(middle) else (good, middle)

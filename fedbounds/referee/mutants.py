@@ -29,6 +29,10 @@ FACTORS: Mapping[str, sp.Rational] = {
 }
 
 
+# Stands for what a part is multiplied by, while the repair and the definitions are put in.
+FACTOR = sp.Symbol("factor", real=True)
+
+
 @dataclass(frozen=True)
 class Part:
     """A piece of a claim's right-hand side: a term's name, and the path of an addend inside it (() for all).
@@ -178,3 +182,9 @@ def as_read(claim: Claim, reading: Reading) -> Claim:
         eta=None,
         repair=None,
     )
+
+
+def at_factor(read: Claim, factor: sp.Expr) -> Claim:
+    """A claim that was read with FACTOR on a part, at a value of it: sympy is slow to decide every Max anew."""
+    terms = {name: term.xreplace({FACTOR: factor}) for name, term in read.terms.items()}
+    return replace(read, assumptions=(), terms=terms)

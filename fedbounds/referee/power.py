@@ -15,33 +15,31 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
-from fedbounds.evidence.run import Run
 from fedbounds.model.protocol import Progress
 from fedbounds.referee.implied import proved_factor, why_still_true
-from fedbounds.referee.mutants import FACTORS, Mutant, Part, as_read, dropped, parts, scaled, shifted, swapped
+from fedbounds.referee.mutants import (
+    FACTOR,
+    FACTORS,
+    Mutant,
+    Part,
+    as_read,
+    at_factor,
+    dropped,
+    parts,
+    scaled,
+    shifted,
+    swapped,
+)
+from fedbounds.referee.places import NEGLIGIBLE, Place, closest, examined, nearest_caught
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
-
-# A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.
-NEGLIGIBLE = 1e-9
-# Thousands of examinations share one table, so each is decided far from a false alarm.
-ERROR_RATE = 1e-6
-# The smallest relative change of a part that is looked for, the largest, and the bisections of its logarithm.
-SMALLEST_CHANGE, LARGEST_CHANGE, HALVINGS = 1e-8, 1e3, 12
-# A second regime must catch a change smaller by this share to be called the sharper one (bisection's precision).
-SAME_CHANGE = 0.02
-HALF = 0.5
-# Stands for the relative change of a part while its smallest caught value is sought.
-CHANGE = sp.Symbol("change", positive=True)
 
 
 class Outcome(enum.StrEnum):
@@ -82,16 +80,6 @@ class Row:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-@dataclass(frozen=True)
-class Place:
-    """A regime where the claim applies: its run, and the unmutated right-hand side there."""
-
-    regime: Regime
-    run: Run
-    rhs: np.ndarray
-    scale: np.ndarray
-
-
 def power(
     claims: Iterable[Claim],
     regimes: Sequence[Regime] | None = None,
@@ -105,20 +93,22 @@ def power(
     """
     suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
     chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
-    rows: list[Row] = []
+    # Those of most parts first, so that in the end no process waits long for another.
+    longest = sorted(chosen, key=lambda claim: -len(parts(claim)))
+    rows: dict[int, list[Row]] = {}
     if progress is not None:
         progress("mutants", 0, len(chosen))
-    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), chosen, jobs), 1):
-        rows += of_claim
+    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), longest, jobs)):
+        rows[id(longest[k])] = of_claim
         if progress is not None:
-            progress("mutants", k, len(chosen))
-    return rows
+            progress("mutants", k + 1, len(chosen))
+    return [row for claim in chosen for row in rows[id(claim)]]
 
 
 def power_of(claim: Claim, suite: Suite) -> list[Row]:
-    baseline = []
+    baseline, verdicts = [], {}
     for name in claim.readings:
-        found = list(verdicts_in(claim, READINGS[name], suite))
+        found = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
         baseline.append(_row(claim, READINGS[name], "", "", found, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
@@ -129,7 +119,7 @@ def power_of(claim: Claim, suite: Suite) -> list[Row]:
     for part in parts(claim):
         rows += _part_rows(claim, reading, part, places)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        rows.append(_whole_row(mutant, reading, places, suite))
+        rows.append(_whole_row(mutant, reading, places, suite, verdicts[reading.name]))
     return rows
 
 
@@ -149,15 +139,17 @@ def _row(
     return Row(claim.key, reading.name, part, change, outcome, refuting, min(close, default=None))
 
 
-def verdicts_in(claim: Claim, reading: Reading, suite: Suite) -> Iterator[tuple[Regime, Verdict]]:
-    """The claim examined, assumptions included, in every regime that did not diverge."""
+def verdicts_in(
+    claim: Claim, reading: Reading, suite: Suite, known: Mapping[str, Verdict] | None = None
+) -> Iterator[tuple[Regime, Verdict]]:
+    """The claim examined, assumptions included, in every regime that did not diverge; some may be ``known``."""
     read = as_read(claim, reading)
     for regime in suite.regimes:
-        run = suite.run(regime, reading, claim)
-        if run is not None:
-            verdict = examined(read, run)
-            if verdict is not None:
-                yield regime, verdict
+        verdict = (known or {}).get(regime.name)
+        run = suite.run(regime, reading, claim) if verdict is None else None
+        verdict = verdict if run is None else examined(read, run)
+        if verdict is not None:
+            yield regime, verdict
 
 
 def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
@@ -169,43 +161,43 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():
-            found.append(Place(regime, run, sides.rhs, np.maximum(np.abs(sides.lhs), np.abs(sides.rhs))))
+            found.append(Place(regime, run, sides))
     return found
 
 
 def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Place]) -> list[Row]:
     """The part deleted, flipped, divided and multiplied, with the smallest change of it that is caught."""
-    mutants = [scaled(claim, part, factor, change) for change, factor in FACTORS.items()]
-    effects = [_effect(mutant, reading, places) for mutant in mutants]
-    if set(effects) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
+    read = as_read(scaled(claim, part, FACTOR).claim, reading)
+    mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
+    effects = {change: _effect(mutant, places) for change, mutant in mutants.items()}
+    if set(effects.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
         return [Row(claim.key, reading.name, part.label, "any", Outcome.NOT_EXERCISED)]
-    judged = {
-        mutant.change.startswith("times") for mutant, effect in zip(mutants, effects, strict=True) if effect is None
-    }
+    judged = {change.startswith("times") for change, effect in effects.items() if effect is None}
     limits: dict[bool, dict[str, Any]] = {}
     for up in judged:
-        caught, sharpest = nearest_caught(claim, reading, part, places, up)
+        caught, sharpest = nearest_caught(read, places, up)
         proved = proved_factor(claim, part, reading, up)
         limits[up] = {"caught": caught, "sharpest": sharpest, "proved": proved}
     rows = []
-    for mutant, effect in zip(mutants, effects, strict=True):
+    for change, effect in effects.items():
         if effect is not None:
-            rows.append(Row(claim.key, reading.name, part.label, mutant.change, effect))
-        else:
-            rows.append(replace(_judged(mutant, reading, places), **limits[mutant.change.startswith("times")]))
+            rows.append(Row(claim.key, reading.name, part.label, change, effect))
+            continue
+        row = _row(claim, reading, part.label, change, closest(mutants[change], places))
+        if row.outcome is Outcome.SURVIVES:
+            row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
+        rows.append(replace(row, **limits[change.startswith("times")]))
     return rows
 
 
-def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcome | None:
+def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:
     """NOT_EXERCISED if no right-hand side moves, WEAKER if none falls, UNDEFINED if none is a formula; else None."""
-    if sp.Add(*mutant.claim.terms.values()).has(*UNDEFINED):
+    if sp.Add(*read.terms.values()).has(*UNDEFINED):
         return Outcome.UNDEFINED
-    read = as_read(mutant.claim, reading)
-    moved = False
-    identity = mutant.of.kind is Kind.IDENTITY
+    moved, identity = False, read.kind is Kind.IDENTITY
     for place in places:
         with np.errstate(all="ignore"):
-            change = empirical.compare(read, place.run).rhs - place.rhs
+            change = place.compared(read) - place.sides.rhs
             share = change / np.maximum(place.scale, np.finfo(float).tiny)
         if np.any(share < -NEGLIGIBLE) or (identity and np.any(share > NEGLIGIBLE)):
             return None
@@ -213,20 +205,27 @@ def _effect(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Outcom
     return Outcome.WEAKER if moved else Outcome.NOT_EXERCISED
 
 
-def _judged(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
-    """A mutant examined in the regimes where its claim applies."""
-    read = as_read(mutant.claim, reading)
-    bare = replace(read, assumptions=())
-    found = [(place.regime, examined(bare, place.run)) for place in places]
-    verdicts = [(regime, verdict) for regime, verdict in found if verdict is not None]
-    row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
-    proof = why_still_true(mutant, reading) if row.outcome is Outcome.SURVIVES else ""
-    return replace(row, outcome=Outcome.STILL_TRUE if proof else row.outcome, proof=proof)
+def _if_proved(row: Row, mutant: Mutant, reading: Reading) -> Row:
+    proof = why_still_true(mutant, reading)
+    return replace(row, outcome=Outcome.STILL_TRUE, proof=proof) if proof else row
 
 
-def _whole_row(mutant: Mutant, reading: Reading, places: Sequence[Place], suite: Suite) -> Row:
-    """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked."""
-    verdicts = list(verdicts_in(mutant.claim, reading, suite))
+def _whole_row(
+    mutant: Mutant,
+    reading: Reading,
+    places: Sequence[Place],
+    suite: Suite,
+    unmutated: Sequence[tuple[Regime, Verdict]],
+) -> Row:
+    """A mutant of the claim as a whole (a shift, a swap, a dropped condition), its own assumptions checked.
+
+    Where the claim was decided, one that says the same under fewer conditions is decided likewise.
+    """
+    read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
+    fewer = all(assumption in of.assumptions for assumption in read.assumptions)
+    same = (read.sides(reading), read.own, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
+    decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
+    verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
     row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)
     if row.outcome is not Outcome.SURVIVES:
         return row
@@ -235,11 +234,10 @@ def _whole_row(mutant: Mutant, reading: Reading, places: Sequence[Place], suite:
         if applied <= len(places):
             return replace(row, outcome=Outcome.NOT_EXERCISED)
     elif mutant.claim.eta == mutant.of.eta and mutant.claim.lhs == mutant.of.lhs:
-        effect = _effect(mutant, reading, places)
+        effect = _effect(read, places)
         if effect is not None:
             return replace(row, outcome=effect)
-    proof = why_still_true(mutant, reading)
-    return replace(row, outcome=Outcome.STILL_TRUE, proof=proof) if proof else row
+    return _if_proved(row, mutant, reading)
 
 
 def tally(rows: Iterable[Row]) -> Mapping[str, int]:
@@ -249,62 +247,3 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
         if row.change:
             counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
     return counts
-
-
-def examined(claim: Claim, run: Run) -> Verdict | None:
-    """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
-    try:
-        with np.errstate(all="ignore"):
-            return empirical.examine(claim, run, ERROR_RATE)
-    except InputError:
-        return None
-
-
-def nearest_caught(
-    claim: Claim, reading: Reading, part: Part, places: Sequence[Place], up: bool
-) -> tuple[float | None, str]:
-    """The factor on a part nearest to 1 that some regime refutes, by bisection of its distance, and that regime."""
-    sign = 1 if up else -1
-    read = replace(as_read(scaled(claim, part, 1 + sign * CHANGE).claim, reading), assumptions=())
-    best, sharpest = LARGEST_CHANGE, ""
-    for place in places:
-        if _catches(read, place, _clearly_below(best) if sharpest else best):
-            best, sharpest = _bisected(read, place, best, up), place.regime.name
-        if best <= SMALLEST_CHANGE:
-            break
-    return (1 + sign * best, sharpest) if sharpest else (None, "")
-
-
-def _clearly_below(change: float) -> float:
-    """A change that is smaller than ``change``, or leaves more of the part, by the share SAME_CHANGE."""
-    if change > 1:
-        return max(change * (1 - SAME_CHANGE), 1.0)
-    return 1 - (1 - change) * (1 + SAME_CHANGE) - SMALLEST_CHANGE if change > HALF else change * (1 - SAME_CHANGE)
-
-
-def _bisected(read: Claim, place: Place, high: float, up: bool) -> float:
-    """The smallest change that a place catches, at most ``high``, itself caught.
-
-    Bisected on a logarithmic scale; towards deletion (change 1) on that of what is left of the part.
-    """
-    low = SMALLEST_CHANGE
-    if _catches(read, place, low):
-        return low
-    for corner in () if up else (1.0, HALF):
-        if low < corner < high:
-            low, high = (low, corner) if _catches(read, place, corner) else (corner, high)
-    toward_deletion = not up and low >= HALF and high <= 1
-    if toward_deletion:
-        low, high = 1 - low, max(1 - high, SMALLEST_CHANGE)
-    for _ in range(HALVINGS):
-        middle = math.sqrt(low * high)
-        caught = _catches(read, place, 1 - middle if toward_deletion else middle)
-        low, high = (low, middle) if caught else (middle, high)
-    return 1 - high if toward_deletion else high
-
-
-def _catches(read: Claim, place: Place, change: float) -> bool:
-    """Whether the claim with a part changed by the symbol CHANGE is refuted at that value of it."""
-    constants = {**place.run.constants, CHANGE.name: Constant(change, Provenance.GIVEN)}
-    verdict = examined(read, replace(place.run, constants=constants))
-    return verdict is not None and verdict.status is Status.REFUTED

@@ -290,7 +290,7 @@ def neighbours(case: Case) -> Found:
 def _bounds(claim: Claim, reading: Reading, suite: Suite) -> dict[tuple[str, str], Any]:
     """(regime, step size) -> the right side there, where the claim applies."""
     places = power.places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
-    return {(place.regime.name, str(claim.steps)): place.rhs for place in places}
+    return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 import sympy as sp
@@ -125,7 +126,8 @@ UNITS = {
 }
 
 
-def in_scope(scope: Scope) -> dict[str, str]:
+@cache
+def in_scope(scope: Scope) -> Mapping[str, str]:
     """The symbols that vary over a scope -> the measured field that fills each.
 
     >>> in_scope("step")["Delta"], "L" in in_scope("step")
@@ -134,7 +136,8 @@ def in_scope(scope: Scope) -> dict[str, str]:
     return {name: notation.measured[scope] for name, notation in NOTATION.items() if scope in notation.measured}
 
 
-def fields(axis: Axis) -> dict[str, str]:
+@cache
+def fields(axis: Axis) -> Mapping[str, str]:
     """The symbols of an axis -> the field behind each, whatever the scope.
 
     >>> sorted(set(fields("time").values()))

@@ -1,5 +1,6 @@
 """Mutants are caught, survivors are said to survive with a proof that checks, and a broken checker shows."""
 
+import itertools
 import json
 from dataclasses import replace
 
@@ -22,8 +23,10 @@ from fedbounds.plugins import claims
 from fedbounds.referee import power as table
 from fedbounds.referee.implied import SLACK, argument_for, never_negative, proved_factor, why_still_true
 from fedbounds.referee.mutants import (
+    FACTOR,
     FACTORS,
     as_read,
+    at_factor,
     dropped,
     next_step,
     parts,
@@ -32,7 +35,8 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.power import ERROR_RATE, Outcome
+from fedbounds.referee.places import ERROR_RATE, closest, examined
+from fedbounds.referee.power import Outcome
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.bound import main_bound
@@ -355,6 +359,37 @@ def test_the_command_prints_the_table(rows_of_theorem_1):
         CliRunner().invoke(power, ["--claim", "lemma-11"], catch_exceptions=False)
     assert max(map(len, lines(rows_of_theorem_1))) < 160
     assert set(LETTERS) == {str(o) for o in Outcome} - {"holds", "false as stated"}
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "lemma-1", "fedavg-rounds"])
+def test_what_is_left_out_could_not_have_told(key, suite):
+    """Regimes that can neither refute a mutant nor come closest are not examined: the row is as if they were."""
+    claim = KNOWN[key]
+    reading = REPAIRED if "repaired" in claim.readings else LITERAL
+    places, left = table.places_of(claim, reading, suite), 0
+    for one, (change, factor) in itertools.product(parts(claim)[:4], FACTORS.items()):
+        mutant = at_factor(as_read(scaled(claim, one, FACTOR).claim, reading), factor)
+        direct = replace(as_read(scaled(claim, one, factor).claim, reading), assumptions=())
+        assert mutant.terms == direct.terms
+        told = [(place.regime, examined(direct, place.run)) for place in places]
+        every = [(regime, verdict) for regime, verdict in told if verdict is not None]
+        seen = closest(mutant, places)
+        rows = [table._row(claim, reading, one.label, change, verdicts) for verdicts in (every, seen)]
+        assert rows[0] == rows[1]
+        left += len(every) - len(seen)
+    assert left > 0
+
+
+def test_a_claim_with_fewer_conditions_is_examined_only_where_it_was_not_decided(suite, monkeypatch):
+    claim, asked = KNOWN["theorem-1"], []
+    told = list(table.verdicts_in(claim, REPAIRED, suite))
+    decided = {regime.name for regime, verdict in told if verdict.status is Status.HOLDS}
+    places = table.places_of(claim, REPAIRED, suite)
+    monkeypatch.setattr(table, "examined", lambda read, run: asked.append(run) or examined(read, run))
+    fewer = [one for one in dropped(claim, REPAIRED) if one.claim.steps == claim.steps][:3]
+    rows = [table._whole_row(one, REPAIRED, places, suite, told) for one in fewer]
+    assert decided and len(asked) <= len(fewer) * (len(suite.regimes) - len(decided))
+    assert rows == [table._whole_row(one, REPAIRED, places, suite, []) for one in fewer]
 
 
 def test_a_run_forgets_what_another_claim_had_measured():

@@ -55,7 +55,7 @@ def power(
 ) -> None:
     """Mutate every claim and say which mutants the checker refutes, by which regime, and how small a change.
 
-    Takes about two minutes for all claims the first time; they share one table: how many mutants were noticed, and
+    Takes about a minute for all claims the first time; they share one table: how many mutants were noticed, and
     which were not.
     """
     from fedbounds import plugins

@@ -6,7 +6,8 @@ covers all those means at once (and on both sides) decides. Nothing here is ever
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import sympy as sp
@@ -35,7 +36,7 @@ from fedbounds.evidence.empirical.trust import (
     position_rounding,
     value_rounding,
 )
-from fedbounds.evidence.evaluate import difference, evaluate
+from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
 from fedbounds.evidence.run import Run
 from fedbounds.evidence.run_own import with_own
 from fedbounds.model.problem import Array
@@ -64,7 +65,7 @@ class Comparison:
 
     ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
     the accuracy of the iterates sets whatever the claim says. Of a streamed run both sides are means (1, m), and
-    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``.
+    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``. ``values`` are those of the symbols.
     """
 
     times: np.ndarray
@@ -74,6 +75,7 @@ class Comparison:
     floor: Array
     std: Array | None = None
     replicates: int = 1
+    values: Mapping[str, Numbers] = field(default_factory=dict)
 
     def at(self, kept: np.ndarray) -> Comparison:
         """The same at some of the times."""
@@ -153,10 +155,10 @@ def compare(claim: Claim, run: Run) -> Comparison:
     rounding = np.broadcast_to(rounding, shape)
     if claim.scope == "horizon" and (above := lhs > rhs + rounding).any():
         # A difference of powers of 1 - eta mu may be cancelled away in floats, which refutes nothing.
-        seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in map(str, right.free_symbols)}
+        seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)}
         exact = upper(right, seen_there)
         rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
-    return Comparison(times, lhs, rhs, rounding, np.broadcast_to(floor, shape))
+    return Comparison(times, lhs, rhs, rounding, np.broadcast_to(floor, shape), values=values)
 
 
 def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
@@ -217,8 +219,8 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
     if claim.scope in ("point", "constant"):
         return np.ones(len(times), dtype=bool)
     left, right, _ = claim.sides(run.reading)
-    used = difference(left, right).free_symbols
-    moving = [run.varies(symbol.name, times) for symbol in used] or [np.zeros(len(times), dtype=bool)]
+    used = names_in(difference(left, right))
+    moving = [run.varies(name, times) for name in used] or [np.zeros(len(times), dtype=bool)]
     return np.asarray(~np.any(moving, axis=0))
 
 

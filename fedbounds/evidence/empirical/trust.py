@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
 from fedbounds.evidence.empirical.linear import moving
-from fedbounds.evidence.evaluate import Numbers, derivative, difference, evaluate
+from fedbounds.evidence.evaluate import Numbers, derivative, difference, evaluate, nudged
 from fedbounds.evidence.run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
@@ -93,7 +93,7 @@ def own_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
     for symbol in claim.own:
         if symbol.name in run.own.fields and difference.has(symbol):
             size = np.abs(run.own.fields[symbol.name]).max(initial=0.0)
-            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(sp.diff(difference, symbol), placed))
+            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), placed))
     return found
 
 
@@ -220,10 +220,9 @@ def _unseen_weights(
 def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Array) -> Array:
     """How far lhs - rhs moves when each measured quantity moves by its relative accuracy."""
     moved = np.zeros_like(base)
-    for name in sorted(symbol.name for symbol in difference.free_symbols):
-        nudged = dict(values) | {name: np.asarray(values[name]) * (1 + RELATIVE_ROUNDING)}
-        with np.errstate(invalid="ignore"):
-            moved = moved + np.abs(evaluate(difference, nudged) - base)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for found in nudged(difference, values, 1 + RELATIVE_ROUNDING):
+            moved = moved + np.abs(found - base)
     return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 
 
