@@ -155,10 +155,12 @@ def band(samples: ArrayLike, error_rate: float = ERROR_RATE, deterministic: bool
     spread = float(np.max(high - low, where=fixed, initial=0.0))
     if spread > DETERMINISTIC_SPREAD * float(size.max()):
         raise reject("deterministic columns must not vary", f"spread {spread:.3g}", "pass deterministic=False")
-    # Scaling by powers of two is exact and keeps the squares in range.
-    unit = np.ldexp(1.0, np.frexp(np.where(size > 0, size, 1.0))[1])
-    mean = np.mean(x / unit, axis=0) * unit
-    std = np.std(x / unit, axis=0, ddof=1) * unit if len(x) > 1 else np.zeros_like(mean)
+    mean, std = x[0], np.zeros_like(x[0])
+    if len(x) > 1:
+        # Scaling by powers of two is exact and keeps the squares in range.
+        unit = np.ldexp(1.0, np.frexp(np.where(size > 0, size, 1.0))[1])
+        scaled = x / unit
+        mean, std = np.mean(scaled, axis=0) * unit, np.std(scaled, axis=0, ddof=1) * unit
     result = band_from_moments(mean, np.where(std > ROUNDING * size, std, 0.0), len(x), error_rate, fixed)
     lower, upper = np.where(fixed, low, result.lower), np.where(fixed, high, result.upper)
     return Band(np.clip(mean, low, high), lower, upper, error_rate, result.family)

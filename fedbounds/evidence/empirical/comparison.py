@@ -7,6 +7,7 @@ covers all those means at once (and on both sides) decides. Nothing here is ever
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -77,6 +78,8 @@ class Comparison:
 
     def at(self, kept: np.ndarray) -> Comparison:
         """The same at some of the times."""
+        if len(self.lhs) == 1 and kept.all():
+            return self  # of several rows the copy has another order in memory, and sums of it other roundings
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
         return replace(self, **arrays, std=None if self.std is None else self.std[kept])
 
@@ -85,23 +88,27 @@ class Comparison:
         """Where (m,) the right side is a number."""
         return np.asarray(np.isfinite(self.rhs).all(axis=0))
 
-    @property
+    @cached_property
+    def most(self) -> Array:
+        """The largest rounding of any replicate (m,)."""
+        return np.asarray(self.rounding.max(axis=0))
+
+    @cached_property
     def scale(self) -> Array:
         """The larger of both sides' means (m,)."""
         return np.asarray(np.maximum(np.abs(self.lhs.mean(axis=0)), np.abs(self.rhs.mean(axis=0))))
 
-    @property
+    @cached_property
     def allowed(self) -> Array:
         """How far above 0 lhs - rhs may lie (m,): its rounding where that is negligible, else less than nothing.
 
         What lies within rounding that is not negligible beside the sides is neither above nor below.
         """
-        rounding = self.rounding.max(axis=0)
-        return np.asarray(np.where(rounding <= NEGLIGIBLE * self.scale, rounding, -rounding))
+        return np.asarray(np.where(self.most <= NEGLIGIBLE * self.scale, self.most, -self.most))
 
     def untested(self, lower: Array, upper: Array) -> np.ndarray:
         """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
-        blurred = (np.maximum(np.abs(lower), np.abs(upper)) <= self.rounding.max(axis=0)) & (
+        blurred = (np.maximum(np.abs(lower), np.abs(upper)) <= self.most) & (
             self.floor.max(axis=0) > NEGLIGIBLE * self.scale
         )
         return np.asarray((self.scale == 0) | blurred)
@@ -124,7 +131,7 @@ class Comparison:
         if status is Status.HOLDS:
             room = np.where(error > 0, self.allowed - mean, np.inf)
         else:
-            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.rounding.max(axis=0)
+            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
         distance = room / np.where(error > 0, error, 1.0)
         extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
         return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
@@ -227,7 +234,7 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
 
     Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `concluded`.
     """
-    rounding = sides.rounding.max(axis=0)
+    rounding = sides.most
     interval = sides.band(error_rate, known)
     lower, upper = interval.lower, interval.upper
     if claim.kind is Kind.IDENTITY:
