@@ -71,6 +71,10 @@ class Band:
     family: str
 
 
+# (claim, reading) -> the tested times (m,), the means (m,) of both sides there, and the band of their difference.
+Kept = dict[tuple[str, str], tuple[NDArray[np.int64], Array, Array, Band]]
+
+
 @lru_cache(maxsize=4096)
 def critical_value(replicates: int, level: float) -> float:
     """The q with P(sqrt(R) (mean - xbar)/s > q) = level for R chi-square variables, at least Student's quantile.
