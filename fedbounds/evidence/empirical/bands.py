@@ -84,7 +84,6 @@ def critical_value(replicates: int, level: float) -> float:
     as 1/sqrt(R), its leading order, which overstates it. Infinite below MIN_REPLICATES.
     Errors: InputError for a level outside [1e-12, 0.1]. Source: validate/critical_values.py.
     """
-    from scipy.interpolate import PchipInterpolator
     from scipy.special import ndtri, stdtrit
 
     if not LEVELS[-1] <= level <= MAX_LEVEL:
@@ -97,12 +96,29 @@ def critical_value(replicates: int, level: float) -> float:
         return float("inf")
     z = -float(ndtri(level))
     sizes = np.array(list(TABLE))
-    logs = PchipInterpolator(-ndtri(LEVELS), np.log(list(TABLE.values())), axis=1)(z)
+    logs = _monotone(-ndtri(LEVELS), np.log(list(TABLE.values())).T, z)
     if replicates > sizes[-1]:
         q = z + (float(np.exp(logs[-1])) - z) * float(np.sqrt(sizes[-1] / replicates))
     else:
-        q = float(np.exp(PchipInterpolator(-1 / np.sqrt(sizes), logs)(-1 / np.sqrt(replicates))))
+        q = float(np.exp(_monotone(-1 / np.sqrt(sizes), logs, -1 / np.sqrt(replicates))))
     return max(q, -float(stdtrit(replicates - 1, level)))
+
+
+def _monotone(x: Array, y: Array, at: float) -> Array:
+    """The monotone piecewise cubic (Fritsch and Butland 1984) through strictly monotone columns y (n, ...) at x (n,).
+
+    scipy's PchipInterpolator to the last bit, whose import takes a quarter of a second.
+    """
+    h = np.diff(x).reshape(-1, *[1] * (y.ndim - 1))
+    m = np.diff(y, axis=0) / h
+    near, far = 2 * h[1:] + h[:-1], h[1:] + 2 * h[:-1]
+    inside = 1 / ((near / m[:-1] + far / m[1:]) / (near + far))
+    ends = [((2 * h[i] + h[j]) * m[i] - h[i] * m[j]) / (h[i] + h[j]) for i, j in ((0, 1), (-1, -2))]
+    first, last = (np.where(end * m[i] > 0, end, 0.0) for i, end in zip((0, -1), ends, strict=True))
+    d = np.concatenate([[first], inside, [last]])
+    i = int(np.clip(np.searchsorted(x, at, side="right") - 1, 0, len(m) - 1))
+    s, t = at - x[i], (d[i] + d[i + 1] - 2 * m[i]) / h[i]
+    return np.asarray(y[i] + d[i] * s + ((m[i] - d[i]) / h[i] - t) * (s * s) + t / h[i] * (s * s * s))
 
 
 @lru_cache(maxsize=64)
