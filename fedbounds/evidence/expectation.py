@@ -140,7 +140,10 @@ def examine(claim: Claim, run: Run) -> Verdict:
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
     known = np.ones(len(sides[0].times), dtype=bool)
     found = min(
-        (empirical.decide(*each, side, empirical.CERTAIN, known) for each, side in zip(pinned, sides, strict=True)),
+        (
+            empirical.decide(*each, side, side.band(empirical.CERTAIN, known), known)
+            for each, side in zip(pinned, sides, strict=True)
+        ),
         key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf,
     )
     if len(ends) == 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,14 @@ from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
 from fedbounds.evidence.own import Values
 from fedbounds.model.problem import Array, Problem
-from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.trajectory import PathMoments, Trajectory
 from fedbounds.theory.observed import Observed
 from fedbounds.theory.own import Own
 from fedbounds.theory.quantity import Constant, Provenance
 from fedbounds.theory.reading import Across, Moments, Reading, Source
 from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
+
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -68,6 +71,7 @@ class Run:
     overrides: Mapping[str, Array] = field(default_factory=dict)
     own: Values = field(default_factory=Values)
     owned: tuple[frozenset[Own], Scope] | None = None
+    _found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
         """Symbol name -> value for every constant symbol; a costly one only where ``used`` names it."""
@@ -147,9 +151,17 @@ class Run:
         alone = (top == 1).all(axis=0) & (self.reading.virtual == "alpha")
         return np.asarray(known | alone[rounds])
 
-    # Once for all claims: `rho_pairs`, and the moments of the virtual iterate's fields.
-    pairs = cached_property(lambda run: rho_pairs(run.trajectory))
-    moments = cached_property(lambda run: run.trajectory.moments(run.reading.virtual))
+    def once(self, find: Callable[..., V], *given: Any) -> V:
+        """find(run, *given), which depends on the trajectory and reading alone: once for all claims."""
+        if (find, given) not in self._found:
+            self._found[find, given] = find(self, *given)
+        found: V = self._found[find, given]
+        return found
+
+    @property
+    def moments(self) -> PathMoments:
+        """The moments of the virtual iterate's fields."""
+        return self.once(_moments)
 
     # What `fedbounds.theory.assumption.RunLike` asks of a run.
     def known(self, name: str) -> Constant:
@@ -192,9 +204,17 @@ class Run:
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
 
 
+def _moments(run: Run) -> PathMoments:
+    return run.trajectory.moments(run.reading.virtual)
+
+
+def _pairs(run: Run) -> tuple[float, bool]:
+    return rho_pairs(run.trajectory)
+
+
 def with_pairs(run: Run) -> dict[str, Constant]:
     """The run's constants plus rho_pairs, which costs a product over all visited pairs."""
-    value, complete = run.pairs
+    value, complete = run.once(_pairs)
     provenance = Provenance.EXACT if complete else Provenance.BOUND
     note = "smallest over all pairs of visited weights and points" if complete else "bounded below by pi"
     return {**run.constants, "rho_pairs": Constant(value, provenance, note)}

@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
+from fedbounds.engine.processes import in_processes
 from fedbounds.show import curves, palette
 from fedbounds.show.numbers import EQUAL
 from fedbounds.show.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
@@ -256,4 +257,5 @@ def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Pat
     out = Path(out)
     result, drawn = store.read(out)
     known = claims_of(result) if claims is None else claims
-    return [path for stem in FIGURES for path in save(partial(picture, stem, result, drawn, known), out, stem)]
+    tasks = [partial(save, partial(picture, stem, result, drawn, known), out, stem) for stem in FIGURES]
+    return [path for paths in in_processes(tasks) for path in paths]

@@ -17,7 +17,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import holm
+from fedbounds.evidence.empirical.bands import Kept, holm
 from fedbounds.evidence.evaluate import evaluate, steps_asked
 from fedbounds.evidence.run import Policy, Run
 from fedbounds.model.problem import Problem
@@ -167,13 +167,14 @@ def run_weighting(
         return runs[id(of), reading]
 
     companions: dict[str, Trajectory] = {}
+    compared: Kept = {}
     stepped: dict[bytes, Trajectory] = {}  # claims with the same steps share a run
     for claim in claims.values():
         seen = _own_run(_own_steps(claim, settings, seen_in(claim.readings[0])), trajectory, stepped)
         if seen is not trajectory:
             companions[claim.key] = seen
         for name in claim_readings(claim, settings.readings):
-            verdicts.append(empirical.examine(claim, seen_in(name, seen), settings.error_rate))
+            verdicts.append(empirical.examine(claim, seen_in(name, seen), settings.error_rate, compared))
     examined = [
         (claim, companions.get(claim.key, trajectory).experiment, claim_readings(claim, settings.readings))
         for claim in claims.values()
@@ -195,7 +196,7 @@ def run_weighting(
         engine=trajectory.engine,
         constants=run.constants,
         verdicts=tuple(verdicts),
-        simulated=Simulated(trajectory, companions),
+        simulated=Simulated(trajectory, companions, compared),
     )
 
 

@@ -16,7 +16,6 @@ infinity (null in JSON).
 from __future__ import annotations
 
 import contextlib
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, replace
 from pathlib import Path
@@ -99,6 +98,7 @@ class Simulated:
 
     trajectory: Trajectory
     companions: Mapping[str, Trajectory]
+    compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.Kept`
 
 
 @dataclass(frozen=True)
@@ -281,7 +281,7 @@ class _Stored:
 
 
 def _constant(stored: Any) -> Constant:
-    return Constant(math.inf if stored.value is None else stored.value, stored.provenance, stored.note)
+    return Constant(float("inf") if stored.value is None else stored.value, stored.provenance, stored.note)
 
 
 class _Data(TypedDict, total=False):

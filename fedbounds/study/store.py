@@ -19,6 +19,7 @@ import numpy as np
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.empirical.bands import Band
 from fedbounds.files import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
 from fedbounds.study.build import build_policy
@@ -139,15 +140,21 @@ def _has_sides(result: Result, verdict: Verdict) -> bool:
 
 
 def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
+    compared = run.simulated.compared if run.simulated else {}
+    found = compared.get((verdict.claim, verdict.reading))
+    # One that was undecided before its sides were looked at has not been compared.
+    times, lhs, rhs, interval = found or _compared(result, run, verdict)
+    return Sides(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
+
+
+def _compared(result: Result, run: WeightingRun, verdict: Verdict) -> tuple[Array, Array, Array, Band]:
     claim = result.claims[verdict.claim]
     seen = run.companions.get(claim.key, run.trajectory)
     examined = examine_run(seen, READINGS[verdict.reading], build_policy(result.settings))
     sides = empirical.compare(claim, examined)
-    sides = sides.at(np.asarray(np.isfinite(sides.rhs).all(axis=0)))
+    sides = sides.at(sides.defined)
     known = empirical.known_columns(claim, examined, sides.times)
-    interval, rhs = sides.band(result.settings.error_rate, known), sides.rhs.mean(axis=0)
-    lhs = sides.lhs.mean(axis=0)
-    return Sides(sides.times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
+    return sides.times, *sides.means, sides.band(result.settings.error_rate, known)
 
 
 def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, Array]]:

@@ -7,7 +7,7 @@ import pytest
 
 import fedbounds
 from fedbounds.errors import InputError
-from fedbounds.study.store import read, save
+from fedbounds.study.store import read, save, series
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -58,19 +58,28 @@ def test_li_2020_is_examined_on_a_run_with_its_own_step_size(result):
 
 def test_a_saved_study_is_read_back(result, tmp_path):
     out = save(result, tmp_path / "study")
-    found, series = read(out)
+    found, drawn = read(out)
     assert json.loads(json.dumps(found.to_json())) == json.loads(json.dumps(result.to_json()))
     for (_, mine), (_, theirs) in zip(found.verdicts, result.verdicts, strict=True):
         assert (mine.failed, mine.coverage, mine.status) == (theirs.failed, theirs.coverage, theirs.status)
     assert [run.constants for run in found.runs] == [run.constants for run in result.runs]
     run = result.runs[0].trajectory
-    np.testing.assert_array_equal(series[0].gap, run.paths["alpha"].gap)
-    assert series[0].sides["corollary", "repaired"].rhs.shape == run.times.shape
+    np.testing.assert_array_equal(drawn[0].gap, run.paths["alpha"].gap)
+    assert drawn[0].sides["corollary", "repaired"].rhs.shape == run.times.shape
     assert sorted(p.name for p in out.iterdir()) == ["result.json", "trajectories.npz"]
     with pytest.raises(InputError, match="read from a file"):
         found.runs[0].trajectory  # noqa: B018
     with pytest.raises(InputError, match="read from a file"):
         found.problem  # noqa: B018
+
+
+def test_the_band_saved_beside_a_verdict_is_its_own():
+    """Delta_bar is 0 at T = 0 whatever happens, which only the run with the claim's own symbols knows."""
+    result = fedbounds.check("quadratic", claims="averaged-corollary", weightings="fedavg", clients=2, rounds=40)
+    (sides,) = series(result)[0].sides.values()
+    assert np.isfinite(sides.upper).all()
+    compared = result.runs[0].simulated.compared["averaged-corollary", "repaired"]
+    np.testing.assert_array_equal(sides.upper, compared[2] + compared[3].upper)
 
 
 def test_the_same_seed_gives_the_same_bits(result):

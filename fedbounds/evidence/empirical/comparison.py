@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 import sympy as sp
@@ -19,6 +20,7 @@ from fedbounds.evidence.empirical import linear
 from fedbounds.evidence.empirical.bands import (
     MIN_REPLICATES,
     Band,
+    Kept,
     band,
     band_from_moments,
     critical_value,
@@ -79,6 +81,8 @@ class Comparison:
 
     def at(self, kept: np.ndarray) -> Comparison:
         """The same at some of the times."""
+        if len(self.lhs) == 1 and kept.all():
+            return self  # of several rows the copy has another order in memory, and sums of it other roundings
         arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
         return replace(self, **arrays, std=None if self.std is None else self.std[kept])
 
@@ -87,26 +91,27 @@ class Comparison:
         """Where (m,) the right side is a number."""
         return np.asarray(np.isfinite(self.rhs).all(axis=0))
 
-    @property
+    # The largest rounding of any replicate, and the means of both sides, all (m,).
+    most = cached_property(lambda sides: np.asarray(sides.rounding.max(axis=0)))
+    means = cached_property(lambda sides: (sides.lhs.mean(axis=0), sides.rhs.mean(axis=0)))
+
+    @cached_property
     def scale(self) -> Array:
         """The larger of both sides' means (m,)."""
-        return np.asarray(np.maximum(np.abs(self.lhs.mean(axis=0)), np.abs(self.rhs.mean(axis=0))))
+        return np.asarray(np.maximum(*map(np.abs, self.means)))
 
-    @property
+    @cached_property
     def allowed(self) -> Array:
         """How far above 0 lhs - rhs may lie (m,): its rounding where that is negligible, else less than nothing.
 
         What lies within rounding that is not negligible beside the sides is neither above nor below.
         """
-        rounding = self.rounding.max(axis=0)
-        return np.asarray(np.where(rounding <= NEGLIGIBLE * self.scale, rounding, -rounding))
+        return np.asarray(np.where(self.most <= NEGLIGIBLE * self.scale, self.most, -self.most))
 
     def untested(self, lower: Array, upper: Array) -> np.ndarray:
         """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
-        blurred = (np.maximum(np.abs(lower), np.abs(upper)) <= self.rounding.max(axis=0)) & (
-            self.floor.max(axis=0) > NEGLIGIBLE * self.scale
-        )
-        return np.asarray((self.scale == 0) | blurred)
+        near = np.maximum(np.abs(lower), np.abs(upper)) <= self.most
+        return np.asarray((self.scale == 0) | (near & (self.floor.max(axis=0) > NEGLIGIBLE * self.scale)))
 
     def band(self, error_rate: float, known: np.ndarray) -> Band:
         """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
@@ -126,7 +131,7 @@ class Comparison:
         if status is Status.HOLDS:
             room = np.where(error > 0, self.allowed - mean, np.inf)
         else:
-            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.rounding.max(axis=0)
+            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
         distance = room / np.where(error > 0, error, 1.0)
         extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
         return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
@@ -152,13 +157,13 @@ def compare(claim: Claim, run: Run) -> Comparison:
     rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
     with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing
         rounding = value_rounding(difference(left, right), values, lhs - rhs) + floor
-    rounding = np.broadcast_to(rounding, shape)
     if claim.scope == "horizon" and (above := lhs > rhs + rounding).any():
         # A difference of powers of 1 - eta mu may be cancelled away in floats, which refutes nothing.
         seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)}
         exact = upper(right, seen_there)
         rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
-    return Comparison(times, lhs, rhs, rounding, np.broadcast_to(floor, shape), values=values)
+    rounding, floor = np.broadcast_arrays(rounding, floor, lhs)[:2]
+    return Comparison(times, lhs, rhs, rounding, floor, values=values)
 
 
 def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
@@ -180,8 +185,11 @@ def not_applicable(claim: Claim, run: Run) -> Verdict | None:
     return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
 
 
-def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE) -> Verdict:
-    """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times."""
+def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, kept: Kept | None = None) -> Verdict:
+    """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times.
+
+    What was compared along t is put into ``kept``.
+    """
     run = with_own_if_needed(claim, run)
     unmet = not_applicable(claim, run)
     if unmet is not None:
@@ -205,7 +213,10 @@ def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE) -> Verdict:
     known = known_columns(claim, run, sides.times)
     if claim.own and unsteady(sides.lhs - sides.rhs, known):
         return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
-    found = decide(claim, run, sides, error_rate, known)
+    interval = sides.band(error_rate, known)
+    if kept is not None and claim.scope in ("step", "horizon"):
+        kept[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
+    found = decide(claim, run, sides, interval, known)
     if below.any() and found.status is Status.HOLDS:
         # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
         pole = f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {found.detail} elsewhere"
@@ -224,21 +235,19 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
     return np.asarray(~np.any(moving, axis=0))
 
 
-def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: np.ndarray) -> Verdict:
+def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.ndarray) -> Verdict:
     """HOLDS if the band of lhs - rhs lies below 0 (identity: around it), REFUTED if some t lies above.
 
     Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `concluded`.
     """
-    rounding = sides.rounding.max(axis=0)
-    interval = sides.band(error_rate, known)
-    lower, upper = interval.lower, interval.upper
+    rounding, lower, upper, error_rate = sides.most, interval.lower, interval.upper, interval.error_rate
     if claim.kind is Kind.IDENTITY:
         refuted = (lower > rounding) | (upper < -rounding)
         holds = np.maximum(np.abs(lower), np.abs(upper)) <= sides.allowed
         distance = -np.maximum(np.abs(lower), np.abs(upper))
     else:
         refuted, holds, distance = lower > rounding, upper <= sides.allowed, -upper
-    lhs, rhs = sides.lhs.mean(axis=0), sides.rhs.mean(axis=0)
+    lhs, rhs = sides.means
     relative = distance / np.maximum(sides.scale, np.finfo(float).tiny)
     relative[np.abs(distance) <= rounding] = 0.0
     relative = np.where(np.isnan(relative), -np.inf, relative)
@@ -250,8 +259,9 @@ def decide(claim: Claim, run: Run, sides: Comparison, error_rate: float, known: 
     worst = int(np.argmin(np.where(refuted, relative - 1e9, relative))) if refuted.any() else int(np.argmin(relative))
     agreeing = np.isposinf(upper) & ~known & (run.trajectory.experiment.replicates >= MIN_REPLICATES)
     if status is Status.UNDECIDED and not grounds and agreeing.any():
-        count = f"{agreeing.sum()} of {agreeing.size}"
-        grounds = f"; at {count} times all replicates agree to rounding, which gives no band"
+        grounds = (
+            f"; at {agreeing.sum()} of {agreeing.size} times all replicates agree to rounding, which gives no band"
+        )
     # Of tightness count positive measured values that rounding leaves apart from their bound.
     chosen = (lhs > 0) & (np.abs(lhs - rhs) > -sides.allowed)
     certain = bool(known.all())
@@ -291,17 +301,11 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
     """O(1/T): a floor c0 > 0 in c0 + c1/(T + gamma) refutes; its absence on a finite run proves nothing."""
     trajectory = run.trajectory
     gamma = float(evaluate(sum(claim.definitions.values(), sp.Integer(0)), run.values()))
-    fit = floor_fit(
-        trajectory.paths[run.reading.virtual].gap,
-        trajectory.times,
-        gamma,
-        error_rate,
-        deterministic=deterministic,
-    )
+    gaps = trajectory.paths[run.reading.virtual].gap
+    fit = floor_fit(gaps, trajectory.times, gamma, error_rate, deterministic=deterministic)
     status = Status.REFUTED if fit.decision == "floor" else Status.UNDECIDED
     error = float("nan") if claim.floor is None else float(evaluate(claim.floor, run.values()).max())
-    rows = len(trajectory.paths[run.reading.virtual].gap)
-    fitted = f"; fitted to the first {rows} replicates" if trajectory.streamed else ""
+    fitted = f"; fitted to the first {len(gaps)} replicates" if trajectory.streamed else ""
     compared = f"; the error term is {error:.4g}" if np.isfinite(error) else ""
     return _verdict(
         claim,

@@ -59,7 +59,7 @@ def distrust(
     columns = np.flatnonzero(np.isin(seen.times(claim.scope), times))
     slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, seen).items()}
     return (
-        _missed_noise(run, error_rate)
+        run.once(_missed_noise, error_rate)
         or _dominated(run, times, columns, np.abs(difference), slopes)
         or _unseen_weights(run, columns, difference, slopes, refuted, error_rate)
         or _own_tails(claim, run, columns)
@@ -222,17 +222,22 @@ def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Arr
     moved = np.zeros_like(base)
     with np.errstate(divide="ignore", invalid="ignore"):
         for found in nudged(difference, values, 1 + RELATIVE_ROUNDING):
-            moved = moved + np.abs(found - base)
+            away = found - base
+            moved += np.abs(away, out=away)
     return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 
 
 def position_rounding(run: Run, count: int) -> Array:
     """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to it squared, at the first ``count`` times."""
+    return run.once(_position_rounding)[:, :count]
+
+
+def _position_rounding(run: Run) -> Array:
     trajectory = run.trajectory
     reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
     delta = POSITION_ROUNDING * reach
     if trajectory.streamed:
-        distance = np.sqrt(trajectory.streamed.paths[run.reading.virtual].high[None, :count, 0])
+        distance = np.sqrt(trajectory.streamed.paths[run.reading.virtual].high[None, :, 0])
     else:
-        distance = np.sqrt(trajectory.paths[run.reading.virtual].distance_sq[:, :count])
+        distance = np.sqrt(trajectory.paths[run.reading.virtual].distance_sq)
     return delta**2 + 2 * delta * distance

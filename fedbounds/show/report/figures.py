@@ -1,12 +1,14 @@
 """Which pictures a report shows, and beside which claim."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from markupsafe import Markup, escape
 
+from fedbounds.engine.processes import in_processes
 from fedbounds.show.palette import READING_STYLES, Lines
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
@@ -24,6 +26,16 @@ class Picture:
 
     svg: Markup
     caption: str
+
+
+def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:
+    """(`run_pictures`, `claim_picture` of each claim), side by side."""
+    from fedbounds.show import plots  # noqa: F401 - once for all processes
+
+    tasks: list[Callable[[], Any]] = [partial(run_pictures, result, drawn)]
+    tasks += [partial(claim_picture, f"p{k}", claim, result, drawn) for k, claim in enumerate(claims)]
+    of_runs, *of_claims = in_processes(tasks)
+    return of_runs, of_claims
 
 
 def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Picture | None:

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from fedbounds.show.numbers import MISSING, number, readable
-from fedbounds.show.report.figures import Drawn, claim_picture, run_pictures
+from fedbounds.show.report.figures import Drawn, all_pictures
 from fedbounds.show.report.mathml import formula, prose
 from fedbounds.show.report.sections import section
 from fedbounds.show.report.shipped import OTHERS as OTHER_EVIDENCE
@@ -52,6 +52,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     known = {line.claim.key: line.claim for line in lines}
     facts = result.facts
     listed = [(str(i), *row) for i, row in enumerate(zip(facts.p, facts.sizes, facts.F_i_star, strict=True), 1)]
+    of_runs, of_claims = all_pictures(known.values(), result, drawn)
     clients = [[i, value(p), str(size or MISSING), value(least)] for i, p, size, least in listed]
     return render(
         "page.html.jinja",
@@ -62,11 +63,11 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
         ledger=ledger_table(lines, len(result.runs), result.settings.error_rate),
         tally=tally(lines),
         sections=[
-            section(claim, lines, result, claim_picture(f"p{k}", claim, result, drawn), shipped.get(key, Markup("")))
-            for k, (key, claim) in enumerate(known.items())
+            section(claim, lines, result, picture, shipped.get(key, Markup("")))
+            for (key, claim), picture in zip(known.items(), of_claims, strict=True)
         ],
         others=shipped[OTHER_EVIDENCE],
-        pictures=run_pictures(result, drawn),
+        pictures=of_runs,
         command=command,
         constants=constants(result),
         clients=Table.of(

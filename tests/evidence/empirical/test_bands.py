@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import interpolate, special, stats
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical.bands import (
     LEVELS,
     MAX_LEVEL,
     TABLE,
+    _monotone,
     band,
     band_from_moments,
     critical_value,
@@ -22,7 +23,17 @@ from fedbounds.evidence.empirical.floor import MIN_SPAN, floor_fit
 from validate import calibration, critical_values
 
 levels = st.floats(LEVELS[-1], MAX_LEVEL)
+quantiles = -special.ndtri(LEVELS)
 sizes = st.integers(8, 5000)
+
+
+@settings(max_examples=50)
+@given(st.floats(quantiles[0], quantiles[-1]), st.integers(8, 1024))
+def test_the_table_is_interpolated_as_scipy_does(z, R):
+    logs = interpolate.PchipInterpolator(quantiles, np.log(list(TABLE.values())), axis=1)(z)
+    assert (_monotone(quantiles, np.log(list(TABLE.values())).T, z) == logs).all()
+    x, at = -1 / np.sqrt(list(TABLE)), float(-1 / np.sqrt(R))
+    assert _monotone(x, logs, at) == interpolate.PchipInterpolator(x, logs)(at)
 
 
 @pytest.mark.parametrize("R", [10, 16, 40, 64])
