@@ -13,8 +13,8 @@ from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment, Statistics
 
 NUMBER = 8
-# Steps are measured together as long as their local models have so many entries (2 MB), or one by one.
-SPAN = 2**18
+# Steps are measured together as long as their local models have so many entries (4 MB), or one by one.
+SPAN = 2**19
 UNITS = ("bytes", "kB", "MB", "GB", "TB", "PB", "EB")
 # Replicates that run together, at least.
 TOGETHER = 4
