@@ -83,7 +83,7 @@ def run_parts(
             f"the record of {replicates} replicates at {K} steps": choices.get(statistics, min(stored, streamed)),
             f"the moments of {N} clients at {T} steps": 4.0 * T * N,
             f"the extremes of {replicates} replicates and {N} clients": replicates * (N + 7.0),
-            "the models and gradients of steps that are measured together": 3.0 * min(SPAN, T * together * N * d),
+            "the models and gradients of steps that are measured together": 3.0 * min(SPAN, T * replicates * N * d),
         }
     kept[f"the models of {N} clients in {d} dimensions"] = 3.0 * together * N * d
     kept[f"batches of {batch} samples"] = 3.0 * together * (batch or 0)
