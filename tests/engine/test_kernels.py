@@ -56,13 +56,20 @@ def eleven_classes():
     return LogisticProblem([rng.standard_normal((n, 9)) for n in sizes], codes, 0.05)
 
 
+def uneven():
+    """Two classes and clients that fill different numbers of vectors, the largest first: room is of its size."""
+    rng = np.random.default_rng(8)
+    sizes = (20, 3, 9)
+    return LogisticProblem([rng.standard_normal((n, 4)) for n in sizes], [np.arange(n) % 2 for n in sizes], 0.1)
+
+
 MULTINOMIAL = {
     "digits": digits(),
     "synthetic": synthetic(),
     "three": ZOO["multinomial"](3),
     "eleven": eleven_classes(),
 }
-PROBLEMS = {kind: ZOO[kind](3) for kind in COMPILED} | MULTINOMIAL
+PROBLEMS = {kind: ZOO[kind](3) for kind in COMPILED} | {"uneven": uneven()} | MULTINOMIAL
 NAMES = sorted(PROBLEMS)
 
 
@@ -187,7 +194,7 @@ def binary_excess(problem, i, w, centre):
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)
 @pytest.mark.parametrize(
     ("name", "distance"),
-    [*itertools.product(COMPILED, (1e-8, 1.0, 1e3)), *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4))],
+    [*itertools.product((*COMPILED, "uneven"), (1e-8, 1.0, 1e3)), *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4))],
 )
 def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
     experiment = experiment_on(name, batch_size, replacement)

@@ -45,7 +45,8 @@ def _binary(z, s, q, y, up, values, keep):
     """The sum of the divergences at changes of margin z of samples with probabilities s and q = 1 - s of their labels
     +1 and -1; z <- the slopes there if kept: minus the label times the probability of the other one.
 
-    Where it is far smaller than its terms, a sum of logarithms of s e^z + q would cancel.
+    Where it is far smaller than its terms, a sum of logarithms of s e^z + q would cancel. ``up`` and ``values`` have
+    room for the samples of the largest client.
     """
     away, far, linear, total = 0.0, 0.0, 0.0, 0.0
     for j in range(len(z)):
@@ -56,7 +57,7 @@ def _binary(z, s, q, y, up, values, keep):
         for j in range(len(z)):
             up[j] = s[j] * exp(clamp(z[j]))
     if away > 0.0 and far == 0.0:
-        total = _logarithms(up, q) - linear
+        total = _logarithms(up[: len(z)], q) - linear
     if not CANCELLED * total > len(z) + abs(linear):
         if away + far > 0.0:
             for j in range(len(z)):
