@@ -194,7 +194,10 @@ def binary_excess(problem, i, w, centre):
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)
 @pytest.mark.parametrize(
     ("name", "distance"),
-    [*itertools.product((*COMPILED, "uneven"), (1e-8, 1.0, 1e3)), *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4))],
+    [
+        *itertools.product((*COMPILED, "uneven"), (1e-8, 1.0, 1e3)),
+        *itertools.product(MULTINOMIAL, (1e-8, 1.0, 100.0, 1e4)),
+    ],
 )
 def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
     experiment = experiment_on(name, batch_size, replacement)

@@ -128,10 +128,8 @@ class Comparison:
             return None
         replicates, mean = self.replicates if self.std is not None else len(self.lhs), interval.mean
         error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
-        if status is Status.HOLDS:
-            room = np.where(error > 0, self.allowed - mean, np.inf)
-        else:
-            room = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
+        above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
+        room = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
         distance = room / np.where(error > 0, error, 1.0)
         extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
         return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
