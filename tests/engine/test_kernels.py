@@ -339,3 +339,28 @@ def test_bits_do_not_depend_on_where_arrays_lie(name):
         found = (*moments, after, engine.excess(after[:, 0].copy()), engine.gap(after[:, 1].copy()))
         seen.add(b"".join(a.tobytes() for a in found))
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("classes", [0, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_clients_of_any_sizes_agree_with_the_reference(classes, seed):
+    rng = np.random.default_rng(seed)
+    N, d = int(rng.integers(2, 7)), int(rng.integers(1, 12))
+    sizes = rng.integers(5, 40, N)
+    X = [rng.standard_normal((n, d)) for n in sizes]
+    if classes:
+        problem = LogisticProblem(X, [np.arange(n) % classes for n in sizes], 0.1)
+    else:
+        problem = LeastSquaresProblem(X, [rng.standard_normal(n) for n in sizes], 0.1)
+    experiment = experiment_on("quadratic", 3, bool(seed % 2), problem=problem, w0=None)
+    ours, oracle = compiled_engine(experiment), Reference(experiment)
+    R = int(rng.integers(1, 40))
+    W = problem.w_star + rng.standard_normal((R, problem.d)) * 10 ** rng.uniform(-3, 1)
+    x = problem.w_star + rng.standard_normal((R, N, problem.d)) * 10 ** rng.uniform(-3, 1)
+    for found in (ours.levels(W), (ours.excess(W), ours.gap(W))):
+        close(found[0], oracle.excess(W))
+        close(found[1], oracle.gap(W))
+    for name, wanted in oracle.moments(x)._asdict().items():
+        np.testing.assert_allclose(
+            getattr(ours.moments(x), name), wanted, rtol=0, atol=1e-11 * np.abs(wanted).max(), err_msg=name
+        )
