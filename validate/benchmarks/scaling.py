@@ -26,7 +26,7 @@ STYLES = (("-", "o"), ("--", "s"), ("-.", "^"), (":", "D"), ((0, (1, 1, 4, 1)), 
 
 CROWD = "N, 10 present"
 # Ten clients take part of so many; in few and in many rounds, so that a round's cost is told from what a run costs.
-CROWDS, PRESENT, ROUNDS = (1_000, 10_000, 100_000), 10, (100, 500)
+CROWDS, PRESENT, ROUNDS = (1_000, 10_000, 100_000), 10, (200, 2_000)
 
 
 def crowd(N: int) -> Experiment:
