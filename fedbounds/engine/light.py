@@ -32,8 +32,9 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
     The streams are those of ``run``, whose record it equals up to rounding, and the bits depend on neither
-    threads nor replicates. Minibatches of least squares and of binary logistic regression take the fast path;
-    everything else goes through ``run``. Raises DivergedError with the last step of the round that diverged.
+    threads nor replicates. Minibatches of least squares and of logistic regression are stepped through with nothing
+    measured on the way; everything else goes through ``run``. Raises DivergedError with the last step of the round
+    that diverged.
     """
     from fedbounds.engine.kernels.session import Sampled
 
@@ -41,8 +42,7 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
     every = -(-experiment.stride // experiment.tau)
     ends = np.array([0, *(end for _, end in clock.rounds)], dtype=np.int64)
     kept = np.unique(np.append(np.arange(0, len(ends), every), len(ends) - 1))
-    fast = isinstance(engine, Sampled) and engine.walks and experiment.batch_size is not None
-    if not isinstance(engine, Sampled) or not fast or experiment.aggregation != "algorithm-1":
+    if not isinstance(engine, Sampled) or experiment.batch_size is None or experiment.aggregation != "algorithm-1":
         recorded = experiment.with_(stride=experiment.tau * every)
         require_run(recorded, "stored")
         full = run(recorded, progress, threads)
@@ -67,12 +67,13 @@ class _Rounds:
         self.limit = divergence_limit(experiment, clock)
         # Weights that are known before the models: then many rounds run in one call.
         self.known = weights_are_p(experiment)
+        self.width = engine.width if engine.walks else experiment.problem.d
         self.together = ROUNDS if self.known else 1
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the kept rounds, each (R, K)."""
         d, rounds = self.experiment.problem.d, len(self.clock.rounds)
-        W = np.zeros((len(replicates), self.engine.width))
+        W = np.zeros((len(replicates), self.width))
         W[:, :d] = self.experiment.start
         seed, everyone = self.experiment.seed, self.experiment.everyone_present
         keys = streams.replicate_keys(seed, replicates, streams.LOCAL_STEP)
@@ -98,6 +99,8 @@ class _Rounds:
 
         experiment, tau = self.experiment, self.experiment.tau
         etas = self.clock.eta[first * tau : last * tau].reshape(-1, tau)
+        if not self.engine.walks:
+            return np.stack([self._round(r, etas[r - first], W, replicates) for r in range(first, last)])
         known = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
         if experiment.everyone_present:
             return rounds(*known, np.require(self._weights(first, W, replicates), requirements=["C", "W"]), W)
@@ -109,10 +112,21 @@ class _Rounds:
             alpha = np.take_along_axis(self._weights(first, W, replicates)[None], who, axis=-1)
         return present_rounds(*known, who, alpha, W)
 
+    def _round(self, r: int, etas: Array, W: Array, replicates: range) -> Array:
+        """Round r of every client from W, in place; a copy of the models at its end."""
+        weights = self._weights(r, W, replicates)
+        models = np.empty((2, len(W), self.experiment.problem.N, W.shape[1]))
+        models[0] = W[:, None]
+        for t, eta in enumerate(etas, r * self.experiment.tau):
+            self.engine.walk(models, eta[None], t, replicates)
+            models[0] = models[1]
+        W[:] = self.engine.combine(models[1], weights)
+        return W.copy()
+
     def _weights(self, r: int, W: Array, replicates: range) -> Array:
         """alpha of round r (R, N)."""
         experiment, problem = self.experiment, self.experiment.problem
-        if self.known:
+        if self.known and experiment.everyone_present:
             return np.tile(problem.p, (len(W), 1))
         # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
         excess = np.zeros((len(W), problem.N))

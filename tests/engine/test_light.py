@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from problem_zoo import ZOO
+from problem_zoo import SAMPLED, ZOO
 
 from fedbounds.engine import streams
 from fedbounds.engine.kernels.compiled import kernel
@@ -71,7 +71,7 @@ def test_vector_code_equals_numpy(width, batch):
     ],
     ids=str,
 )
-@pytest.mark.parametrize("kind", ["quadratic", "least-squares", "binary"])
+@pytest.mark.parametrize("kind", list(ZOO))
 def test_light_runs_equal_full_runs(kind, changes, weighting):
     experiment = experiment_on(kind, weighting=weighting, **changes)
     light, path = simulate(experiment, record="distance"), run(experiment.with_(stride=1)).paths["alpha"]
@@ -91,7 +91,7 @@ def test_batches_without_replacement_hold_distinct_samples():
     np.testing.assert_allclose(light.gap, path.gap[:, light.times], rtol=AGREEMENT)
 
 
-@pytest.mark.parametrize("kind", ["least-squares", "binary"])
+@pytest.mark.parametrize("kind", SAMPLED)
 def test_light_bits_depend_on_neither_threads_nor_replicates(kind):
     for weighting in (FedAvg(), FedSoftMax(0.5)):
         wide = run_light(experiment_on(kind, replicates=37, weighting=weighting), threads=2)
@@ -109,10 +109,11 @@ def test_long_light_runs_join_their_pieces():
     np.testing.assert_allclose(light.gap, path.gap, rtol=AGREEMENT)
 
 
-def test_a_diverging_light_run_names_step_and_cause():
+@pytest.mark.parametrize("kind", ["binary", "multinomial"])
+def test_a_diverging_light_run_names_step_and_cause(kind):
     for weighting in (FedAvg(), FedSoftMax(0.5)):
         with pytest.raises(DivergedError, match=r"diverged at step 2 \(replicate 0\).*eta_t = 1e\+100 exceeds 2/L"):
-            run_light(experiment_on(eta=ConstantStep(1e100), weighting=weighting))
+            run_light(experiment_on(kind, eta=ConstantStep(1e100), weighting=weighting))
 
 
 def test_a_record_is_full_or_distance():
