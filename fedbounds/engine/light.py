@@ -14,6 +14,7 @@ from fedbounds.engine.loop import choose_engine, run
 from fedbounds.engine.present import chosen, chosen_weights, round_weights, weights_are_p
 from fedbounds.engine.room import require_run
 from fedbounds.engine.threads import default_threads, in_threads
+from fedbounds.errors import DivergedError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
@@ -50,13 +51,19 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
         return Distances(experiment, full.times, path.distance_sq, path.gap, full.engine)
     runner = _Rounds(experiment, engine, clock, kept)
     workers = default_threads() if threads is None else threads
-    size = min(TOGETHER, -(-experiment.replicates // max(workers, 1)))
-    blocks = [
-        range(start, min(start + size, experiment.replicates)) for start in range(0, experiment.replicates, size)
-    ]
-    parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
+    blocks = _blocks(experiment.replicates, min(TOGETHER, -(-experiment.replicates // max(workers, 1))))
+    try:
+        parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
+    except DivergedError:
+        for block in _blocks(experiment.replicates, TOGETHER):  # what is said depends on the blocks, not on threads
+            runner(block, lambda steps: None)
+        raise
     distances, gaps = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Distances(experiment, ends[kept], distances, gaps, engine.name)
+
+
+def _blocks(replicates: int, size: int) -> list[range]:
+    return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
 
 
 class _Rounds:

@@ -154,8 +154,7 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
     state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
     excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), clock.total)
     models = np.empty((room + 1, R, N, d))
-    fixed, rule = experiment.everyone_present, experiment.rule
-    fixed = fixed and not (rule.depends_on_w or rule.random)
+    fixed = experiment.everyone_present and virtuals == ("alpha",)  # then alpha is p in every round
     for r, (begin, end) in enumerate(clock.rounds):
         if r == 0 or not fixed:
             p, alpha = round_weights(experiment, block.replicates, r, excess)

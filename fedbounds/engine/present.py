@@ -54,8 +54,14 @@ def _restrict(weights: Array, present: NDArray[np.bool_], otherwise: Array) -> A
 
 def weights_are_p(experiment: Experiment) -> bool:
     """Whether alpha is p in every round, so that both virtual iterates are one."""
-    if experiment.rule.depends_on_w:
+    rule, p, rounds = experiment.rule, experiment.problem.p[None, :], -(-experiment.total_steps // experiment.tau)
+    if rule.depends_on_w or rule.random:
         return False
-    p = experiment.problem.p[None, :]
-    stream = streams.HashedRound(experiment.seed, range(1), 0)
-    return np.array_equal(experiment.rule(p, np.zeros(p.shape), 0, stream), p)
+    excess, stream = np.zeros(p.shape), streams.HashedRound(experiment.seed, range(1), 0)
+    return all(_same(np.asarray(rule(p, excess, r, stream)), p) for r in range(rounds + 1))
+
+
+def _same(alpha: Array, p: Array) -> bool:
+    """Whether two rows (1, N) are equal; at once where they are one in memory, however many clients there are."""
+    one = alpha.shape == p.shape and alpha[0].ctypes.data == p[0].ctypes.data and alpha.strides[1] == p.strides[1]
+    return one or np.array_equal(alpha, p)

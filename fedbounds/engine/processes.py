@@ -38,7 +38,7 @@ def in_processes(tasks: Sequence[Callable[[], T]]) -> list[T]:
 
 def _begin(tasks: Sequence[Callable[[], Any]]) -> None:
     _tasks[:] = tasks
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # an interrupt is the parent's to tell of
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # an interrupt is the parent's to tell of; a file begun is ended
 
 
 def _run(number: int) -> Any:

@@ -138,7 +138,7 @@ def check_simplex(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Arr
     >>> check_simplex([[0.25, 0.75]], (1, 2), "mine")
     array([[0.25, 0.75]])
     """
-    alpha = np.asarray(alpha, dtype=float)
+    alpha = np.array(alpha, dtype=float)  # a rule may fill one array again and again
     if alpha.shape != shape:
         raise reject(
             f"weighting {name} must return one row of weights a replicate, shape {shape}",

@@ -134,10 +134,6 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
             row = int(np.argmax((alpha != at_first).any(-1)))
             said = f"{_row(alpha[row])} beside {_row(at_first[0])} for no gaps under depends_on_w = False"
             yield _fault("depends_on_w", said, "say depends_on_w = True", e[row])
-        # The engine takes the first round's weights for all where they are p.
-        if np.array_equal(seen[0][2], P) and not np.array_equal(alpha, P):
-            said = f"weights p in round 0 and {_row(alpha[0])} in round {r} under depends_on_w = False"
-            yield _fault("depends_on_w", said, "say depends_on_w = True", e[0])
 
 
 def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:

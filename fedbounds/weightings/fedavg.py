@@ -18,7 +18,7 @@ class FedAvg(Weighting):
     depends_on_w: ClassVar[bool] = False
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
-        return np.broadcast_to(p, excess.shape).copy()
+        return np.broadcast_to(p, excess.shape)
 
 
 def build(argument: str | None) -> FedAvg:

@@ -161,6 +161,17 @@ def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
     assert np.array_equal(thin.alpha, full.alpha[:, ::2])
 
 
+def test_bits_depend_on_neither_replicates_nor_stride():
+    rng = np.random.default_rng(0)
+    problem = quadratic(rng.uniform(1, 4, (5, 16)), rng.standard_normal((5, 16)), noise_std=1.0)
+    two = Experiment(problem, FedAvg(), ConstantStep(0.05), 3, 20, 2, 2, stride=2)
+    first = [run(two.with_(**changes)).paths["alpha"] for changes in ({}, {"replicates": 1}, {"stride": 1})]
+    for name in ("drift", "next_mean", "gap", "distance_sq"):
+        wide, alone, often = (getattr(path, name)[0] for path in first)
+        np.testing.assert_array_equal(alone, wide)
+        np.testing.assert_array_equal(often[::2], wide)
+
+
 def test_extremes_are_those_of_the_full_record():
     experiment = experiment_on("binary", rounds=4)
     trajectory, problem = run(experiment), experiment.problem

@@ -1,5 +1,8 @@
 """The light runs: the same distances and gaps as full runs, from vector code written by hand."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from problem_zoo import SAMPLED, ZOO
@@ -15,6 +18,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.model.weighting import Weighting
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax
@@ -116,6 +120,19 @@ def test_a_diverging_light_run_names_step_and_cause(kind):
             run_light(experiment_on(kind, eta=ConstantStep(1e100), weighting=weighting))
 
 
+def test_threads_do_not_change_which_divergence_is_told():
+    problem = LeastSquaresProblem(
+        [np.random.default_rng(i).standard_normal((6, 3)) for i in range(4)], [np.ones(6)] * 4
+    )
+    experiment = Experiment(problem, FedAvg(), ConstantStep(1.2), 3, 300, 40, 1, w0=np.ones(3))
+    said = []
+    for threads in (1, 2, 3):
+        with pytest.raises(DivergedError) as told:
+            run_light(experiment, threads=threads)
+        said.append(str(told.value))
+    assert len(set(said)) == 1
+
+
 def test_a_record_is_full_or_distance():
     with pytest.raises(InputError, match="full, distance or iterates"):
         simulate(experiment_on(), record="gap")
@@ -143,3 +160,41 @@ def test_few_of_many_clients_equal_the_full_record_too():
         _, alpha = round_weights(experiment, range(3), r, np.zeros((3, N)))
         assert who.shape == (3, 4)
         np.testing.assert_allclose(np.take_along_axis(alpha, who, -1), shares, rtol=1e-14)
+
+
+@dataclass(frozen=True)
+class Turning(Weighting):
+    """Weights that know the round and not the losses: p before round ``since``, then in turn away from it."""
+
+    since: int
+    name: ClassVar[str] = "turning"
+    depends_on_w: ClassVar[bool] = False
+
+    def __call__(self, p, excess, round, stream):
+        turn = (np.arange(excess.shape[-1]) + round) % 2 if round >= self.since else 0
+        weights = np.broadcast_to(p, excess.shape) * (1 + turn)
+        return weights / weights.sum(-1, keepdims=True) if round >= self.since else weights
+
+
+class Refilled(Turning):
+    """The same in one array that every call fills again."""
+
+    room: ClassVar[dict] = {}
+
+    def __call__(self, *arguments):
+        alpha = super().__call__(*arguments)
+        self.room.setdefault(alpha.shape, np.empty(alpha.shape))[:] = alpha
+        return self.room[alpha.shape]
+
+
+@pytest.mark.parametrize("rule", [Turning(0), Turning(1), Turning(4), Refilled(0), Refilled(3)])
+def test_weights_that_know_the_round_are_asked_for_in_every_round(rule):
+    experiment = experiment_on("least-squares", weighting=rule, rounds=7)
+    for engine in ("kernels", "reference"):
+        full = simulate(experiment.with_(engine=engine))
+        p = experiment.problem.p
+        for r in range(7):
+            np.testing.assert_array_equal(full.alpha[0, r], Turning(rule.since)(p, p[None], r, None)[0])
+        light = simulate(experiment, record="distance")
+        np.testing.assert_allclose(light.gap, full.paths["alpha"].gap[:, light.times], rtol=AGREEMENT)
+        assert (full.paths["p"] is full.paths["alpha"]) is False

@@ -87,7 +87,6 @@ LIES = {
     "nan": (Rule(lambda p, e, r, s: e / e.sum(-1, keepdims=True)), "nan"),
     "overflow": (Rule(lambda p, e, r, s: np.exp(e) / np.exp(e).sum(-1, keepdims=True)), "nan"),
     "depends on w": (Constant(soft), "depends_on_w = False"),
-    "depends on the round": (Constant(lambda p, e, r, s: np.roll(plain(p, e), r, axis=-1)), "in round 1"),
     "random": (Rule(drawn), "random = False"),
     "edits": (Rule(editing), "arguments that it changes"),
     "global generator": (Rule(globally_drawn), "draw from stream.uniform"),
@@ -108,7 +107,11 @@ def test_a_rule_that_lies_is_refused_in_one_sentence(lie):
     assert word in str(refused.value) and "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize("rule", [Rule(soft), Rule(plain), Constant(plain), Random(drawn), soft])
+def turning(p, e, r, _):
+    return np.roll(plain(p, e), r, axis=-1)
+
+
+@pytest.mark.parametrize("rule", [Rule(soft), Rule(plain), Constant(plain), Constant(turning), Random(drawn), soft])
 def test_a_rule_that_keeps_its_word_is_let_through(rule):
     assert all(finding.holds for finding in check_weighting(rule))
 

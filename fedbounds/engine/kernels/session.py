@@ -81,10 +81,9 @@ class Compiled(Primitives):
     def virtual(
         self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
-        alpha, weights, eta = own(alpha), own(weights), own(np.broadcast_to(eta, len(X)))
-        drift, next_mean = kernel_common.virtual(
-            X, W, alpha, moments.grads, moments.variance, weights, eta, self.w_star
-        )
+        eta = np.broadcast_to(eta, len(X))
+        arrays = (own(values) for values in (X, W, alpha, moments.grads, moments.variance, weights, eta))
+        drift, next_mean = kernel_common.virtual(*arrays, self.w_star)
         return drift, next_mean
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
