@@ -145,3 +145,9 @@ def test_an_empty_file_is_named(tmp_path):
     (tmp_path / "data.csv").write_text("")
     with pytest.raises(InputError, match=r"data\.csv must be a CSV file"):
         load(f"csv:{tmp_path / 'data.csv'},target=y")
+
+
+def test_a_file_that_is_not_there_is_told_of_in_one_sentence(tmp_path):
+    with pytest.raises(InputError) as told:
+        load(f"csv:{tmp_path / 'none.csv'},target=y")
+    assert str(told.value).count("but received") == 1 and str(told.value).endswith("check the path.")

@@ -120,8 +120,9 @@ def _load_table(kind: str, place: str) -> Dataset:
 
 
 def _read_csv(path: Path) -> dict[str, list[str]]:
+    content = read_bytes(path)
     try:
-        head, *rows = csv.reader(io.StringIO(read_bytes(path).decode("utf-8-sig"), newline=""), strict=True)
+        head, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
     except (ValueError, csv.Error) as wrong:  # an empty file has no head
         raise reject(f"{path.name} must be a CSV file with a head, in UTF-8", f"{wrong}", "write it so") from None
     rows = [row for row in rows if row]
