@@ -11,9 +11,9 @@ from fedbounds.engine import streams
 from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.loop import choose_engine, run
-from fedbounds.engine.present import chosen, chosen_weights, round_weights, weights_are_p
+from fedbounds.engine.present import chosen, chosen_weights, round_weights
 from fedbounds.engine.room import require_run
-from fedbounds.engine.threads import default_threads, in_threads
+from fedbounds.engine.threads import blocks_of, default_threads, in_threads
 from fedbounds.errors import DivergedError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
@@ -51,19 +51,15 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
         return Distances(experiment, full.times, path.distance_sq, path.gap, full.engine)
     runner = _Rounds(experiment, engine, clock, kept)
     workers = default_threads() if threads is None else threads
-    blocks = _blocks(experiment.replicates, min(TOGETHER, -(-experiment.replicates // max(workers, 1))))
+    blocks = blocks_of(experiment.replicates, min(TOGETHER, -(-experiment.replicates // max(workers, 1))))
     try:
         parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
     except DivergedError:
-        for block in _blocks(experiment.replicates, TOGETHER):  # what is said depends on the blocks, not on threads
+        for block in blocks_of(experiment.replicates, TOGETHER):  # what is said depends on the blocks, not on threads
             runner(block, lambda steps: None)
         raise
     distances, gaps = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Distances(experiment, ends[kept], distances, gaps, engine.name)
-
-
-def _blocks(replicates: int, size: int) -> list[range]:
-    return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
 
 
 class _Rounds:
@@ -73,7 +69,7 @@ class _Rounds:
         self.experiment, self.engine, self.clock, self.kept = experiment, engine, clock, kept
         self.limit = divergence_limit(experiment, clock)
         # Weights that are known before the models: then many rounds run in one call.
-        self.known = weights_are_p(experiment)
+        self.known = experiment.rule.returns_p
         self.width = engine.width if engine.walks else experiment.problem.d
         self.together = ROUNDS if self.known else 1
 
@@ -102,6 +98,7 @@ class _Rounds:
 
     def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
+        from fedbounds.engine.kernels.session import own
         from fedbounds.engine.kernels.steps import present_rounds, rounds
 
         experiment, tau = self.experiment, self.experiment.tau
@@ -110,7 +107,7 @@ class _Rounds:
             return np.stack([self._round(r, etas[r - first], W, replicates) for r in range(first, last)])
         known = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
         if experiment.everyone_present:
-            return rounds(*known, np.require(self._weights(first, W, replicates), requirements=["C", "W"]), W)
+            return rounds(*known, own(self._weights(first, W, replicates)), W)
         if self.known:
             drawn = [chosen_weights(experiment, replicates, r) for r in range(first, last)]
             who, alpha = map(np.stack, zip(*drawn, strict=True))

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
-from fedbounds.engine.present import round_weights, weights_are_p
+from fedbounds.engine.present import round_weights
 from fedbounds.engine.primitives import Moments, Primitives
 from fedbounds.engine.record import Recorder, allocate
 from fedbounds.engine.room import SPAN
@@ -43,7 +43,7 @@ def run(
     whose iterates leave the finite numbers.
     """
     clock, engine = make_clock(experiment), choose_engine(experiment)
-    virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
+    virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
     streamed = wants_streaming(experiment, clock, virtuals, statistics)
     record = allocate(experiment, clock, virtuals, streamed, iterates)
     limit = divergence_limit(experiment, clock)
@@ -154,7 +154,7 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
     state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
     excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), clock.total)
     models = np.empty((room + 1, R, N, d))
-    fixed = experiment.everyone_present and virtuals == ("alpha",)  # then alpha is p in every round
+    fixed = experiment.everyone_present and experiment.rule.returns_p
     for r, (begin, end) in enumerate(clock.rounds):
         if r == 0 or not fixed:
             p, alpha = round_weights(experiment, block.replicates, r, excess)

@@ -19,7 +19,7 @@ import numpy as np
 from fedbounds.engine.clock import Clock, make_clock
 from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.moment_clients import Clients, prepare
-from fedbounds.engine.present import round_weights, weights_are_p
+from fedbounds.engine.present import round_weights
 from fedbounds.engine.primitives import Moments
 from fedbounds.engine.record import Recorder, allocate
 from fedbounds.errors import reject
@@ -68,7 +68,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
         raise reject("exact expectations need constant Hessians, fixed weights and C = 1", reason, "simulate instead")
     experiment = experiment.with_(replicates=1)
     clock = make_clock(experiment)
-    virtuals = ("alpha",) if weights_are_p(experiment) else ("alpha", "p")
+    virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
     record = allocate(experiment, clock, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):

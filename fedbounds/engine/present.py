@@ -50,18 +50,3 @@ def _restrict(weights: Array, present: NDArray[np.bool_], otherwise: Array) -> A
     kept = np.where(present, weights, 0.0)
     total = kept.sum(-1, keepdims=True)
     return np.where(total > 0, kept / np.where(total > 0, total, 1.0), otherwise)
-
-
-def weights_are_p(experiment: Experiment) -> bool:
-    """Whether alpha is p in every round, so that both virtual iterates are one."""
-    rule, p, rounds = experiment.rule, experiment.problem.p[None, :], -(-experiment.total_steps // experiment.tau)
-    if rule.depends_on_w or rule.random:
-        return False
-    excess, stream = np.zeros(p.shape), streams.HashedRound(experiment.seed, range(1), 0)
-    return all(_same(np.asarray(rule(p, excess, r, stream)), p) for r in range(rounds + 1))
-
-
-def _same(alpha: Array, p: Array) -> bool:
-    """Whether two rows (1, N) are equal; at once where they are one in memory, however many clients there are."""
-    one = alpha.shape == p.shape and alpha[0].ctypes.data == p[0].ctypes.data and alpha.strides[1] == p.strides[1]
-    return one or np.array_equal(alpha, p)

@@ -25,6 +25,11 @@ def default_threads() -> int:
     return min(available, int(limit)) if limit.isdigit() and int(limit) > 0 else available
 
 
+def blocks_of(replicates: int, size: int) -> list[range]:
+    """The replicates in blocks of ``size``; the last may be shorter."""
+    return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
+
+
 def in_threads(
     task: Callable[[T, Callable[[int], None]], S],
     items: Sequence[T],

@@ -29,12 +29,19 @@ class Weighting(abc.ABC):
     """alpha = weighting(p, excess, round, stream), the weights of one round; a subclass is a frozen dataclass.
 
     ``depends_on_w`` is False where alpha is the same whatever the losses; ``random`` says that it draws from the
-    stream; ``needs_problem`` that it is found from L, mu and w* of a strongly convex problem.
+    stream; ``needs_problem`` that it is found from L, mu and w* of a strongly convex problem; ``returns_p`` that
+    alpha is p whoever takes part, so that it need not be asked. A subclass with its own weights does not inherit it.
     """
 
     depends_on_w: ClassVar[bool] = True
     random: ClassVar[bool] = False
     needs_problem: ClassVar[bool] = False
+    returns_p: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "__call__" in vars(cls) and "returns_p" not in vars(cls):
+            cls.returns_p = False
 
     @property
     @abc.abstractmethod
@@ -101,7 +108,8 @@ def as_weighting(rule: Weighting | Rule) -> Weighting:
     """
     if isinstance(rule, Weighting):
         return rule
-    told = [name for name in ("bind", "constant", "random", "needs_problem", "depends_on_w") if hasattr(rule, name)]
+    facts = "bind", "constant", "random", "needs_problem", "depends_on_w", "returns_p"
+    told = [name for name in facts if hasattr(rule, name)]
     if told or isinstance(rule, type) or not callable(rule):
         found = f"{rule!r} with {told[0]}" if told else repr(rule)
         raise reject("a weighting must be a Weighting or a plain callable", found, SUBCLASS)

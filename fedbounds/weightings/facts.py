@@ -45,7 +45,7 @@ def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[F
     for fact, test in (
         ("weights on the simplex, one row a replicate", _simplex),
         ("the same weights for the same stream, and no other randomness", _determined),
-        ("depends_on_w and random", _told),
+        ("depends_on_w, random and returns_p", _told),
         ("absent clients", _absent),
     ):
         found += tried(fact, lambda test=test: test(rule, problem.p))  # type: ignore[misc]
@@ -116,7 +116,7 @@ def _determined(rule: Weighting, p: Array) -> Iterator[Finding]:
 
 
 def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
-    """A rule that says random = False draws nothing, one that says depends_on_w = False returns one alpha."""
+    """random = False draws nothing, depends_on_w = False returns one alpha a round, returns_p = True returns p."""
     P, seen = np.tile(p, (REPLICATES, 1)), []
     for e in _gaps(len(p)):
         for r in ROUNDS:
@@ -125,6 +125,8 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
             if stream.calls > 0 and not rule.random:
                 said = "draws from the stream under random = False"
                 yield _fault("random", said, "say random = True", e[0])
+            if rule.returns_p and not np.array_equal(alpha, P):
+                yield _fault("returns_p", f"{_row(alpha[0])} under returns_p = True", "say returns_p = False", e[0])
             seen.append((r, e, alpha))
     if rule.depends_on_w:
         return
@@ -156,6 +158,9 @@ def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
             except InputError as wrong:
                 said = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
                 yield _fault("absent clients", said, "ignore clients with p_i = 0", e[0])
+            if rule.returns_p and not np.array_equal(alpha, P):
+                said = f"other weights where client {away} is absent under returns_p = True"
+                yield _fault("returns_p", said, "say returns_p = False", e[0])
     e, equal = _gaps(N)[-1], np.full((REPLICATES, N), 1 / N)
     if not rule.random:
         turned = np.roll(rule(equal, np.roll(e, 1, axis=-1), 0, _Stream(0, REPLICATES)), -1, axis=-1)

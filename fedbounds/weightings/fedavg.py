@@ -16,6 +16,7 @@ class FedAvg(Weighting):
 
     name: ClassVar[str] = "fedavg"
     depends_on_w: ClassVar[bool] = False
+    returns_p: ClassVar[bool] = True
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         return np.broadcast_to(p, excess.shape)

@@ -176,6 +176,27 @@ class Turning(Weighting):
         return weights / weights.sum(-1, keepdims=True) if round >= self.since else weights
 
 
+@dataclass(frozen=True)
+class PartlyEven(FedAvg):
+    """p where everyone takes part, equal weights where not; what FedAvg says of itself is not inherited."""
+
+    name: ClassVar[str] = "partly-even"
+
+    def __call__(self, p, excess, round, stream):
+        here = np.broadcast_to(p, excess.shape) > 0
+        return np.where(here.all(-1, keepdims=True), p, here / here.sum(-1, keepdims=True))
+
+
+@pytest.mark.parametrize("engine", ["kernels", "reference"])
+def test_weights_that_are_p_only_where_everyone_takes_part_are_asked_for(engine):
+    experiment = experiment_on("least-squares", weighting=PartlyEven(), engine=engine, rounds=7)
+    experiment = experiment.with_(participation=0.5)
+    full, light = simulate(experiment), simulate(experiment, record="distance")
+    assert sorted(np.unique(full.alpha)) == [0.0, 0.5]
+    np.testing.assert_allclose(light.gap, full.paths["alpha"].gap[:, light.times], rtol=AGREEMENT)
+    assert not np.array_equal(full.paths["p"].gap, full.paths["alpha"].gap)
+
+
 class Refilled(Turning):
     """The same in one array that every call fills again."""
 
@@ -197,4 +218,4 @@ def test_weights_that_know_the_round_are_asked_for_in_every_round(rule):
             np.testing.assert_array_equal(full.alpha[0, r], Turning(rule.since)(p, p[None], r, None)[0])
         light = simulate(experiment, record="distance")
         np.testing.assert_allclose(light.gap, full.paths["alpha"].gap[:, light.times], rtol=AGREEMENT)
-        assert (full.paths["p"] is full.paths["alpha"]) is False
+        assert full.paths["p"] is not full.paths["alpha"]

@@ -35,6 +35,10 @@ class Constant(Rule):
     depends_on_w: ClassVar[bool] = False
 
 
+class Plain(Constant):
+    returns_p: ClassVar[bool] = True
+
+
 class Random(Rule):
     random: ClassVar[bool] = True
 
@@ -87,6 +91,11 @@ LIES = {
     "nan": (Rule(lambda p, e, r, s: e / e.sum(-1, keepdims=True)), "nan"),
     "overflow": (Rule(lambda p, e, r, s: np.exp(e) / np.exp(e).sum(-1, keepdims=True)), "nan"),
     "depends on w": (Constant(soft), "depends_on_w = False"),
+    "returns p": (Plain(lambda p, e, *_: np.roll(plain(p, e), 1, axis=-1)), "under returns_p = True"),
+    "returns p, one absent": (
+        Plain(lambda p, e, *_: plain(p, e) if (p > 0).all() else plain(np.eye(4)[p[0].argmax()], e)),
+        "absent under returns_p = True",
+    ),
     "random": (Rule(drawn), "random = False"),
     "edits": (Rule(editing), "arguments that it changes"),
     "global generator": (Rule(globally_drawn), "draw from stream.uniform"),
@@ -111,7 +120,9 @@ def turning(p, e, r, _):
     return np.roll(plain(p, e), r, axis=-1)
 
 
-@pytest.mark.parametrize("rule", [Rule(soft), Rule(plain), Constant(plain), Constant(turning), Random(drawn), soft])
+@pytest.mark.parametrize(
+    "rule", [Rule(soft), Rule(plain), Constant(plain), Constant(turning), Plain(plain), Random(drawn), soft]
+)
 def test_a_rule_that_keeps_its_word_is_let_through(rule):
     assert all(finding.holds for finding in check_weighting(rule))
 

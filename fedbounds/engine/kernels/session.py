@@ -17,6 +17,7 @@ from fedbounds.engine.kernels import steps as kernel_steps
 from fedbounds.engine.kernels.products import padded
 from fedbounds.engine.kernels.vectors import LANES, WORD
 from fedbounds.engine.primitives import Moments, Primitives, batch_scale
+from fedbounds.engine.threads import blocks_of
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, LogisticArrays
 
@@ -67,7 +68,7 @@ class Compiled(Primitives):
     def blocks(self, replicates: int) -> list[range]:
         """Blocks whose local steps take about BLOCK_WORK operations: a power of two of replicates each."""
         size = 1 << min(max(BLOCK_WORK // self.work, FEWEST), MOST).bit_length() - 1
-        return [range(start, min(start + size, replicates)) for start in range(0, replicates, size)]
+        return blocks_of(replicates, size)
 
     @property
     def work(self) -> int:
