@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from fedbounds.referee.asked import referee
     from fedbounds.referee.questions import certify, derive, ledger, refute, tight
     from fedbounds.referee.trial import Trial, try_claim
-    from fedbounds.show.report.study import report
-    from fedbounds.show.results import plot, to_html, to_latex
+    from fedbounds.report.html.study import report
+    from fedbounds.report.results import plot, to_html, to_latex
     from fedbounds.study.build import problem_from
     from fedbounds.study.check import check
     from fedbounds.study.result import Result
@@ -39,8 +39,8 @@ _HOME = {
         "model.trajectory": "Trajectory",
         "referee.asked": "referee",
         "referee.trial": "Trial try_claim",
-        "show.report.study": "report",
-        "show.results": "plot to_html to_latex",
+        "report.html.study": "report",
+        "report.results": "plot to_html to_latex",
         "study.build": "problem_from",
         "study.check": "check",
         "study.result": "Result",

@@ -86,7 +86,7 @@ class PluginFile:
 
 def read_plugin(path: str | Path) -> PluginFile:
     """The plug-in file at ``path``, not run."""
-    from fedbounds.files import read_bytes
+    from fedbounds.io import read_bytes
 
     content = read_bytes(path, what="a plug-in")
     try:

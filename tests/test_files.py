@@ -7,7 +7,7 @@ import tracemalloc
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.files import unpacked
+from fedbounds.io import unpacked
 from fedbounds.problems.data import idx, sources
 
 MEGABYTE = 2**20

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.evidence.empirical.bands import critical_value
 from fedbounds.evidence.empirical.trust import largest_share, share_limit
 
@@ -210,7 +210,7 @@ def picture(records: list[dict[str, object]], path: Path, error_rate: float = 1e
     axes.invert_yaxis()
     axes.set_xlabel("miss rate on the worse side, with 95% interval\n(dotted: nominal for one side)")
     figure.suptitle("R = 64, m = 50: Student (red), chi-square reference (blue)")
-    files.write(path, FigureCanvasAgg(figure).print_png)
+    io.write(path, FigureCanvasAgg(figure).print_png)
 
 
 def write(out: Path, small: bool = False) -> list[dict[str, object]]:
@@ -219,7 +219,7 @@ def write(out: Path, small: bool = False) -> list[dict[str, object]]:
     out.mkdir(parents=True, exist_ok=True)
     text = "\n\n".join(f"nominal {100 * rate:g}%, in percent\n\n{table(records, rate)}" for rate in ERROR_RATES)
     for name, content in (("calibration.json", json.dumps(records, indent=1)), ("calibration.txt", text + "\n")):
-        files.write_text(out / name, content)
+        io.write_text(out / name, content)
     picture(records, out / "calibration.png")
     return records
 

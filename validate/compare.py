@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import write_json, write_text
-from fedbounds.show import compared, summary, writing
-from fedbounds.show.terminal import progress
+from fedbounds.io import write_json, write_text
+from fedbounds.report import compared, summary, writing
+from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compare
 from fedbounds.study.compared import Compared
 from fedbounds.study.settings import Settings

@@ -26,7 +26,7 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.files import write, write_json
+from fedbounds.io import write, write_json
 
 Array = NDArray[np.float64]
 

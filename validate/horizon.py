@@ -18,7 +18,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.attained import Attained, attained, experiment
 from fedbounds.evidence.sdp.horizon import Measure, Run
-from fedbounds.files import write_json
+from fedbounds.io import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
@@ -117,7 +117,7 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
 
-    from fedbounds.show.palette import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
+    from fedbounds.report.palette import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
     rounds = [one.rounds for one in found]
     with plt.rc_context(RC):

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import reject
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
 

@@ -12,7 +12,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.study.pareto import SCHEMES, TradeOff, picture
 from fedbounds.study.settings import Settings
 

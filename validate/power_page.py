@@ -13,10 +13,10 @@ from typing import Any
 from fedbounds import plugins
 from fedbounds.cli.commands.power import PAGE as HEAD
 from fedbounds.cli.commands.power import line
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.referee.power import Outcome, Row, power, tally
-from fedbounds.show.table import Table
-from fedbounds.show.terminal import progress
+from fedbounds.report.table import Table
+from fedbounds.report.terminal import progress
 from validate.ledger_page import filled
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -23,7 +23,7 @@ from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.decide import worst_ratio
 from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory

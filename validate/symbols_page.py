@@ -9,7 +9,7 @@ from pathlib import Path
 import sympy as sp
 
 from fedbounds import plugins
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import fedbounds
-from fedbounds.files import write_json
+from fedbounds.io import write_json
 from fedbounds.plugins import claim_named
-from fedbounds.show.trial import verdict
+from fedbounds.report.trial import verdict
 from fedbounds.theory.verdict import Status
 from fedbounds.theory.words import word
 from validate.theorem_runs import ON_FEDAVG

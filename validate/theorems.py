@@ -11,9 +11,9 @@ import re
 from dataclasses import asdict
 from pathlib import Path
 
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
-from fedbounds.show.table import Table
+from fedbounds.report.table import Table
 from fedbounds.theory.claim import statement
 from validate.ledger_page import filled
 from validate.theorem_others import OTHERS

@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.setting import Setting, round_setting
 from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.evidence.sdp.tight import tight, tight_value
 from fedbounds.evidence.sdp.written import save
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
 from validate.appendix import certify_appendix

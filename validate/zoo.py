@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.engine.algorithms import run_algorithm
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import algorithm_named, algorithms
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.show.table import Table
+from fedbounds.report.table import Table
 from fedbounds.weightings.fedavg import FedAvg
 from validate.ledger_page import filled
 
@@ -74,7 +74,7 @@ def draw(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> None:
     """Two panels: full gradients, where a straight line is linear convergence, and batches."""
     import matplotlib.pyplot as plt
 
-    from fedbounds.show.palette import BLACK, BLUE, DASHES, DPI, GREEN, ORANGE, PURPLE, RC, SKY
+    from fedbounds.report.palette import BLACK, BLUE, DASHES, DPI, GREEN, ORANGE, PURPLE, RC, SKY
 
     styles = [(colour, dash) for dash in DASHES for colour in (BLACK, BLUE, ORANGE, GREEN, PURPLE, SKY)]
     with plt.rc_context(RC):

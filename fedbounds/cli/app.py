@@ -158,8 +158,8 @@ def check(
 
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
     """
-    from fedbounds.files import locked, write_text
-    from fedbounds.show import summary
+    from fedbounds.io import locked, write_text
+    from fedbounds.report import summary
     from fedbounds.study.ledger import claims_of, ledger
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
@@ -185,7 +185,7 @@ def _checked(settings: "Settings", out: Path | None, fresh: bool, quiet: bool) -
     from fedbounds.study.again import Earlier
 
     if out is not None and any(out.glob("*.png")):
-        from fedbounds.show.plots import FIGURES
+        from fedbounds.report.plots import FIGURES
 
         for old in (out / f"{stem}{suffix}" for stem in FIGURES for suffix in (".png", ".svg")):
             old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
@@ -208,13 +208,13 @@ def _checked(settings: "Settings", out: Path | None, fresh: bool, quiet: bool) -
 def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result", list[Path]]:
     """The result of a study, and the files that were written beside that in ``out``, if there is one."""
     import fedbounds
-    from fedbounds.show.terminal import progress
+    from fedbounds.report.terminal import progress
 
     with progress(not quiet) as bar:
         result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
     if out is None:
         return result, []
-    from fedbounds.show import plots
+    from fedbounds.report import plots
     from fedbounds.study import store
 
     store.save(result, out)
@@ -228,8 +228,8 @@ def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result",
 def claims(key: str | None, extra: tuple[ModuleType, ...], form: str) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair."""
     from fedbounds import plugins
-    from fedbounds.show import explain
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report import explain
+    from fedbounds.report.terminal import plain_table
 
     known = plugins.claims(extra).values() if key is None else [plugins.claim_named(key, extra)]
     if form == "json":
@@ -251,20 +251,20 @@ def claims(key: str | None, extra: tuple[ModuleType, ...], form: str) -> None:
 @click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Of a sweep: only such rows; * and ? allowed.")
 def plot(out: Path, x: str | None, y: str | None, by: str, where: tuple[str, ...]) -> None:
     """Redraw the pictures of a study saved in OUT, or draw those of a sweep."""
-    from fedbounds.files import require_writable
+    from fedbounds.io import require_writable
 
     if not out.is_dir():
         raise reject("plot needs the folder of a saved study", str(out), "run fedbounds check --out first")
     require_writable(out)
     if (out / "sweep.sqlite").is_file():
-        from fedbounds.show import sweep_plot
+        from fedbounds.report import sweep_plot
 
         pairs = [item.partition("=") for item in where]
         paths = sweep_plot.draw(out, x, y, by, {name: value for name, _, value in pairs})
     elif x or y or where:
         raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
     else:
-        from fedbounds.show import plots
+        from fedbounds.report import plots
 
         paths = plots.draw(out)
     for path in paths:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from fedbounds.engine import streams
 from fedbounds.engine.clock import make_clock
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
+from fedbounds.engine.numpy_engine import draws_at
 from fedbounds.engine.present import round_weights
-from fedbounds.engine.reference import draws_at
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment

@@ -67,7 +67,7 @@ def run(
 
 def choose_engine(experiment: Experiment) -> Primitives:
     """The compiled engine where the problem has kernels and it is not refused, else the reference."""
-    from fedbounds.engine.reference import Reference
+    from fedbounds.engine.numpy_engine import Reference
 
     if experiment.engine not in ("auto", "kernels", "reference"):
         raise reject("engine must be auto, kernels or reference", experiment.engine, "use auto")

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedbounds.engine.numpy_engine import Reference
 from fedbounds.engine.primitives import Primitives
-from fedbounds.engine.reference import Reference
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.finding import Finding, refuse, tried, worst
 from fedbounds.model.problem import Array, Problem, kernel_arrays

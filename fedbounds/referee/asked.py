@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
@@ -63,7 +63,7 @@ def referee(
     'lhs 1/16 > rhs 4/625, exactly'
     """
     trials: list[Trial] = []
-    folder = None if out is None else files.require_writable(out)
+    folder = None if out is None else io.require_writable(out)
     attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
     for claim, name in searches(theorems(theorem, plugins), reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.sweep.spread import in_order
@@ -42,13 +42,13 @@ class Pieces:
             if k in due:
                 found[k : k + 1] = [next(fresh)]
                 if self.file is not None:
-                    files.write_json(self.file, {"of": dict(self.of), "stage": stage, "found": found})
+                    io.write_json(self.file, {"of": dict(self.of), "stage": stage, "found": found})
             yield found[k]
 
     def _kept(self, stage: str) -> list[Any]:
         if self.file is None or not self.file.exists():
             return []
-        saved = files.shaped(files.read_json(self.file), _Saved, self.file.name)
+        saved = io.shaped(io.read_json(self.file), _Saved, self.file.name)
         return saved.found if (saved.of, saved.stage) == (self.of, stage) else []
 
 
@@ -67,7 +67,7 @@ SURE = (Status.HOLDS, Status.REFUTED)
 
 def left_open(claim: str, reading: str, place: Mapping[str, Any], piece: Any) -> bool:
     """Whether a piece of certificates leaves this claim open at this place: anything surer is computed again."""
-    kept = files.shaped(piece, _Certificate, "a piece of certificates")
+    kept = io.shaped(piece, _Certificate, "a piece of certificates")
     (verdict,) = verdicts_from([kept.verdict])
     if (verdict.claim, verdict.reading, verdict.evidence) != (claim, reading, Evidence.SDP):
         return False

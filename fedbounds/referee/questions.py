@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import of_kind, reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.study.tabled import Findings, flat
@@ -60,7 +60,7 @@ def refute(
 
     path = None if out is None else Path(out)
     if path is not None:
-        files.require_writable(path.parent)
+        io.require_writable(path.parent)
     todo = list(searches(claims_from(claim, modules_from(plugins)), reading))
     return Findings(tuple(run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress)), _of_verdict)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fedbounds import files, plugins
+from fedbounds import io, plugins
 from fedbounds.errors import of_kind, whole
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
@@ -211,7 +211,7 @@ def try_claim(
             trial = replace(trial, stages=_in_order(*trial.stages, stage))
             case = replace(case, verdicts=trial.verdicts)
             if state is not None:
-                files.write_json(state, trial.to_json())
+                io.write_json(state, trial.to_json())
             if progress is not None:
                 progress(k, step, stage)
             if _settled(trial, step):
@@ -251,8 +251,8 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
     """
     if state is None or not state.exists():
         return ()
-    saved, wanted = files.read_json(state), identity(claim, reading, budget, seed)
-    held = files.shaped(saved, _Saved, state.name)
+    saved, wanted = io.read_json(state), identity(claim, reading, budget, seed)
+    held = io.shaped(saved, _Saved, state.name)
     if held.stated != wanted["stated"]:
         tell_anew(state, claim.key)
     if any(saved.get(name) != value for name, value in wanted.items()):
@@ -293,7 +293,7 @@ def _again(verdict: Verdict, stage: str, claim: Claim, reading: str) -> Verdict 
     if verdict.evidence is not Evidence.EXACT or "instance" not in verdict.data:
         return None
     how = READINGS[reading]
-    instance = from_json(files.shaped(verdict.data["instance"], dict[str, Any], "an instance"))
+    instance = from_json(io.shaped(verdict.data["instance"], dict[str, Any], "an instance"))
     fresh = examine(instance, claim, how)
     if fresh.status is not Status.REFUTED:
         return None

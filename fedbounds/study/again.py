@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from fedbounds.files import json_text, parse_json, write_bytes
+from fedbounds.io import json_text, parse_json, write_bytes
 from fedbounds.study import kept
 from fedbounds.study.result import NAME, Result
 from fedbounds.study.settings import Settings

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fedbounds.files import plain
+from fedbounds.io import plain
 from fedbounds.model.problem import Array
 from fedbounds.study.course import Course, Reached
 from fedbounds.study.result import ProblemFacts

@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
 
-from fedbounds import files, plugins
+from fedbounds import io, plugins
 from fedbounds.errors import InputError
 
 Kept = TypeVar("Kept")
@@ -38,21 +38,21 @@ def kept(
 
     It holds for one `state`. Where no folder can be written to it is made each time.
     """
-    place = files.cache_folder() / f"{name}-{state(above, of)}.json"
+    place = io.cache_folder() / f"{name}-{state(above, of)}.json"
     with contextlib.suppress(InputError):
-        found = read(files.read_json(place))
+        found = read(io.read_json(place))
         _look_at(place)
         return found
     found = make()
     with contextlib.suppress(InputError):
-        files.write_json(place, write(found))
+        io.write_json(place, write(found))
     _make_room()
     return found
 
 
 def shelf(name: str, of: object) -> Path:
     """The folder for files that follow from ``of`` and the `state`."""
-    return files.cache_folder() / f"{name}-{state(of=of)}"
+    return io.cache_folder() / f"{name}-{state(of=of)}"
 
 
 def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
@@ -61,18 +61,18 @@ def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
         return
     with contextlib.suppress(InputError):
         for name, content in found.items():
-            files.write_bytes(folder / name, content)
-        files.write_json(folder / MANIFEST, {name: _digest(content) for name, content in found.items()})
+            io.write_bytes(folder / name, content)
+        io.write_json(folder / MANIFEST, {name: _digest(content) for name, content in found.items()})
     _make_room()
 
 
 def shelved(folder: Path) -> dict[str, bytes]:
     """Name -> content of what is on a shelf; nothing where that is none, or not as it was written."""
     with contextlib.suppress(InputError):
-        digests = files.shaped(files.read_json(folder / MANIFEST), dict[str, str], "what is kept")
+        digests = io.shaped(io.read_json(folder / MANIFEST), dict[str, str], "what is kept")
         if any(name != Path(name).name for name in digests):
             return {}  # whoever writes these files elsewhere would leave the folder
-        found = {name: files.read_bytes(folder / name, ROOM) for name in digests}
+        found = {name: io.read_bytes(folder / name, ROOM) for name in digests}
         if digests == {name: _digest(content) for name, content in found.items()}:
             _look_at(folder / MANIFEST)
             return found
@@ -126,7 +126,7 @@ def _machine() -> dict[str, str]:
 
 def _entries() -> list[Path]:
     """What is kept, the longest unseen first."""
-    return sorted(files.cache_folder().glob("*-*"), key=_seen)
+    return sorted(io.cache_folder().glob("*-*"), key=_seen)
 
 
 def _seen(path: Path) -> float:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # Where evidence was found that is about no run.
 ANYWHERE = ""
 # What no evidence may import (a rule of `lint-imports`), so that no verdict follows from it.
-ABOVE = {"referee", "show", "cli", "vision"}
+ABOVE = {"referee", "report", "cli", "vision"}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
 from fedbounds.errors import reject
-from fedbounds.files import Bounds, Rational, convert, plain, shaped
+from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.study.tabled import SUFFIXES, Tabled, flat, shown

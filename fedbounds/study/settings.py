@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Annotated, Any, Literal
 
 from fedbounds.errors import quoted, reject
-from fedbounds.files import Bounds, Misshapen, convert
+from fedbounds.io import Bounds, Misshapen, convert
 from fedbounds.model.protocol import Aggregation, Engine
 from fedbounds.plugins import nearest
 from fedbounds.theory.reading import ERROR_RATE, Across, Moments, Source

@@ -20,7 +20,7 @@ from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
-from fedbounds.files import json_text, parse_json, read_bytes, write, write_text
+from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
 from fedbounds.study.build import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun

@@ -2,14 +2,14 @@
 
 import abc
 import csv
-import io
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
 from fedbounds.problems.data.frames import frame
@@ -38,23 +38,23 @@ class Tabled(abc.ABC):
         return shown("to_latex", self)
 
     def plot(self, kind: str = "") -> Any:
-        """A `fedbounds.show.writing.Plot`: a notebook shows it, its ``save`` writes it; ``kind`` chooses which."""
+        """A `fedbounds.report.writing.Plot`: a notebook shows it, its ``save`` writes it; ``kind`` chooses which."""
         return shown("plot", self, kind)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as its suffix says: .json or .csv (the rows), .html (a page) or .tex."""
         path, rows = Path(path), self.rows()
         if path.suffix == ".json":
-            return files.write_json(path, rows)
+            return io.write_json(path, rows)
         if path.suffix == ".csv":
-            text = io.StringIO(newline="")
+            text = StringIO(newline="")
             writer = csv.DictWriter(text, list(dict.fromkeys(name for row in rows for name in row)))
             writer.writeheader()
             writer.writerows(rows)
-            return files.write_text(path, text.getvalue())
+            return io.write_text(path, text.getvalue())
         if path.suffix not in SUFFIXES:
             raise reject(f"a result is saved as {', '.join(SUFFIXES)}", path.name, "rename the file")
-        return files.write_text(path, self._repr_html_() if path.suffix == ".html" else self.to_latex())
+        return io.write_text(path, self._repr_html_() if path.suffix == ".html" else self.to_latex())
 
     def __repr__(self) -> str:
         rows = self.rows()

@@ -14,7 +14,7 @@ import torch
 
 from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import DivergedError, reject
-from fedbounds.files import read_json, write, write_json
+from fedbounds.io import read_json, write, write_json
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex

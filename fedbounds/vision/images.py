@@ -5,16 +5,16 @@ which every mirror may write anew, is not looked at. This is the only importer o
 """
 
 import hashlib
-import io
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import InputError, reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
@@ -171,11 +171,11 @@ def fetch(name: str, source: Origin = PUBLISHED, progress: Progress | None = Non
         except InputError:
             pass  # missing or damaged: fetched anew
         try:
-            files.require_writable(folder)
+            io.require_writable(folder)
         except InputError:
             raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
         content = _received(file, source, progress)
-        files.write(path, lambda stream, content=content: stream.write(content))  # type: ignore[misc]
+        io.write(path, lambda stream, content=content: stream.write(content))  # type: ignore[misc]
     return folder
 
 
@@ -186,11 +186,11 @@ def _received(file: str, source: Origin, progress: Progress | None) -> bytes:
     wrong = []
     for base in source.mirrors[file.partition("/")[0]]:
         address = f"{base}{file.partition('/')[2]}.gz"
-        buffer = io.BytesIO()
+        buffer = BytesIO()
         bar = _Bar(file, progress) if progress else False
         try:
             HTTPDownloader(progressbar=bar, chunk_size=CHUNK_BYTES)(address, buffer, None)
-            if idx.identify(files.unpacked(buffer.getvalue(), address), source.known) == file:
+            if idx.identify(io.unpacked(buffer.getvalue(), address), source.known) == file:
                 return buffer.getvalue()
             wrong.append(f"other content than published from {urlsplit(base).netloc}")
         except (OSError, InputError) as error:  # every error of the network is an OSError

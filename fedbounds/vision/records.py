@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
 from fedbounds.vision.settings import ImageSettings, filled
@@ -99,7 +99,7 @@ def read(where: str | Path) -> list[ImageRun]:
     paths = sorted(where.rglob(PATTERN)) if where.is_dir() else [where]
     if not paths:
         raise reject(f"a folder of results must hold {PATTERN}", str(where), REMEDY)
-    found = [from_json(files.read_json(path), path.name) for path in paths]
+    found = [from_json(io.read_json(path), path.name) for path in paths]
     require_once(found)
     return found
 
@@ -139,9 +139,9 @@ class _Record:
 
 def from_json(record: Any, source: str) -> ImageRun:
     """The run that ``record`` describes; ``source`` is the name an error gives it. Errors: InputError."""
-    held = files.shaped(record, _Record, source)
+    held = io.shaped(record, _Record, source)
     settings = filled(held.settings)
-    files.shaped(settings, ImageSettings, source)
+    io.shaped(settings, ImageSettings, source)
     for wanted, good, received in _tests(held):
         if not good:
             raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY)

@@ -23,8 +23,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import made_study
 
-from fedbounds import files
-from fedbounds.show.report.page import page
+from fedbounds import io
+from fedbounds.report.html.page import page
 from fedbounds.study.ledger import claims_of, ledger
 
 LAPTOP, PHONE = (1280, 900), (375, 812)
@@ -301,7 +301,7 @@ def main() -> int:
         if len(sys.argv) == 1:
             result, drawn = made_study.objects(*made_study.study())
             lines = ledger(claims_of(result), result.verdicts)
-            files.write_text(path, page(result, lines, drawn, "fedbounds report --out report.html"))
+            io.write_text(path, page(result, lines, drawn, "fedbounds report --out report.html"))
         for name, check in views(path.as_uri()):
             try:
                 check()

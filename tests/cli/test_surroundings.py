@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError
-from fedbounds.show import terminal
+from fedbounds.report import terminal
 from fedbounds.study.sweep import cluster
 from validate.robustness import inputs
 

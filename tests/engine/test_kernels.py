@@ -12,7 +12,7 @@ from fedbounds.engine.kernels import scores as kernel_scores
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
-from fedbounds.engine.reference import Reference
+from fedbounds.engine.numpy_engine import Reference
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime

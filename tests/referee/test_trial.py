@@ -30,8 +30,8 @@ from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome, Stage, try_claim
-from fedbounds.show import explain
-from fedbounds.show import trial as show
+from fedbounds.report import explain
+from fedbounds.report import trial as show
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols

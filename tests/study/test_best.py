@@ -19,7 +19,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.digits import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
-from fedbounds.show.numbers import downward, upward
+from fedbounds.report.numbers import downward, upward
 from fedbounds.study.best import Given, by_worst_case, offers, plan
 from fedbounds.theory.reading import READINGS
 

@@ -9,8 +9,8 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
-from fedbounds.show import compared as show
-from fedbounds.show import summary
+from fedbounds.report import compared as show
+from fedbounds.report import summary
 from fedbounds.study import build
 from fedbounds.study import compare as study
 from fedbounds.study.bound import rounds_to

@@ -13,7 +13,7 @@ from made_study import save, study
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.files import parse_json
+from fedbounds.io import parse_json
 from fedbounds.study import store
 from fedbounds.study.result import Result
 from fedbounds.study.sweep import grid

@@ -12,7 +12,7 @@ import fedbounds
 from fedbounds.cli import options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.files import as_fraction
+from fedbounds.io import as_fraction
 from fedbounds.study import settings as module
 from fedbounds.study.settings import NAMES, Settings
 from fedbounds.study.sweep import grid

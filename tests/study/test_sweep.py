@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.show import sweep_plot
+from fedbounds.report import sweep_plot
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import grid

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedbounds.show import compared
+from fedbounds.report import compared
 from fedbounds.study.compare import compare
 from validate import compare as study
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from fedbounds.cli.app import main
-from fedbounds.files import read_json
+from fedbounds.io import read_json
 from validate.robustness import inputs, kills, memory, page
 
 PAGE = (Path(__file__).parents[2] / "docs" / "robustness.md").read_text(encoding="utf-8")

@@ -16,8 +16,8 @@ from made_runs import plausible
 from fedbounds.cli import app as cli
 from fedbounds.cli.app import main
 from fedbounds.cli.commands import vision
-from fedbounds.files import write_json
-from fedbounds.show import terminal as console
+from fedbounds.io import write_json
+from fedbounds.report import terminal as console
 from fedbounds.vision import images, records, training
 from fedbounds.vision.settings import DEFAULTS, ImageSettings
 

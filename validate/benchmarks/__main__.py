@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import read_json, write_json
+from fedbounds.io import read_json, write_json
 from validate.benchmarks import frameworks
 
 ROOT = Path(__file__).resolve().parent.parent.parent

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.files import write_text
+from fedbounds.io import write_text
 from validate.false_theorems.evidences import Bench, Fate, tried
 from validate.false_theorems.specimens import specimen
 from validate.ledger_page import filled

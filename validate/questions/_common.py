@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbounds.files import write, write_json
-from fedbounds.show.palette import DPI, PANEL, RC
+from fedbounds.io import write, write_json
+from fedbounds.report.palette import DPI, PANEL, RC
 
 Array = NDArray[np.float64]
 Data = dict[str, Any]

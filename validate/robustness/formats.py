@@ -32,7 +32,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import DivergedError, InputError
-from fedbounds.files import write_json
+from fedbounds.io import write_json
 
 PATIENCE = 10
 DEEP = 10**5
@@ -260,9 +260,9 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 
 def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
-    from fedbounds.files import read_json
-    from fedbounds.show import summary
-    from fedbounds.show.report.page import page
+    from fedbounds.io import read_json
+    from fedbounds.report import summary
+    from fedbounds.report.html.page import page
     from fedbounds.study import store
     from fedbounds.study.ledger import claims_of, ledger
     from fedbounds.study.result import Result
@@ -292,7 +292,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.show.report.grid import sweep_page
+    from fedbounds.report.html.grid import sweep_page
     from fedbounds.study.sweep import run as sweep
     from fedbounds.study.sweep.table import MEASURED, TABLE, failures
 
@@ -340,7 +340,7 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.audit import Audited
     from fedbounds.evidence.sdp import written
-    from fedbounds.files import read_json, shaped
+    from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
@@ -363,13 +363,13 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds import files, plugins
+    from fedbounds import io, plugins
     from fedbounds.referee.identity import stated
     from fedbounds.referee.search.campaign import _saved
     from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept
-    from fedbounds.show import trial as show
+    from fedbounds.report import trial as show
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -387,7 +387,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     )
     trial = Trial(claim, "repaired", "small", 0, (Stage("expectation", 1.0, ("a line",), (one,)),))
     kept = folder / "trial.json"
-    files.write_json(kept, trial.to_json())
+    io.write_json(kept, trial.to_json())
 
     def tried(path: Path) -> None:
         again = Trial(claim, "repaired", "small", 0, _kept(claim, "repaired", "small", 0, path))
@@ -396,7 +396,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()
     out = folder / "refuted.json"
     verdicts = {"lemma-2/repaired": one.to_json()}
-    files.write_json(
+    io.write_json(
         out, {"search": {"budget": "small", "seed": 0}, "stated": {"lemma-2": stated(claim)}, "verdicts": verdicts}
     )
     identity, own = {"budget": "small", "seed": 0}, {"lemma-2": stated(claim)}

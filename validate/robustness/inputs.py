@@ -24,7 +24,7 @@ import click
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main as fedbounds
-from fedbounds.files import write_json
+from fedbounds.io import write_json
 from validate.robustness.formats import Late, limited, one_line
 
 PATIENCE = 2

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import read_json, write_json
+from fedbounds.io import read_json, write_json
 
 # Runs begun for each kill asked for, at most: some end before they are killed.
 TRIES = 4

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import write_json
+from fedbounds.io import write_json
 
 # What is held at once grows with the replicates and with the clients: the default study, and far more of either.
 COMMANDS = ("check", "check --replicates 10000", "check --clients 1000")

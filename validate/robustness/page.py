@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from fedbounds.files import read_json
+from fedbounds.io import read_json
 
 RESULTS = Path(__file__).parents[1] / "results"
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.vision import federated, images, training
 from validate.vision import measures, page
@@ -81,7 +81,7 @@ def main(arguments: list[str] | None = None) -> Any:
     if chosen.small and not chosen.out:
         raise reject("small runs are no results", "no folder for them", "give --out")
     data = measure(chosen.data_dir, chosen.small)
-    files.write_json((chosen.out or RESULTS) / "local_minima.json", data)
+    io.write_json((chosen.out or RESULTS) / "local_minima.json", data)
     print(page.minima(chosen.out or RESULTS))
     return data
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from fedbounds.files import read_json, write_text
+from fedbounds.io import read_json, write_text
 from fedbounds.vision import records
 from fedbounds.vision.settings import LOCAL
 from validate.ledger_page import filled

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.model.problem import Array
-from fedbounds.show import palette, plots
-from fedbounds.show.palette import BLACK, BLUE, CLIENTS, DASHES, ORANGE
+from fedbounds.report import palette, plots
+from fedbounds.report.palette import BLACK, BLUE, CLIENTS, DASHES, ORANGE
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, mapped, measures, paper, weights
 from validate.vision.estimates import Estimate
@@ -278,4 +278,4 @@ def _written(build: Callable[[Any], Any], shown: Any, path: Path) -> Path:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
     with mpl.rc_context(palette.RC):
-        return files.write(path, FigureCanvasAgg(build(shown)).print_png)
+        return io.write(path, FigureCanvasAgg(build(shown)).print_png)

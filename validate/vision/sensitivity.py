@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds import files, plugins
+from fedbounds import io, plugins
 from fedbounds.engine.streams import HashedRound
 from fedbounds.model.weighting import Weighting
 from fedbounds.vision import federated, images, records, training
@@ -70,7 +70,7 @@ def measure(data_dir: Path | None, rounds: int, out: Path) -> dict[str, Any]:
         starts = {"run": federated.start(settings, 0), "nudged": nudged(federated.start(settings, 0))}
         curves = {key: accuracies(settings, data, rule, net, where) for key, net in starts.items()}
         found["weightings"][name] = {**curves, "stored": stored.accuracy[: rounds + 1].tolist()}
-        files.write_json(out / "sensitivity.json", found)
+        io.write_json(out / "sensitivity.json", found)
         print(page.sensitive(out), flush=True)
     return found
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.vision import records
 from fedbounds.vision.records import ImageRun
@@ -28,7 +28,7 @@ def store(record: dict[str, Any], folder: Path) -> Path:
     """Write the compact record, unless the same run is stored with as many rounds. Errors: InputError."""
     path = folder / records.file_name(record["weighting"], record["repetition"])
     if path.is_file():
-        old, new = (records.from_json(found, path.name) for found in (files.read_json(path), record))
+        old, new = (records.from_json(found, path.name) for found in (io.read_json(path), record))
         if (old.whole, old.rounds) >= (new.whole, new.rounds):
             return path
     kept = {key: value for key, value in record.items() if key not in ("seconds", "local_losses")}
@@ -40,7 +40,7 @@ def store(record: dict[str, Any], folder: Path) -> Path:
     if "seconds" in record:
         kept["total_seconds"] = round(sum(record["seconds"]), 1)
     records.from_json(kept, path.name)
-    return files.write_text(path, json.dumps(kept, separators=(",", ":"), allow_nan=False) + "\n")
+    return io.write_text(path, json.dumps(kept, separators=(",", ":"), allow_nan=False) + "\n")
 
 
 def _rounded(values: Sequence[float]) -> list[float]:
@@ -58,7 +58,7 @@ def missing(folder: Path, settings: ImageSettings, weightings: Sequence[str], re
         if not path.is_file():
             lacking.append(weighting)
             continue
-        run = records.from_json(files.read_json(path), path.name)
+        run = records.from_json(io.read_json(path), path.name)
         require_settings(run, settings, path)
         ended = run.complete or records.rounds_to(run.accuracy, settings.target) is not None
         if not run.whole and not (settings.stop_after is not None and ended):

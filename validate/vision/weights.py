@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.model.problem import Array
-from fedbounds.show import curves
+from fedbounds.report import curves
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, paper
 from validate.vision.estimates import Estimate

@@ -158,7 +158,7 @@ def _refuse(constants: dict[str, Any], names: Sequence[str], why: str) -> None:
 
 def sentence(found: Sequence[Offer], given: Given, when: str) -> str:
     """The answer in one sentence, and in a second one the smallest that a machine proved whole, if it is another."""
-    from fedbounds.show.numbers import upward
+    from fedbounds.report.numbers import upward
 
     left = (EXPECTED if given.sigma_sq else LEFT)[given.measure]
 
@@ -188,8 +188,8 @@ def sentence(found: Sequence[Offer], given: Given, when: str) -> str:
 
 
 def _answer(form: str, found: Sequence[Offer], given: Given, when: str) -> None:
-    from fedbounds.show.numbers import upward
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.numbers import upward
+    from fedbounds.report.terminal import plain_table
 
     answer = sentence(found, given, when)
     if form == "json":
@@ -215,8 +215,8 @@ def _step(one: Offer) -> str:
 
 
 def _print_bounds(found: Any) -> None:
-    from fedbounds.show.numbers import number
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.numbers import number
+    from fedbounds.report.terminal import plain_table
 
     head = ["bound", "reading", "speed", "gamma", "error", f"at T = {found.T}"]
     head += [] if found.epsilon is None else [f"rounds to {found.epsilon:g}"]

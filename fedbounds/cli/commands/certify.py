@@ -45,7 +45,7 @@ ROCQ = click.option("--rocq", type=Place(), help="File for the certificates that
 def written_for_rocq(path: Path, certificates: list[Any]) -> None:
     """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
     from fedbounds.evidence.kernel.gram import standalone
-    from fedbounds.files import write_text
+    from fedbounds.io import write_text
 
     if not certificates:
         raise reject("a file for Rocq needs a certificate", "none", "ask where the claim holds")
@@ -76,7 +76,7 @@ def certify(
     interval of kappa or of --eta, its lower end left out, HOLDS means every value there, by one certificate.
     """
     import fedbounds
-    from fedbounds.show.terminal import plain_table, progress
+    from fedbounds.report.terminal import plain_table, progress
 
     if (claim is None) is not every:
         raise reject("certify needs a claim or --all", claim, "name one claim, or give --all alone")
@@ -110,7 +110,7 @@ def tight(
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
     """
     import fedbounds
-    from fedbounds.show.terminal import plain_table, progress
+    from fedbounds.report.terminal import plain_table, progress
 
     rows = []
     with progress() as bar:

@@ -41,17 +41,17 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     as the runs do. About a minute for 20 clients, 60 rounds and 64 replicates; of a file of many samples take a part
     with --limit, as w* is found first.
     """
-    from fedbounds import files
-    from fedbounds.show import compared, summary, writing
-    from fedbounds.show.terminal import progress
+    from fedbounds import io
+    from fedbounds.report import compared, summary, writing
+    from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compare as run
     from fedbounds.study.settings import Settings
 
-    with files.locked(out) if out is not None else contextlib.nullcontext():
+    with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet) as bar:
             found = run(Settings.of(given(flags)), target, wanted, bar, None if quiet else say)
         if out is not None:
-            files.write_json(out / "compare.json", found.to_json())
+            io.write_json(out / "compare.json", found.to_json())
             writing.save(partial(compared.figure, found), out, "compare")
     if form == "json":
         print_json(found.to_json())

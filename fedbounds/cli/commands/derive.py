@@ -69,7 +69,7 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     """
     from fedbounds.errors import reject
     from fedbounds.evidence import kernel as rocq
-    from fedbounds.files import require_replaceable
+    from fedbounds.io import require_replaceable
     from fedbounds.theory.verdict import Evidence
     from fedbounds.theory.words import word
 

@@ -21,8 +21,8 @@ def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: 
     """
     import fedbounds
     from fedbounds.plugins import claims
-    from fedbounds.show import summary
-    from fedbounds.show.terminal import working
+    from fedbounds.report import summary
+    from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
 

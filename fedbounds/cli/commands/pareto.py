@@ -21,7 +21,7 @@ def pareto(weightings: tuple[str, ...], horizons: tuple[int, ...], **flags: Any)
     "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front: the best constant weights over the
     points that FedAvg visits, which no scheme can use, as weights change the points.
     """
-    from fedbounds.show.terminal import plain_table, working
+    from fedbounds.report.terminal import plain_table, working
     from fedbounds.study.pareto import SCHEMES, picture
     from fedbounds.study.settings import Settings
 

@@ -60,7 +60,7 @@ def power(
     """
     from fedbounds import plugins
     from fedbounds.referee import power as table
-    from fedbounds.show import terminal as console
+    from fedbounds.report import terminal as console
 
     chosen = [plugins.claim_named(key, extra) for key in keys] or list(plugins.claims_from(None, extra).values())
 
@@ -80,7 +80,7 @@ def power(
 
 def _again(keys: list[str], throw: Callable[[], list[Row]]) -> list[Row]:
     """The rows that ``throw`` gives for installed claims, or gave before with these sources."""
-    from fedbounds.files import shaped
+    from fedbounds.io import shaped
     from fedbounds.referee.power import Row
     from fedbounds.study.kept import kept
 
@@ -126,7 +126,7 @@ def lines(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _block(rows: Sequence[Row]) -> Iterator[str]:
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.terminal import plain_table
 
     for row in rows:
         if not row.change:

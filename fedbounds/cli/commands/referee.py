@@ -52,9 +52,9 @@ def referee(
     About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
     """
     import fedbounds
-    from fedbounds import files
+    from fedbounds import io
     from fedbounds.referee.trial import Outcome
-    from fedbounds.show import trial as show
+    from fedbounds.report import trial as show
 
     def said(trial: Trial) -> None:
         if not as_json:
@@ -62,8 +62,8 @@ def referee(
 
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
-        for output in filter(None, (out and held.enter_context(files.locked(out)) / "referee.html", junit)):
-            files.require_replaceable(output)
+        for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
+            io.require_replaceable(output)
         trials = fedbounds.referee(
             theorem,
             reading,
@@ -77,10 +77,10 @@ def referee(
             each=said,
         ).items
         if out is not None:
-            files.write_text(out / "referee.html", show.to_html(trials))
-            files.write_text(out / "referee.tex", show.to_latex(trials))
+            io.write_text(out / "referee.html", show.to_html(trials))
+            io.write_text(out / "referee.tex", show.to_latex(trials))
     if junit is not None:
-        files.write_text(junit, show.to_junit(trials))
+        io.write_text(junit, show.to_junit(trials))
     if as_json:
         print_json([trial.to_json() for trial in trials])
     if not all(trial.finished for trial in trials):

@@ -37,7 +37,7 @@ def refute(verify: bool, quiet: bool, **options: Any) -> int:
     What is not refuted is said so, with the closest approach and the budget spent, which proves nothing. Exits with 3
     where a proof or a certificate covers the very instance that refutes a claim.
     """
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.terminal import plain_table
 
     if verify:
         click.echo(
@@ -62,8 +62,8 @@ def _search(
     """The verdicts of every claim and reading asked for."""
     import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.files import locked_file
-    from fedbounds.show.terminal import progress
+    from fedbounds.io import locked_file
+    from fedbounds.report.terminal import progress
 
     if everything == (claim is not None):
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
@@ -90,7 +90,7 @@ def summary(verdict: Verdict) -> tuple[str, ...]:
 
 def instance_text(verdict: Verdict) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
-    from fedbounds.show.trial import instance
+    from fedbounds.report.trial import instance
 
     name = f"{verdict.claim} [{verdict.reading}]"
     if verdict.status != "REFUTED":

@@ -36,8 +36,8 @@ def report(results: Path | None, out: Path, trust_plugins: bool, fresh: bool, qu
     what failed. Without it the study that the flags describe is run first.
     """
     import fedbounds
-    from fedbounds.files import require_replaceable
-    from fedbounds.show.terminal import progress, working
+    from fedbounds.io import require_replaceable
+    from fedbounds.report.terminal import progress, working
     from fedbounds.study import store
 
     chosen = given(flags)

@@ -22,7 +22,7 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
     if cells failed.
     """
     import fedbounds
-    from fedbounds.show import terminal as console
+    from fedbounds.report import terminal as console
 
     try:
         with console.progress(not quiet, lines=True) as bar:
@@ -50,7 +50,7 @@ HEAD = ("claim", "reading", "evidence", "cells x weightings")
 
 def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     """One row a claim, reading and evidence: how many verdicts of each status."""
-    from fedbounds.show.table import ORDER, Entry, Said
+    from fedbounds.report.table import ORDER, Entry, Said
     from fedbounds.theory.verdict import Evidence
     from fedbounds.theory.words import shown
 

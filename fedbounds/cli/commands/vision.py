@@ -121,7 +121,7 @@ def table(results: tuple[Path, ...], form: str) -> None:
 
 def _text(rows: Sequence[dict[str, Any]]) -> str:
     """The rows as a table, each under its settings, which are named as far as they differ between rows."""
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.terminal import plain_table
 
     differing = [key for key in rows[0]["settings"] if len({str(row["settings"].get(key)) for row in rows}) > 1]
     body: list[tuple[str, ...]] = []
@@ -167,8 +167,8 @@ def _experiment(
     _require_torch()
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
-    from fedbounds.files import locked
-    from fedbounds.show import terminal as console
+    from fedbounds.io import locked
+    from fedbounds.report import terminal as console
     from fedbounds.vision import federated, images, records, split, training
 
     named = [plugins.weighting_named(name) for name in weightings]

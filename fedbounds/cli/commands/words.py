@@ -36,7 +36,7 @@ CLAIMS = (MINE,)
 
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:
     """The rows that have ``word`` in them, as a table."""
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.terminal import plain_table
 
     found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
     click.echo(plain_table(list(head), found), nl=False)
@@ -52,7 +52,7 @@ def symbols(word: str | None) -> None:
 
     What begins with own. or sums. is in fedbounds.theory.own or .sums; the first is also how to make one.
     """
-    from fedbounds.show.explain import pretty
+    from fedbounds.report.explain import pretty
     from fedbounds.theory import symbols as known
     from fedbounds.theory.sums import ready
 
@@ -112,7 +112,7 @@ def new() -> None:
 def claim(name: str) -> None:
     """Write NAME.py, a theorem that runs."""
     from fedbounds.errors import reject
-    from fedbounds.files import write_text
+    from fedbounds.io import write_text
 
     path = Path(f"{name}.py")
     if path.exists() or not name.replace("-", "_").isidentifier():

@@ -65,7 +65,7 @@ def worst(
     from fedbounds.errors import reject
     from fedbounds.evidence.sdp.covered import fraction, fractions
     from fedbounds.evidence.sdp.horizon import Run
-    from fedbounds.show.terminal import progress
+    from fedbounds.report.terminal import progress
     from fedbounds.study.worst import CURVES, curve
 
     if fraction(kappa) <= 1:
@@ -151,8 +151,8 @@ def _say_weights(run: Run, found: Sandwich) -> None:
 
 def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURES["distance"]) -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
-    from fedbounds.show.numbers import downward, number, upward
-    from fedbounds.show.terminal import plain_table
+    from fedbounds.report.numbers import downward, number, upward
+    from fedbounds.report.terminal import plain_table
 
     rows = []
     for one in found:

@@ -21,7 +21,7 @@ from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance import MALFORMED, fraction, from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.files import read_json
+from fedbounds.io import read_json
 from fedbounds.plugins import claim_named, registered, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

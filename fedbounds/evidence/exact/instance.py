@@ -14,7 +14,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError, reject
-from fedbounds.files import as_fraction
+from fedbounds.io import as_fraction
 
 Vector = tuple[Fraction, ...]
 # What reading a value of another type or length raises.

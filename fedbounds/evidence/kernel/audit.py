@@ -27,7 +27,7 @@ from fedbounds.evidence.kernel.rocq import AXIOMS, THIS, asked, available, compi
 from fedbounds.evidence.kernel.rounds import expressible
 from fedbounds.evidence.kernel.statement import digest, statement
 from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.files import cache_folder, read_json, shaped, write_json
+from fedbounds.io import cache_folder, read_json, shaped, write_json
 from fedbounds.plugins import shipped
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading

@@ -18,7 +18,7 @@ from fedbounds.evidence.sdp.functions import Function, constant, ranged
 from fedbounds.evidence.sdp.model import entries
 from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.evidence.sdp.whole import somewhere
-from fedbounds.files import as_fraction
+from fedbounds.io import as_fraction
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps

@@ -26,7 +26,7 @@ from fedbounds.evidence.sdp.prove import prove, size
 from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
 from fedbounds.evidence.sdp.solve import Solution, Solved, worst_case
 from fedbounds.evidence.sdp.whole import setting_over
-from fedbounds.files import plain
+from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 

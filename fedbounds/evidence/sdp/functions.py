@@ -20,7 +20,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational as value_of
-from fedbounds.files import Rational, as_fraction, plain
+from fedbounds.io import Rational, as_fraction, plain
 
 # A polynomial's coefficients; a shipped one has half of these, and many more would keep the checker busy for minutes.
 LONGEST = 14

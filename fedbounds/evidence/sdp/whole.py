@@ -9,7 +9,7 @@ from typing import Any
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.functions import Function, Interval, read, variable
 from fedbounds.evidence.sdp.setting import Setting
-from fedbounds.files import plain
+from fedbounds.io import plain
 
 # What may be a function; weights and tau are not.
 NAMES = ("mu", "L", "rho_bar", "rho_tilde", "eta")

@@ -16,7 +16,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.sdp.certificate import Certificate, check
 from fedbounds.evidence.sdp.covered import place
 from fedbounds.evidence.sdp.whole import setting_over
-from fedbounds.files import convert, parse_json, plain, read_bytes, write_text
+from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage

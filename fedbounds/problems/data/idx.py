@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.files import LONGEST_DATA, read_bytes, unpacked
+from fedbounds.io import LONGEST_DATA, read_bytes, unpacked
 
 UNSIGNED_BYTE = 0x08  # the only element type of the MNIST family
 STEMS = {"train": "train", "test": "t10k"}

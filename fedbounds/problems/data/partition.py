@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.model.problem import Indices
 from fedbounds.plugins import nearest
@@ -241,10 +241,10 @@ def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) ->
 
 def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:
     example = "write for example [[10, 0], [0, 10]]"
-    found = files.read_json(path)
+    found = io.read_json(path)
     try:
-        table = files.convert(found, tuple[tuple[int, ...], ...])
-    except files.Misshapen as wrong:
+        table = io.convert(found, tuple[tuple[int, ...], ...])
+    except io.Misshapen as wrong:
         what = f"{path} must hold a list with one list of whole counts a client"
         raise reject(what, f"{wrong}", example) from wrong
     if not table or len({len(row) for row in table}) > 1:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.files import LONGEST_DATA, read_bytes, unpacked
+from fedbounds.io import LONGEST_DATA, read_bytes, unpacked
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import frames
 from fedbounds.problems.data.dataset import Dataset

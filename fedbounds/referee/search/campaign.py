@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import nearest
 from fedbounds.referee.identity import stated, tell_anew
@@ -57,7 +57,7 @@ def run_all(
     for pair, verdict in zip(left, in_order(search, left, jobs), strict=True):
         done[_place(pair)] = verdict.to_json()
         if out is not None:
-            files.write_json(out, {"search": identity, "stated": told | own, "verdicts": done})
+            io.write_json(out, {"search": identity, "stated": told | own, "verdicts": done})
         if state is not None:
             state.unlink(missing_ok=True)
         if jobs > 1 and progress is not None:
@@ -80,7 +80,7 @@ def _saved(out: Path | None, identity: dict[str, Any], own: dict[str, str]) -> t
     """
     if out is None or not out.exists():
         return {}, {}
-    saved = files.shaped(files.read_json(out), _Saved, out.name)
+    saved = io.shaped(io.read_json(out), _Saved, out.name)
     if saved.search != identity:
         raise reject(f"{out} belongs to another search", saved.search, "use another file")
     found = verdicts_from(list(saved.verdicts.values()))

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
@@ -150,7 +150,7 @@ def _searched(claim: Claim, reading: Reading, budget: Budget, seed: int, task: t
 
 def is_outcome(task: tuple[int, Family], data: Any) -> bool:
     """Whether a JSON object is an outcome of a task's family; InputError where it is of none."""
-    outcome = files.shaped(data, Outcome, "a family's outcome")
+    outcome = io.shaped(data, Outcome, "a family's outcome")
     return outcome.family == task[1] and len(outcome.point) == task[1].dimension
 
 
@@ -270,7 +270,7 @@ def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, se
     """Families already searched according to the state file, none of an older claim; InputError on another search."""
     if state is None or not state.exists():
         return []
-    saved = files.shaped(files.read_json(state), _State, state.name)
+    saved = io.shaped(io.read_json(state), _State, state.name)
     wanted, found = identity(claim, reading.name, budget.name, seed), saved.search
     if any(found.get(name) != wanted[name] for name in REQUIRED):
         raise reject(f"the state file {state} belongs to another search", found, "use another file")
@@ -300,4 +300,4 @@ def _save(
     if state is None:
         return
     data = {"search": identity(claim, reading.name, budget.name, seed), "outcomes": [asdict(o) for o in outcomes]}
-    files.write_json(state, data)
+    io.write_json(state, data)

@@ -28,7 +28,7 @@ from types import ModuleType
 from typing import Any
 
 from fedbounds.errors import InputError, of_kind, quoted, reject
-from fedbounds.files import read_bytes
+from fedbounds.io import read_bytes
 from fedbounds.plugins import load_file, nearest
 from fedbounds.study.build import name_checks
 from fedbounds.study.settings import Settings, checked

@@ -9,16 +9,16 @@ from __future__ import annotations
 import contextlib
 import csv
 import hashlib
-import io
 import json
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import reject
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.grid import Cell
@@ -78,7 +78,7 @@ class SweepTable:
 
     def __init__(self, folder: str | Path) -> None:
         with contextlib.ExitStack() as opened:
-            self.path = opened.enter_context(files.locked(folder)) / TABLE
+            self.path = opened.enter_context(io.locked(folder)) / TABLE
             opened.enter_context(explained(self.path))
             self._open = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None)
             opened.enter_context(contextlib.closing(self._open))
@@ -216,7 +216,7 @@ def export(folder: str | Path, path: str | Path, keys: Iterable[str] | None = No
     with reading(folder) as connection:
         rows = _sorted(connection, keys)
         fill = _fill_csv if path.suffix == ".csv" else _fill_json
-        return files.write(path, lambda file: fill(file, rows))
+        return io.write(path, lambda file: fill(file, rows))
 
 
 def tidy(folder: str | Path, keys: Iterable[str]) -> list[dict[str, Any]]:
@@ -255,7 +255,7 @@ def _sorted(connection: sqlite3.Connection, keys: Iterable[str] | None) -> Itera
 
 
 def _fill_csv(file: IO[bytes], rows: Iterable[tuple[Any, ...]]) -> None:
-    text = io.TextIOWrapper(file, encoding="utf-8", newline="")
+    text = TextIOWrapper(file, encoding="utf-8", newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(rows)

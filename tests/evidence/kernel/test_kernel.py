@@ -17,7 +17,7 @@ from fedbounds.evidence import kernel
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
 from fedbounds.evidence.kernel import audit as checker
 from fedbounds.evidence.kernel import gram, pieces, rocq
-from fedbounds.files import read_json, shaped, write_json
+from fedbounds.io import read_json, shaped, write_json
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory import assumptions
 from fedbounds.theory.reading import READINGS

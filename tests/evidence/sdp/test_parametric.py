@@ -25,9 +25,9 @@ from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.evidence.sdp.whole import setting_over
 from fedbounds.evidence.sdp.written import read as read_file
 from fedbounds.evidence.sdp.written import save, subject
-from fedbounds.files import convert, plain
+from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
-from fedbounds.show.summary import evidence_cell
+from fedbounds.report.summary import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.own import measured

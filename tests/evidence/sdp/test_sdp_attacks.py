@@ -21,9 +21,9 @@ from fedbounds.evidence.sdp.decide import certify, examination, examine
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.evidence.sdp.tight import tight_value
 from fedbounds.evidence.sdp.written import read, save, subject, verified
-from fedbounds.files import DIGITS
+from fedbounds.io import DIGITS
 from fedbounds.plugins import claim_named, claims
-from fedbounds.show.explain import sides
+from fedbounds.report.explain import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim

@@ -18,9 +18,9 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library
-from fedbounds.files import write_json
-from fedbounds.show.report import figures, instances, mathml, sections, shipped
-from fedbounds.show.report.study import command
+from fedbounds.io import write_json
+from fedbounds.report.html import figures, instances, mathml, sections, shipped
+from fedbounds.report.html.study import command
 from fedbounds.study import kept
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings

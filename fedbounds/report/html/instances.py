@@ -11,9 +11,9 @@ from markupsafe import Markup
 
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
-from fedbounds.show.numbers import number, readable
-from fedbounds.show.report.mathml import formula, fraction, prose, rounded
-from fedbounds.show.table import Table
+from fedbounds.report.html.mathml import formula, fraction, prose, rounded
+from fedbounds.report.numbers import number, readable
+from fedbounds.report.table import Table
 from fedbounds.study.ledger import certificates, counterexample
 
 if TYPE_CHECKING:

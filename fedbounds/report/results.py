@@ -11,13 +11,13 @@ from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.questions import Proof
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.show import palette, plots, sweep_plot
-from fedbounds.show import trial as trials
-from fedbounds.show.numbers import number
-from fedbounds.show.report.templates import notebook
-from fedbounds.show.summary import ledger_table, summary
-from fedbounds.show.table import MARKS, ORDER, Block, Entry, Said, Table
-from fedbounds.show.writing import Plot
+from fedbounds.report import palette, plots, sweep_plot
+from fedbounds.report import trial as trials
+from fedbounds.report.html.templates import notebook
+from fedbounds.report.numbers import number
+from fedbounds.report.summary import ledger_table, summary
+from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
+from fedbounds.report.writing import Plot
 from fedbounds.study import store
 from fedbounds.study.ledger import Line, claims_of, ledger
 from fedbounds.study.result import Result

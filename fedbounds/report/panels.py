@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from fedbounds.show import palette
+from fedbounds.report import palette
 from fedbounds.study.result import Result
 
 # How far a logarithmic axis reaches, at least, for the powers of ten on it to be enough.

@@ -18,8 +18,8 @@ from rich.table import Table as Rows
 from rich.text import Text
 
 from fedbounds.model.protocol import Progress
-from fedbounds.show.numbers import MISSING
-from fedbounds.show.table import Block, Entry, Listed, Table
+from fedbounds.report.numbers import MISSING
+from fedbounds.report.table import Block, Entry, Listed, Table
 from fedbounds.theory.verdict import Status
 
 STYLES = {

@@ -5,11 +5,11 @@ import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
-from fedbounds import files
+from fedbounds import io
 from fedbounds.errors import of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
-from fedbounds.show.report.grid import sweep_page
-from fedbounds.show.report.page import page
+from fedbounds.report.html.grid import sweep_page
+from fedbounds.report.html.page import page
 from fedbounds.study import store
 from fedbounds.study.kept import kept
 from fedbounds.study.ledger import Line, claims_of, ledger
@@ -26,7 +26,7 @@ class Page:
     not_run: tuple[PluginFile, ...] = ()
 
     def save(self, path: str | Path) -> Path:
-        return files.write_text(path, self.html)
+        return io.write_text(path, self.html)
 
     def _repr_html_(self) -> str:
         return self.html
@@ -50,7 +50,7 @@ def report(
     """
     of_kind("a study", study, (Result, str, Path), "a Result, or the folder of one")
     name = Path("report.html") if out is None else Path(out)
-    files.require_writable(name.parent) if out is not None else None
+    io.require_writable(name.parent) if out is not None else None
     made = _swept(study, name) or _studied(study, name, trust_plugins, fresh)
     if out is not None:
         made.save(name)
@@ -81,7 +81,7 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
         return page(result, lines, drawn, command(result, name))
 
     def read(found: object) -> str:
-        return files.shaped(found, str, "a page that was kept")
+        return io.shaped(found, str, "a page that was kept")
 
     # Where another process replaced the study while it was read, the page is not kept as that of either.
     if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
@@ -93,7 +93,7 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
 
 def _digests(folder: Path) -> list[str]:
     held = (folder / file for file in store.FILES)
-    return [hashlib.sha256(files.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
+    return [hashlib.sha256(io.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
 
 
 def command(result: Result, out: Path = Path("report.html")) -> str:

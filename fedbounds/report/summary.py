@@ -5,8 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fedbounds.show.numbers import compact, number, readable, times
-from fedbounds.show.table import ORDER, Block, Entry, Listed, Said, Table, plain
+from fedbounds.report.numbers import compact, number, readable, times
+from fedbounds.report.table import ORDER, Block, Entry, Listed, Said, Table, plain
 from fedbounds.study.alarm import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.result import Result, WeightingRun
@@ -205,7 +205,7 @@ def _under(names: Sequence[str], runs: int) -> str:
 
 def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
     """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
-    from fedbounds.show.terminal import columns, render_blocks
+    from fedbounds.report.terminal import columns, render_blocks
 
     return render_blocks(blocks, width or columns(), colour)
 

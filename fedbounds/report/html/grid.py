@@ -11,13 +11,13 @@ from markupsafe import Markup
 
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
-from fedbounds.files import parse_json, shaped
-from fedbounds.show.numbers import times
-from fedbounds.show.report.figures import Picture, inline
-from fedbounds.show.report.mathml import prose
-from fedbounds.show.report.page import render, setting
-from fedbounds.show.summary import ranked
-from fedbounds.show.table import ORDER, Entry, Said, Table
+from fedbounds.io import parse_json, shaped
+from fedbounds.report.html.figures import Picture, inline
+from fedbounds.report.html.mathml import prose
+from fedbounds.report.html.page import render, setting
+from fedbounds.report.numbers import times
+from fedbounds.report.summary import ranked
+from fedbounds.report.table import ORDER, Entry, Said, Table
 from fedbounds.study.bound import main_tightness
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
@@ -126,8 +126,8 @@ def setting_word(name: str, value: Any) -> str:
 
 def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | None:
     """Tightness of the corollary, and the floor, against the first numeric axis; None where nothing can be drawn."""
-    from fedbounds.show import writing
-    from fedbounds.show.sweep_plot import panels_figure
+    from fedbounds.report import writing
+    from fedbounds.report.sweep_plot import panels_figure
 
     name = next((name for name, values in axes.items() if name not in SUMMED and _numeric(values)), None)
     if name is None:

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.show.report.grid import axes_of, sweep_page
+from fedbounds.report.html.grid import axes_of, sweep_page
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.lines import series

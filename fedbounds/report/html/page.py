@@ -9,15 +9,15 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.show.numbers import MISSING, number, readable
-from fedbounds.show.report.figures import Drawn, all_pictures
-from fedbounds.show.report.mathml import formula, prose
-from fedbounds.show.report.sections import section
-from fedbounds.show.report.shipped import OTHERS as OTHER_EVIDENCE
-from fedbounds.show.report.shipped import evidence
-from fedbounds.show.report.templates import PACKAGE, template
-from fedbounds.show.summary import evidence_cell, findings, heading
-from fedbounds.show.table import ORDER, Entry, Said, Table
+from fedbounds.report.html.figures import Drawn, all_pictures
+from fedbounds.report.html.mathml import formula, prose
+from fedbounds.report.html.sections import section
+from fedbounds.report.html.shipped import OTHERS as OTHER_EVIDENCE
+from fedbounds.report.html.shipped import evidence
+from fedbounds.report.html.templates import PACKAGE, template
+from fedbounds.report.numbers import MISSING, number, readable
+from fedbounds.report.summary import evidence_cell, findings, heading
+from fedbounds.report.table import ORDER, Entry, Said, Table
 from fedbounds.study.alarm import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result

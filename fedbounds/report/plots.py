@@ -19,11 +19,11 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.show import curves, palette
-from fedbounds.show.numbers import EQUAL
-from fedbounds.show.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
-from fedbounds.show.panels import VIOLATED, legend, panels_of
-from fedbounds.show.writing import save
+from fedbounds.report import curves, palette
+from fedbounds.report.numbers import EQUAL
+from fedbounds.report.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
+from fedbounds.report.panels import VIOLATED, legend, panels_of
+from fedbounds.report.writing import save
 from fedbounds.study import store
 from fedbounds.study.bound import gamma_of
 from fedbounds.study.ledger import claims_of

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.show.numbers import MISSING
+from fedbounds.report.numbers import MISSING
 from fedbounds.theory.verdict import Status
 
 # Shapes that tell the statuses apart without colour; the first in this order leads a cell.

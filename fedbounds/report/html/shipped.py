@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from markupsafe import Markup
 
 from fedbounds.evidence.symbolic import library
-from fedbounds.files import shaped
-from fedbounds.show.report import instances
-from fedbounds.show.report.sections import Proof
-from fedbounds.show.report.templates import template
+from fedbounds.io import shaped
+from fedbounds.report.html import instances
+from fedbounds.report.html.sections import Proof
+from fedbounds.report.html.templates import template
 from fedbounds.study.kept import kept
 
 # The evidence that is about no claim: steps of proofs, and counterexamples to remarks.

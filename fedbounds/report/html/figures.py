@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from fedbounds.engine.processes import in_processes
-from fedbounds.show.palette import READING_STYLES, Lines
+from fedbounds.report.palette import READING_STYLES, Lines
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim
@@ -30,7 +30,7 @@ class Picture:
 
 def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:
     """(`run_pictures`, `claim_picture` of each claim), side by side."""
-    from fedbounds.show import plots  # noqa: F401 - once for all processes
+    from fedbounds.report import plots  # noqa: F401 - once for all processes
 
     tasks: list[Callable[[], Any]] = [partial(run_pictures, result, drawn)]
     tasks += [partial(claim_picture, f"p{k}", claim, result, drawn) for k, claim in enumerate(claims)]
@@ -43,7 +43,7 @@ def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Pict
 
     ``name`` begins every id in the picture, so a short one keeps the page small.
     """
-    from fedbounds.show import plots
+    from fedbounds.report import plots
 
     found = {reading for run in drawn for key, reading in run.sides if key == claim.key}
     if not found or claim.scope not in DRAWN:
@@ -69,7 +69,7 @@ def styles(claim: Claim, readings: Collection[str]) -> Lines:
 
 def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
     """The pictures that are about the run rather than about a claim."""
-    from fedbounds.show import plots
+    from fedbounds.report import plots
 
     wanted: dict[str, tuple[str, Callable[[Result, Drawn], Any]]] = {
         "skew": ("The weighting skew along the run, between the extremes that the bounds use.", plots.skew_figure),
@@ -83,7 +83,7 @@ def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
 
 
 def _picture(name: str, caption: str, build: Callable[[], Any]) -> Picture:
-    from fedbounds.show import writing
+    from fedbounds.report import writing
 
     return Picture(inline(writing.svg(build), name, caption), caption)
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.show import palette, plots, writing
-from fedbounds.show.palette import CLIENTS, DASHES
+from fedbounds.report import palette, plots, writing
+from fedbounds.report.palette import CLIENTS, DASHES
 from fedbounds.study.bound import main_tightness
 from fedbounds.study.sweep.lines import Series, series, varying
 from fedbounds.theory.symbols import NOTATION

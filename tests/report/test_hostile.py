@@ -8,9 +8,9 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.files import parse_json
-from fedbounds.show.report import mathml
-from fedbounds.show.report.page import page
+from fedbounds.io import parse_json
+from fedbounds.report.html import mathml
+from fedbounds.report.html.page import page
 from fedbounds.study.ledger import claims_of, ledger
 
 SCRIPT = '"><script>alert(1)</script><img src=x onerror=alert(1)>'

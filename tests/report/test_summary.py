@@ -7,11 +7,11 @@ import pytest
 from made_study import VERDICTS, objects, run, study, verdict
 
 from fedbounds import plugins
-from fedbounds.show import numbers, summary
-from fedbounds.show.report.templates import notebook, template
-from fedbounds.show.summary import evidence_cell, ledger_table
-from fedbounds.show.table import MARKS, Entry, Said, Table
-from fedbounds.show.terminal import fitted, plain_table
+from fedbounds.report import numbers, summary
+from fedbounds.report.html.templates import notebook, template
+from fedbounds.report.summary import evidence_cell, ledger_table
+from fedbounds.report.table import MARKS, Entry, Said, Table
+from fedbounds.report.terminal import fitted, plain_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only

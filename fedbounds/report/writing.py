@@ -12,8 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 
-from fedbounds.files import write
-from fedbounds.show import palette
+from fedbounds.io import write
+from fedbounds.report import palette
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,12 +7,12 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.show import explain
-from fedbounds.show.report.instances import fields
-from fedbounds.show.report.mathml import formula, prose
-from fedbounds.show.report.page import render
-from fedbounds.show.table import Table
-from fedbounds.show.terminal import plain_table
+from fedbounds.report import explain
+from fedbounds.report.html.instances import fields
+from fedbounds.report.html.mathml import formula, prose
+from fedbounds.report.html.page import render
+from fedbounds.report.table import Table
+from fedbounds.report.terminal import plain_table
 from fedbounds.theory.claim import statement
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict

@@ -8,11 +8,11 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbounds.show import curves, palette
-from fedbounds.show.numbers import downward, number, times, upward
-from fedbounds.show.palette import BLACK, CLIENTS, DASHES
-from fedbounds.show.sweep_plot import MARKERS
-from fedbounds.show.table import Block, Listed, Table
+from fedbounds.report import curves, palette
+from fedbounds.report.numbers import downward, number, times, upward
+from fedbounds.report.palette import BLACK, CLIENTS, DASHES
+from fedbounds.report.sweep_plot import MARKERS
+from fedbounds.report.table import Block, Listed, Table
 from fedbounds.study.compared import Compared, Contestant, Theorem
 from fedbounds.study.course import Course
 from fedbounds.study.promise import MOST_ROUNDS

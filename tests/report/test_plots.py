@@ -9,8 +9,8 @@ from made_study import objects, save, study
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.show import curves, palette, plots
-from fedbounds.show.palette import NAMED_CLIENTS, OWN
+from fedbounds.report import curves, palette, plots
+from fedbounds.report.palette import NAMED_CLIENTS, OWN
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 

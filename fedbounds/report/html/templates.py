@@ -5,12 +5,12 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from fedbounds.show.report.instances import decimal
-from fedbounds.show.report.mathml import fraction, prose
-from fedbounds.show.table import MARKS, ORDER, Block
+from fedbounds.report.html.instances import decimal
+from fedbounds.report.html.mathml import fraction, prose
+from fedbounds.report.table import MARKS, ORDER, Block
 from fedbounds.theory.verdict import Status
 
-PACKAGE = "fedbounds.show.report"
+PACKAGE = "fedbounds.report.html"
 # Where no style sheet reaches, as in a notebook.
 INLINE = {
     Status.HOLDS: "color:#00614d",
