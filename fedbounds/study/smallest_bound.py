@@ -25,7 +25,7 @@ from fedbounds.evidence.sdp.horizon import Run
 from fedbounds.evidence.sdp.path import worst
 from fedbounds.evidence.sdp.setting import round_setting
 from fedbounds.plugins import claims
-from fedbounds.study.ledger import Line, ledger
+from fedbounds.study.ledger import Line, ledger_lines
 from fedbounds.study.steps import over_steps
 from fedbounds.study.worst import FACTORS
 from fedbounds.theory import symbols
@@ -193,7 +193,7 @@ def candidates(measure: Measure, extra: Iterable[ModuleType] = ()) -> list[Line 
     """The claims on the measure in the reading that stands best; those in none, as an offer that says why not."""
     factors = {symbols.gap, symbols.Delta_T}
     wanted = {k: c for k, c in claims(extra).items() if c.lhs in factors and c.kind is Kind.INEQUALITY}
-    lines = ledger(wanted)
+    lines = ledger_lines(wanted)
     return [_chosen(claim, [line for line in lines if line.claim is claim]) for claim in wanted.values()]
 
 
