@@ -9,8 +9,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbounds.engine.rng import HashedRound
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import on_run
 from fedbounds.evidence.constants import examine_run

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine import streams
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import rng
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.numpy_engine import draws_at
-from fedbounds.engine.present import round_weights
+from fedbounds.engine.participation import round_weights
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment
@@ -71,14 +71,12 @@ def _drawn(algorithm: Algorithm, experiment: Experiment, state: State, r: int, e
     draws: NDArray[Any] | None = None
     if experiment.batch_size is not None:
         if algorithm.reshuffles:
-            keys = streams.absorb(streams.client_keys(experiment.seed, replicates, problem.N), r)
-            draws = reshuffled(streams.uniforms(keys, int(problem.sizes.max())), problem.sizes, tau)
+            keys = rng.absorb(rng.client_keys(experiment.seed, replicates, problem.N), r)
+            draws = reshuffled(rng.uniforms(keys, int(problem.sizes.max())), problem.sizes, tau)
             draws = draws[..., : experiment.batch_size]
         else:
             draws = np.stack([draws_at(experiment, r * tau + k, replicates) for k in range(tau)])
-    coins = streams.uniforms(
-        streams.absorb(streams.replicate_keys(experiment.seed, replicates, streams.COINS), r), tau
-    )
+    coins = rng.uniforms(rng.absorb(rng.replicate_keys(experiment.seed, replicates, rng.COINS), r), tau)
     return Round(problem, alpha, p > 0, eta, draws, coins.T)
 
 

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.backend import Moments, Primitives
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
-from fedbounds.engine.present import round_weights
-from fedbounds.engine.primitives import Moments, Primitives
+from fedbounds.engine.memory import SPAN
+from fedbounds.engine.participation import round_weights
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.room import SPAN
-from fedbounds.engine.tally import wants_streaming
+from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
+from fedbounds.engine.time_grid import Clock, make_clock
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, kernel_arrays

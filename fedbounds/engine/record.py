@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock
-from fedbounds.engine.primitives import Moments
-from fedbounds.engine.tally import Tally
+from fedbounds.engine.backend import Moments
+from fedbounds.engine.streaming import Tally
+from fedbounds.engine.time_grid import Clock
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.clock import make_clock
 from fedbounds.engine.loop import choose_engine
-from fedbounds.engine.present import round_weights
+from fedbounds.engine.participation import round_weights
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
+from fedbounds.engine.plugin_check import vetted, vetted_weighting
+from fedbounds.engine.rng import HashedRound
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
-from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import judged_on

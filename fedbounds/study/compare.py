@@ -18,8 +18,8 @@ from types import ModuleType
 import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
-from fedbounds.engine.clock import make_clock
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical

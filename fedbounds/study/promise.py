@@ -9,7 +9,7 @@ from functools import partial
 
 import numpy as np
 
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.evidence.conditions import in_floats, judged
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
 from fedbounds.evidence.run import Run

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedRound
 from fedbounds.errors import DivergedError, reject
 from fedbounds.io import read_json, write, write_json
 from fedbounds.model.problem import Array, Indices

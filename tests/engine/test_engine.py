@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO, quadratic_problem
 
-from fedbounds.engine import streams
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import rng
 from fedbounds.engine.loop import run
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
@@ -85,15 +85,15 @@ def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
 def test_one_step_rounds_of_fedavg_are_plain_sgd(kind):
     experiment = experiment_on(kind, weighting=FedAvg(), tau=1, rounds=6)
     problem, path = experiment.problem, run(experiment).paths["alpha"]
-    keys = streams.client_keys(experiment.seed, range(8), problem.N)
+    keys = rng.client_keys(experiment.seed, range(8), problem.N)
     w = np.tile(experiment.start, (8, 1))
     for t in range(7):
         np.testing.assert_allclose(path.distance_sq[:, t], np.sum((w - problem.w_star) ** 2, -1), rtol=ROUNDING)
-        step_keys = streams.absorb(keys, t)
+        step_keys = rng.absorb(keys, t)
         if problem.sampling == "normal":
-            draws = streams.normals(step_keys, problem.d) / np.sqrt(2)
+            draws = rng.normals(step_keys, problem.d) / np.sqrt(2)
         else:
-            draws = streams.indices(step_keys, problem.sizes, 2)
+            draws = rng.indices(step_keys, problem.sizes, 2)
         grads = problem.client_grads(np.repeat(w[:, None], problem.N, 1), draws)
         w = w - experiment.eta(t) * np.einsum("i,rid->rd", problem.p, grads)
 
@@ -240,7 +240,7 @@ def test_absent_clients_have_no_weight(engine):
     for weighting in (FedAvg(), FedMax(), FedMax(3), FedSoftMax(0.1), Fixed((0.1, 0.2, 0.3, 0.4)), last_to_first):
         experiment = experiment_on(weighting=weighting, participation=0.5, engine=engine)
         alpha = run(experiment).alpha
-        present = np.stack([streams.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
+        present = np.stack([rng.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
         absent = (np.arange(4) != present[..., None]).all(axis=-2)
         assert (alpha[absent] == 0).all()
         np.testing.assert_allclose(alpha.sum(-1), 1, rtol=ROUNDING)

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
+from fedbounds.engine.kernels import logistic as kernel_scores
 from fedbounds.engine.kernels import math as kernel_math
-from fedbounds.engine.kernels import scores as kernel_scores
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
@@ -286,13 +286,13 @@ def test_runs_agree_with_the_reference(name, changes):
     [*itertools.product(COMPILED, ("kernels", "reference")), *((n, "kernels") for n in MULTINOMIAL)],
 )
 def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
-    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)  # small blocks, so that there are several
+    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several
     many = 11 if name in MULTINOMIAL else 37
     experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
     wide = recorded(run(experiment, threads=1))
     again = recorded(run(experiment, threads=2))
     narrow = recorded(run(experiment.with_(replicates=5), threads=2))
-    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 2**40)
+    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 2**40)
     together = recorded(run(experiment, threads=1))
     for field, values in wide.items():
         assert np.array_equal(values, again[field], equal_nan=True), field

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedRound
 from fedbounds.errors import InputError
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.pareto import Mark, front, picture

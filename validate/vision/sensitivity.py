@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from fedbounds import io, plugins
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedRound
 from fedbounds.model.weighting import Weighting
 from fedbounds.vision import federated, images, records, training
 from fedbounds.vision.network import Network

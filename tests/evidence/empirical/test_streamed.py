@@ -7,12 +7,12 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds import plugins
-from fedbounds.engine import tally as module
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import streaming as module
 from fedbounds.engine.loop import run
 from fedbounds.engine.record import SAMPLE, allocate
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
+from fedbounds.engine.time_grid import make_clock
 from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical

@@ -4,16 +4,16 @@ import math
 
 import numpy as np
 
-from fedbounds.engine import streams
+from fedbounds.engine import rng
 from fedbounds.engine.kernels.compiled import jit
 from fedbounds.engine.kernels.math import log_below, turned
 
-GOLDEN = np.uint64(streams.GOLDEN)
+GOLDEN = np.uint64(rng.GOLDEN)
 S11 = np.uint64(11)
-UNIT = streams.UNIT
+UNIT = rng.UNIT
 
 
-mix64 = jit(streams.mix64)
+mix64 = jit(rng.mix64)
 
 
 @jit

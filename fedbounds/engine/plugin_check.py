@@ -4,17 +4,17 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from fedbounds.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.contracts.probe_points import Probe
+from fedbounds.contracts.problem import check_problem
+from fedbounds.contracts.weighting import check_weighting
+from fedbounds.engine.backend import Primitives
 from fedbounds.engine.numpy_engine import Reference
-from fedbounds.engine.primitives import Primitives
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.finding import Finding, refuse, tried, worst
 from fedbounds.model.problem import Array, Problem, kernel_arrays
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.plugins import foreign
-from fedbounds.problems.battery import check_problem
-from fedbounds.problems.probe import Probe
-from fedbounds.weightings.facts import check_weighting
 
 # Two orders of additions agree to about 1e-13 of the largest term; what a sum of such terms keeps is a little less.
 AGREEMENT = 1e-9

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine import streams
+from fedbounds.engine import rng
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
@@ -14,7 +14,7 @@ from fedbounds.model.weighting import ABSENT_EXCESS, check_simplex
 def chosen(experiment: Experiment, replicates: range, r: int) -> Indices:
     """The max(round(C N), 1) clients that take part in round r, in ascending order: (R, count)."""
     N = experiment.problem.N
-    return streams.present_clients(experiment.seed, replicates, r, N, max(round(experiment.participation * N), 1))
+    return rng.present_clients(experiment.seed, replicates, r, N, max(round(experiment.participation * N), 1))
 
 
 def chosen_weights(experiment: Experiment, replicates: range, r: int) -> tuple[Indices, Array]:
@@ -32,7 +32,7 @@ def round_weights(experiment: Experiment, replicates: range, r: int, excess: Arr
     still gives to absent clients is taken away and the row renormalised (p itself if nothing is left).
     """
     problem, weighting = experiment.problem, experiment.rule
-    stream = streams.HashedRound(experiment.seed, replicates, r)
+    stream = rng.HashedRound(experiment.seed, replicates, r)
     p = np.broadcast_to(problem.p, excess.shape)
     if experiment.participation == 1:
         alpha = weighting(p, excess, r, stream)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.primitives import batch_scale
+from fedbounds.engine.backend import batch_scale
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, Problem, QuadraticArrays, kernel_arrays
 
@@ -71,7 +71,7 @@ def prepare(experiment: Experiment) -> Clients:
 
 def _additive(variance: Array, d: int) -> tuple:
     """Kernel arguments for clients whose gradient noise has covariance ``variance``_i I."""
-    from fedbounds.engine.kernels.recursion import ADDITIVE
+    from fedbounds.engine.kernels.moment_recursion import ADDITIVE
 
     N = len(variance)
     forms = np.full(N, ADDITIVE)
@@ -81,8 +81,8 @@ def _additive(variance: Array, d: int) -> tuple:
 
 def _sampled(data: LeastSquaresArrays, w_i_star: Array, lam: Array, U: Array, scale: Array) -> tuple:
     """Kernel arguments for minibatches: residuals r_j at w_i*, samples and their moments in the eigenbases."""
-    from fedbounds.engine.kernels.products import padded
-    from fedbounds.engine.kernels.recursion import SAMPLES, TABLE
+    from fedbounds.engine.kernels.matrix_products import padded
+    from fedbounds.engine.kernels.moment_recursion import SAMPLES, TABLE
 
     features, y, offsets = data.X, data.y, data.offsets
     N, d = lam.shape

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine import streams
-from fedbounds.engine.kernels import common as kernel_common
-from fedbounds.engine.kernels import hessians as kernel_hessians
-from fedbounds.engine.kernels import steps as kernel_steps
-from fedbounds.engine.kernels.products import padded
+from fedbounds.engine import rng
+from fedbounds.engine.backend import Moments, Primitives, batch_scale
+from fedbounds.engine.kernels import client_sums as kernel_common
+from fedbounds.engine.kernels import minibatch_steps as kernel_steps
+from fedbounds.engine.kernels import quadratic as kernel_hessians
+from fedbounds.engine.kernels.matrix_products import padded
 from fedbounds.engine.kernels.vectors import LANES, WORD
-from fedbounds.engine.primitives import Moments, Primitives, batch_scale
 from fedbounds.engine.threads import blocks_of
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, LogisticArrays
@@ -56,13 +56,13 @@ class Compiled(Primitives):
         return np.zeros(self.experiment.problem.N)
 
     @cached_property
-    def _keys(self) -> dict[range, streams.Words]:
+    def _keys(self) -> dict[range, rng.Words]:
         return {}
 
-    def keys(self, replicates: range) -> streams.Words:
+    def keys(self, replicates: range) -> rng.Words:
         """The stream keys of the local steps (R, N)."""
         if replicates not in self._keys:
-            self._keys[replicates] = streams.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
+            self._keys[replicates] = rng.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
         return self._keys[replicates]
 
     def blocks(self, replicates: int) -> list[range]:
@@ -129,7 +129,7 @@ class Quadratic(Compiled):
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         return self._moments(models, etas, t0, self.keys(replicates))
 
-    def _moments(self, models: Array, etas: Array, t0: int, keys: streams.Words) -> Moments:
+    def _moments(self, models: Array, etas: Array, t0: int, keys: rng.Words) -> Moments:
         known = self.forms, self.w_i_star, self.w_star, *self.variance_form
         grads, sums = kernel_hessians.moments(models, etas, t0, keys, self.noise, *known)
         return Moments(grads, *sums)

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fedbounds.model.finding import Finding, refuse, tried, worst
+from fedbounds.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.contracts.noise import noise_facts
+from fedbounds.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array, Optimum, Problem, check_distribution
-from fedbounds.problems.noise import noise_facts
-from fedbounds.problems.probe import ROUNDING, Probe
 
 # L and mu are compared to their last digits but three: their own computation rounds.
 CONSTANT_ROUNDING = 1e-9

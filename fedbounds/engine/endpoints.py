@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from fedbounds.engine import streams
-from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine import rng
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.loop import choose_engine, run
-from fedbounds.engine.present import chosen, chosen_weights, round_weights
-from fedbounds.engine.room import require_run
+from fedbounds.engine.memory import require_run
+from fedbounds.engine.participation import chosen, chosen_weights, round_weights
 from fedbounds.engine.threads import blocks_of, default_threads, in_threads
+from fedbounds.engine.time_grid import Clock, make_clock
 from fedbounds.errors import DivergedError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
@@ -21,7 +21,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Distances
 
 if TYPE_CHECKING:
-    from fedbounds.engine.kernels.session import Sampled
+    from fedbounds.engine.kernels.backends import Sampled
 
 # Replicates that run together: their models and batches lie in the first cache at ordinary dimensions.
 TOGETHER = 32
@@ -37,7 +37,7 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
     measured on the way; everything else goes through ``run``. Raises DivergedError with the last step of the round
     that diverged.
     """
-    from fedbounds.engine.kernels.session import Sampled
+    from fedbounds.engine.kernels.backends import Sampled
 
     clock, engine = make_clock(experiment), choose_engine(experiment)
     every = -(-experiment.stride // experiment.tau)
@@ -79,8 +79,8 @@ class _Rounds:
         W = np.zeros((len(replicates), self.width))
         W[:, :d] = self.experiment.start
         seed, everyone = self.experiment.seed, self.experiment.everyone_present
-        keys = streams.replicate_keys(seed, replicates, streams.LOCAL_STEP)
-        keys = streams.client_keys(seed, replicates, self.experiment.problem.N) if everyone else keys
+        keys = rng.replicate_keys(seed, replicates, rng.LOCAL_STEP)
+        keys = rng.client_keys(seed, replicates, self.experiment.problem.N) if everyone else keys
         records = [self._measure(W[None, :, :d])]
         for first in range(0, rounds, self.together):
             last = min(first + self.together, rounds)
@@ -96,10 +96,10 @@ class _Rounds:
         distances, gaps = (np.concatenate(part, axis=1) for part in zip(*records, strict=True))
         return distances, gaps
 
-    def _advance(self, first: int, last: int, W: Array, keys: streams.Words, replicates: range) -> Array:
+    def _advance(self, first: int, last: int, W: Array, keys: rng.Words, replicates: range) -> Array:
         """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
-        from fedbounds.engine.kernels.session import own
-        from fedbounds.engine.kernels.steps import present_rounds, rounds
+        from fedbounds.engine.kernels.backends import own
+        from fedbounds.engine.kernels.minibatch_steps import present_rounds, rounds
 
         experiment, tau = self.experiment, self.experiment.tau
         etas = self.clock.eta[first * tau : last * tau].reshape(-1, tau)

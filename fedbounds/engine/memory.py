@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from fedbounds.engine.record import SAMPLE
-from fedbounds.engine.tally import FIELDS
+from fedbounds.engine.streaming import FIELDS
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment, Statistics
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock
+from fedbounds.engine.time_grid import Clock
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices

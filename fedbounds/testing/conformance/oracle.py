@@ -1,7 +1,7 @@
 """Is a round function the algorithm it is meant to be? Its next states against their exact law, found by enumeration.
 
-The laws are those of `fedbounds.engine.rounds`. The comparison's error rate holds at every number of samples, as the
-exact variances and ranges are known; and every sample must be one of the outcomes.
+The laws are those of `fedbounds.testing.conformance.law`. The comparison's error rate holds at every number of
+samples, as the exact variances and ranges are known. Every sample must be one of the outcomes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 
-from fedbounds.algorithms.slips import slips
-from fedbounds.engine.rounds import ROUNDING, Task, flat, law, tasks
 from fedbounds.errors import quoted, reject
 from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
+from fedbounds.testing.conformance.law import ROUNDING, Task, flat, law, tasks
+from fedbounds.testing.conformance.slips import slips
 
 # Values at which a parameter equals its square, its complement, or nothing at all.
 HIDING = (0.0, 0.5, 1.0)

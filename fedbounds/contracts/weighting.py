@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from fedbounds.contracts.finding import Finding, refuse, tried
 from fedbounds.errors import InputError
-from fedbounds.model.finding import Finding, refuse, tried
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
+from fedbounds.problems.quadratic import quadratic
 
 # Gaps are tried at these sizes: below rounding of a loss, around 1, and as far out as a run may get.
 SIZES = (1e-12, 1e-3, 1.0, 1e3, 1e6)
@@ -54,9 +55,15 @@ def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[F
     return tuple(found)
 
 
-def check_weighting(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
-    """The findings on a weighting that keeps its word; InputError names the first gaps at which it does not."""
+def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
+    """The findings on a weighting that keeps its contract on ``problem`` (quadratics unless given), or InputError.
+
+    >>> check_weighting(experiment.weighting)[0].fact
+    'weights on the simplex, one row a replicate'
+    """
     rule = as_weighting(weighting)
+    p = np.array([0.1, 0.2, 0.3, 0.4])
+    problem = problem or quadratic(np.ones(1), np.arange(4.0)[:, None], p)
     return refuse(f"weighting {rule.name}", weighting_findings(rule, problem))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from problem_zoo import binary_problem, quadratic_problem, ridge_problem
 
-from fedbounds.engine import moment_clients, moments
+from fedbounds.engine import expectations, quadratic_clients
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence.empirical.bands import band
@@ -52,7 +52,7 @@ def sample_covariance(problem, i, mean, covariance, experiment):
 def joint_recursion(experiment, aggregates):
     """Mean (N d,) and covariance (N d, N d) of all local models together, at every t; no structure is used."""
     problem, d, N = experiment.problem, experiment.problem.d, experiment.problem.N
-    H = moment_clients.hessians(problem)[0]
+    H = quadratic_clients.hessians(problem)[0]
     alpha = experiment.rule(problem.p, np.zeros((1, N)), 0, None)[0]
     gather = np.kron(np.outer(np.ones(N), alpha), np.eye(d))
     mean, covariance = np.tile(experiment.start, N), np.zeros((N * d, N * d))
@@ -75,7 +75,7 @@ def joint_recursion(experiment, aggregates):
 def path_of(problem, alpha, weights, state):
     """E||w - w*||^2, E F(w) - F*, E drift, for w = sum_i weights_i x_i."""
     N, d = problem.N, problem.d
-    H = moment_clients.hessians(problem)[0]
+    H = quadratic_clients.hessians(problem)[0]
 
     def second(c):  # E v v^T for v = sum_i c_i x_i - (sum_i c_i) w*
         row = np.kron(c[None, :], np.eye(d))
@@ -103,9 +103,9 @@ CASES = {
 @pytest.mark.parametrize("form", ["table", "samples"])
 def test_every_curve_agrees_with_the_joint_covariance_of_all_clients(case, form, monkeypatch):
     if form == "samples":
-        monkeypatch.setattr(moment_clients, "TABLE_ENTRIES", 0)
+        monkeypatch.setattr(quadratic_clients, "TABLE_ENTRIES", 0)
     else:  # the clients of the zoo hold fewer samples than a table is wide
-        monkeypatch.setattr(moment_clients, "COLUMNS_PER_SAMPLE", 1000)
+        monkeypatch.setattr(quadratic_clients, "COLUMNS_PER_SAMPLE", 1000)
     build, changes = CASES[case]
     problem = build(1)
     experiment = make(problem, **changes)
@@ -123,7 +123,7 @@ def test_every_curve_agrees_with_the_joint_covariance_of_all_clients(case, form,
 
 def check_clients(problem, experiment, trajectory, states):
     """Gradients, excesses and variances at the local models, and sigma_sq and G_sq in the `total` reading."""
-    H, d = moment_clients.hessians(problem)[0], problem.d
+    H, d = quadratic_clients.hessians(problem)[0], problem.d
     largest = np.zeros((2, problem.N))
     for k, (mean, covariance) in enumerate(states):
         for i in range(problem.N):
@@ -240,10 +240,10 @@ def test_identities_and_orders_of_expectations(build, seed):
 
 def test_covariances_stay_symmetric_and_positive():
     experiment = make(ridge_problem(2), ALPHA)
-    clients = moment_clients.prepare(experiment)
-    state = moments.State(np.ones(3), np.zeros((3, 3)))
+    clients = quadratic_clients.prepare(experiment)
+    state = expectations.State(np.ones(3), np.zeros((3, 3)))
     for _ in range(30):
-        state = moments.run_round(clients, state, np.full(3, 0.05), np.array(ALPHA.weights), ("alpha", "p")).end
+        state = expectations.run_round(clients, state, np.full(3, 0.05), np.array(ALPHA.weights), ("alpha", "p")).end
         np.testing.assert_array_equal(state.covariance, state.covariance.T)
         assert np.linalg.eigvalsh(state.covariance)[0] > 0
 
@@ -277,7 +277,7 @@ def test_progress_and_the_name_of_the_engine():
     ],
 )
 def test_where_moments_do_not_close_the_reason_is_given(experiment, words):
-    assert words in moments.applies(experiment)
+    assert words in expectations.applies(experiment)
     with pytest.raises(InputError, match=words):
         simulate(experiment, exact=True)
 
@@ -290,8 +290,8 @@ def test_an_unstable_step_is_reported_with_its_time():
 
 def test_work_grows_linearly_in_steps_and_clients():
     experiment = make(ridge_problem(0))
-    assert moments.work(experiment.with_(rounds=8)) == 2 * moments.work(experiment)
-    assert moments.work(experiment.with_(batch_size=None)) < moments.work(experiment)
+    assert expectations.work(experiment.with_(rounds=8)) == 2 * expectations.work(experiment)
+    assert expectations.work(experiment.with_(batch_size=None)) < expectations.work(experiment)
 
 
 def test_the_benchmark_runs_small():

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.engine import room
+from fedbounds.engine import memory
 from fedbounds.engine.loop import run
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
@@ -35,7 +35,7 @@ HUGE = [
 
 @pytest.mark.parametrize("settings", HUGE, ids=str)
 def test_a_study_that_cannot_fit_is_refused_at_once(settings, monkeypatch):
-    monkeypatch.setattr(room, "available", lambda: 16 * 10**9)
+    monkeypatch.setattr(memory, "available", lambda: 16 * 10**9)
     tracemalloc.start()
     begun = time.process_time()
     with pytest.raises(InputError, match=r"needs at least .* of memory, most of it for .*, and 16 GB are there"):
@@ -70,7 +70,7 @@ def test_an_experiment_of_one_s_own_is_refused_too(record):
 def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, changes):
     asked = experiment(**changes)
     sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
-    least = sum(room.run_parts(20, 3, **sizes, batch=asked.batch_size, statistics=statistics).values())
+    least = sum(memory.run_parts(20, 3, **sizes, batch=asked.batch_size, statistics=statistics).values())
     run(asked.with_(replicates=1, rounds=1))  # what is compiled and cached is not this run's
     tracemalloc.start()
     run(asked, threads=1, statistics=statistics)
@@ -82,7 +82,7 @@ def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, chan
 def test_distances_alone_take_no_more_than_their_full_record_at_the_ends_of_rounds():
     asked = experiment(batch_size=None, stride=100, rounds=500, replicates=100)  # full gradients: no fast path
     sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
-    least = sum(room.run_parts(20, 3, **sizes, batch=None, statistics="stored").values())
+    least = sum(memory.run_parts(20, 3, **sizes, batch=None, statistics="stored").values())
     simulate(asked.with_(replicates=1, rounds=1), record="distance")
     tracemalloc.start()
     simulate(asked, record="distance")
@@ -104,10 +104,10 @@ def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
 
 
 def test_what_there_is_heeds_the_group_of_processes(tmp_path, monkeypatch):
-    whole = room.available()
+    whole = memory.available()
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(room, "LIMITS", (str(limit),))
+    monkeypatch.setattr(memory, "LIMITS", (str(limit),))
     for text, found in (("max\n", None), ("1000000\n", 10**6)):
         limit.write_text(text)
-        assert room.available() == found if found else room.available() > 10**6
+        assert memory.available() == found if found else memory.available() > 10**6
     assert whole > 10**6

@@ -2,17 +2,6 @@
 
 Everything is drawn from small whole numbers, so that a failing example shrinks to an instance a person
 can check by hand: few clients, one dimension, round curvatures and minima.
-
-Example::
-
-    from fedbounds.testing import property_test
-    from mylemma import LEMMA
-
-    test_my_lemma = property_test(LEMMA)
-
-`check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
-does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
-`conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.
 """
 
 from collections.abc import Callable
@@ -23,8 +12,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
 from fedbounds import plugins
-from fedbounds.engine.conformance import Conformance, conforms
-from fedbounds.engine.rounds import Task
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, of_kind
 from fedbounds.evidence.constants import examine_run
@@ -32,42 +19,19 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.finding import Finding
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import Rule, Weighting
-from fedbounds.problems.battery import check_problem, problem_findings
+from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
-from fedbounds.weightings import facts
-from fedbounds.weightings.facts import weighting_findings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fedsoftmax import FedSoftMax
 from fedbounds.weightings.fixed import Fixed
-
-__all__ = [
-    "Conformance",
-    "Task",
-    "assert_claim",
-    "check_problem",
-    "check_weighting",
-    "conforms",
-    "experiments",
-    "problem_findings",
-    "problems",
-    "property_test",
-    "runs",
-    "schedules",
-    "simplexes",
-    "verdict_on",
-    "weighting_findings",
-    "weightings",
-]
 
 # Grids that curvatures, minima and weights are drawn from: coarse enough to shrink to round numbers.
 CURVATURES = (1.0, 2.0, 4.0, 10.0, 100.0)
@@ -198,16 +162,6 @@ def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Ca
         assert_claim(claim, trajectory, reading)
 
     return test
-
-
-def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
-    """The findings on a weighting that keeps its word on ``problem`` (quadratics unless given), or InputError.
-
-    >>> check_weighting(experiment.weighting)[0].fact
-    'weights on the simplex, one row a replicate'
-    """
-    minima = np.arange(4.0)[:, None]
-    return facts.check_weighting(weighting, problem or quadratic(np.ones(1), minima, np.array([0.1, 0.2, 0.3, 0.4])))
 
 
 def verdict_on(claim: Claim, trajectory: Trajectory, reading: str | None = None) -> Verdict:

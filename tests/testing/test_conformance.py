@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from fedbounds.algorithms.slips import slips
-from fedbounds.engine.rounds import law, tasks
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.testing import conforms
+from fedbounds.testing.conformance.law import law, tasks
+from fedbounds.testing.conformance.slips import slips
 from validate import conformance as study
 
 SAMPLES = 250

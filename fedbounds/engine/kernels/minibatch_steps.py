@@ -9,8 +9,8 @@ the client's first sample at weight 0.
 import numpy as np
 
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.draws import absorb, draw_indices, uniform
 from fedbounds.engine.kernels.math import clamp, exp
+from fedbounds.engine.kernels.rng import absorb, draw_indices, uniform
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
 
 

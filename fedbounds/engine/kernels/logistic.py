@@ -13,10 +13,10 @@ import math
 
 import numpy as np
 
-from fedbounds.engine.kernels.common import GROUP, distance_sq, dot, multiply, offsets_from, scratch
+from fedbounds.engine.kernels.client_sums import GROUP, distance_sq, dot, multiply, offsets_from, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.draws import absorb, draw_indices
 from fedbounds.engine.kernels.math import LN2, NEAR, ONE_BITS, clamp, divergence, exp, near_divergence, parted
+from fedbounds.engine.kernels.rng import absorb, draw_indices
 from fedbounds.engine.kernels.softmax import FAR, divergences, far_divergences, slopes, weights
 
 # Fractions in [1, 2) whose product cannot overflow.

@@ -7,13 +7,12 @@ import numpy as np
 import pytest
 from problem_zoo import SAMPLED, ZOO
 
-from fedbounds.engine import streams
+from fedbounds.engine.endpoints import ROUNDS, run_light
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.steps import _draws
+from fedbounds.engine.kernels.minibatch_steps import _draws
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
-from fedbounds.engine.light import ROUNDS, run_light
 from fedbounds.engine.loop import run
-from fedbounds.engine.present import chosen_weights, round_weights
+from fedbounds.engine.participation import chosen_weights, round_weights
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
@@ -51,10 +50,10 @@ def vector_code(data, keys, n, first, batch, x, places, products):
 def test_vector_code_equals_numpy(width, batch):
     rng = np.random.default_rng(0)
     data, x = rng.standard_normal((40, width)), rng.standard_normal(width)
-    keys, before = streams.client_keys(1, range(3), 1), x.copy()
+    keys, before = rng.client_keys(1, range(3), 1), x.copy()
     places, products = np.zeros(3 * LANES, dtype=np.int64), np.zeros((3, LANES))
     vector_code(data.ravel(), keys, 30, 10, batch, x, places, products)
-    expected = 10 + streams.indices(streams.absorb(keys, 5)[:, 0], np.array(30), LANES)
+    expected = 10 + rng.indices(rng.absorb(keys, 5)[:, 0], np.array(30), LANES)
     expected[:, batch:] = 10
     assert np.array_equal(places.reshape(3, LANES), expected)
     np.testing.assert_allclose(products, data[expected] @ before, rtol=0, atol=1e-14 * width)
@@ -148,7 +147,7 @@ def test_progress_reaches_the_end_of_a_light_run():
 
 def test_few_of_many_clients_equal_the_full_record_too():
     rng = np.random.default_rng(0)
-    N = streams.MANY
+    N = rng.MANY
     problem = LeastSquaresProblem(
         [rng.standard_normal((3, 2)) for _ in range(N)], [rng.standard_normal(3) for _ in range(N)], 0.1
     )

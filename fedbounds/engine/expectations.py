@@ -16,12 +16,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.backend import Moments
 from fedbounds.engine.divergence import check_distances, divergence_limit
-from fedbounds.engine.moment_clients import Clients, prepare
-from fedbounds.engine.present import round_weights
-from fedbounds.engine.primitives import Moments
+from fedbounds.engine.participation import round_weights
+from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Recorder, allocate
+from fedbounds.engine.time_grid import Clock, make_clock
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
@@ -147,7 +147,7 @@ class Round:
 
 def run_round(clients: Clients, start: State, etas: Array, alpha: Array, virtuals: tuple[str, ...]) -> Round:
     """The expectations over one round of local steps ``etas`` (n,) under the weights ``alpha`` (N,)."""
-    from fedbounds.engine.kernels.recursion import local_steps
+    from fedbounds.engine.kernels.moment_recursion import local_steps
 
     S, U, Ut = start.covariance, clients.U, clients.U.swapaxes(1, 2)
     shift, gone, V, local = local_steps(Ut @ S @ U, Ut @ start.mean, etas, *clients.arrays)

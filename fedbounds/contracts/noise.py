@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.model.finding import Finding, worst
+from fedbounds.contracts.finding import Finding, worst
+from fedbounds.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array
-from fedbounds.problems.probe import ROUNDING, Probe
 
 # A variance from all samples and a closed form agree to this, relatively.
 VARIANCE_ROUNDING = 1e-9
