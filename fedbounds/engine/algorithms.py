@@ -13,7 +13,7 @@ from fedbounds.engine import rng
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.numpy_engine import draws_at
 from fedbounds.engine.participation import round_weights
-from fedbounds.engine.time_grid import make_clock
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment
@@ -32,17 +32,17 @@ def run_algorithm(
     reshuffling, more samples than a client has.
     """
     check(algorithm, experiment)
-    clock, replicates = make_clock(experiment), range(experiment.replicates)
-    limit, problem = divergence_limit(experiment, clock), experiment.problem
+    grid, replicates = make_time_grid(experiment), range(experiment.replicates)
+    limit, problem = divergence_limit(experiment, grid), experiment.problem
     state = algorithm.start(np.tile(experiment.start, (experiment.replicates, 1)), problem.N)
     models = [state["w"]]
     with np.errstate(over="ignore", invalid="ignore"):
-        for r, (begin, end) in enumerate(clock.rounds):
-            now = _drawn(algorithm, experiment, state, r, clock.eta[begin:end])
+        for r, (begin, end) in enumerate(grid.rounds):
+            now = _drawn(algorithm, experiment, state, r, grid.eta[begin:end])
             state = algorithm.round(state, replace(now, watch=watch))
             models.append(state["w"])
             distance = distance_sq(state["w"], experiment)[None]
-            check_distances(experiment, clock.eta, [end - 1], replicates, distance, limit)
+            check_distances(experiment, grid.eta, [end - 1], replicates, distance, limit)
     W = np.stack(models, axis=1)
     times = np.arange(experiment.rounds + 1, dtype=np.int64) * experiment.tau
     return Distances(experiment, times, distance_sq(W, experiment), problem.gap(W), "reference")

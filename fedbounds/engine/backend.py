@@ -33,7 +33,7 @@ class Moments(NamedTuple):
     radius_sq: Array
 
 
-class Primitives(abc.ABC):
+class Backend(abc.ABC):
     """The operations on models that the reference and the compiled engine both offer.
 
     ``W`` is a global model a row (R, d), ``X`` a local model a row and client (R, N, d), ``weights`` (R, N); rows

@@ -13,7 +13,7 @@ from fedbounds.engine.loop import choose_engine, run
 from fedbounds.engine.memory import require_run
 from fedbounds.engine.participation import chosen, chosen_weights, round_weights
 from fedbounds.engine.threads import blocks_of, default_threads, in_threads
-from fedbounds.engine.time_grid import Clock, make_clock
+from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import DivergedError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices
@@ -39,9 +39,9 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
     """
     from fedbounds.engine.kernels.backends import Sampled
 
-    clock, engine = make_clock(experiment), choose_engine(experiment)
+    grid, engine = make_time_grid(experiment), choose_engine(experiment)
     every = -(-experiment.stride // experiment.tau)
-    ends = np.array([0, *(end for _, end in clock.rounds)], dtype=np.int64)
+    ends = np.array([0, *(end for _, end in grid.rounds)], dtype=np.int64)
     kept = np.unique(np.append(np.arange(0, len(ends), every), len(ends) - 1))
     if not isinstance(engine, Sampled) or experiment.batch_size is None or experiment.aggregation != "algorithm-1":
         recorded = experiment.with_(stride=experiment.tau * every)
@@ -49,11 +49,11 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
         full = run(recorded, progress, threads)
         path = full.paths["alpha"]
         return Distances(experiment, full.times, path.distance_sq, path.gap, full.engine)
-    runner = _Rounds(experiment, engine, clock, kept)
+    runner = _Rounds(experiment, engine, grid, kept)
     workers = default_threads() if threads is None else threads
     blocks = blocks_of(experiment.replicates, min(TOGETHER, -(-experiment.replicates // max(workers, 1))))
     try:
-        parts = list(in_threads(runner, blocks, len(blocks) * clock.total, progress, threads))
+        parts = list(in_threads(runner, blocks, len(blocks) * grid.total, progress, threads))
     except DivergedError:
         for block in blocks_of(experiment.replicates, TOGETHER):  # what is said depends on the blocks, not on threads
             runner(block, lambda steps: None)
@@ -65,9 +65,9 @@ def run_light(experiment: Experiment, progress: Progress | None = None, threads:
 class _Rounds:
     """Runs all rounds of a block of replicates on the compiled fast path."""
 
-    def __init__(self, experiment: Experiment, engine: Sampled, clock: Clock, kept: Indices) -> None:
-        self.experiment, self.engine, self.clock, self.kept = experiment, engine, clock, kept
-        self.limit = divergence_limit(experiment, clock)
+    def __init__(self, experiment: Experiment, engine: Sampled, grid: TimeGrid, kept: Indices) -> None:
+        self.experiment, self.engine, self.grid, self.kept = experiment, engine, grid, kept
+        self.limit = divergence_limit(experiment, grid)
         # Weights that are known before the models: then many rounds run in one call.
         self.known = experiment.rule.returns_p
         self.width = engine.width if engine.walks else experiment.problem.d
@@ -75,7 +75,7 @@ class _Rounds:
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the kept rounds, each (R, K)."""
-        d, rounds = self.experiment.problem.d, len(self.clock.rounds)
+        d, rounds = self.experiment.problem.d, len(self.grid.rounds)
         W = np.zeros((len(replicates), self.width))
         W[:, :d] = self.experiment.start
         seed, everyone = self.experiment.seed, self.experiment.everyone_present
@@ -87,8 +87,8 @@ class _Rounds:
             ends = self._advance(first, last, W, keys, replicates)[:, :, :d]
             with np.errstate(over="ignore", invalid="ignore"):
                 distance = distance_sq(ends, self.experiment)
-            steps = [end - 1 for _, end in self.clock.rounds[first:last]]
-            check_distances(self.experiment, self.clock.eta, steps, replicates, distance, self.limit)
+            steps = [end - 1 for _, end in self.grid.rounds[first:last]]
+            check_distances(self.experiment, self.grid.eta, steps, replicates, distance, self.limit)
             wanted = self.kept[(self.kept > first) & (self.kept <= last)] - first - 1
             if len(wanted):
                 records.append(self._measure(ends[wanted]))
@@ -102,7 +102,7 @@ class _Rounds:
         from fedbounds.engine.kernels.minibatch_steps import present_rounds, rounds
 
         experiment, tau = self.experiment, self.experiment.tau
-        etas = self.clock.eta[first * tau : last * tau].reshape(-1, tau)
+        etas = self.grid.eta[first * tau : last * tau].reshape(-1, tau)
         if not self.engine.walks:
             return np.stack([self._round(r, etas[r - first], W, replicates) for r in range(first, last)])
         known = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size

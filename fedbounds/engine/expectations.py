@@ -21,7 +21,7 @@ from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.time_grid import Clock, make_clock
+from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, QuadraticArrays, kernel_arrays
@@ -67,41 +67,41 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     if reason:
         raise reject("exact expectations need constant Hessians, fixed weights and C = 1", reason, "simulate instead")
     experiment = experiment.with_(replicates=1)
-    clock = make_clock(experiment)
+    grid = make_time_grid(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    record = allocate(experiment, clock, virtuals)
+    record = allocate(experiment, grid, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
-        recorder = _run(experiment, clock, virtuals, Recorder(record, range(1)), progress)
+        recorder = _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)
     record.absorb(recorder)
     return record.finish(ENGINE)
 
 
 def _run(
-    experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], recorder: Recorder, progress: Progress | None
+    experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], recorder: Recorder, progress: Progress | None
 ) -> Recorder:
     """All rounds, written to the recorder; time T, if it ends a round, starts one that is not run."""
-    clients, limit = prepare(experiment), divergence_limit(experiment, clock)
+    clients, limit = prepare(experiment), divergence_limit(experiment, grid)
     state = State(experiment.start - experiment.problem.w_star, np.zeros((clients.d, clients.d)))
     excess = clients.excess(state.mean[None], state.covariance[None])
-    for r, (begin, end) in enumerate(clock.rounds):
+    for r, (begin, end) in enumerate(grid.rounds):
         p, alpha = round_weights(experiment, range(1), r, excess[-1:])
         recorder.weights(r, p, alpha)
-        found = run_round(clients, state, clock.eta[begin:end], alpha[0], virtuals)
+        found = run_round(clients, state, grid.eta[begin:end], alpha[0], virtuals)
         excess, state = found.excess, found.end
         distance = found.paths["distance_sq"]["alpha"][1:, None]
-        check_distances(experiment, clock.eta, range(begin, end), ["in expectation"], distance, limit)
-        n, aggregated = end - begin, end < clock.total or clock.aggregated
+        check_distances(experiment, grid.eta, range(begin, end), ["in expectation"], distance, limit)
+        n, aggregated = end - begin, end < grid.total or grid.aggregated
         recorder.skew(begin, p, alpha, excess[:n, None], [0])
         _record(recorder, begin, found, slice(n), aggregated=aggregated)
         if progress:
-            progress(end, clock.total)
+            progress(end, grid.total)
     last = end - begin
-    if clock.aggregated:
-        p, alpha = round_weights(experiment, range(1), len(clock.rounds), excess[-1:])
-        found, last = run_round(clients, state, clock.eta[:0], alpha[0], virtuals), 0
-    recorder.skew(clock.total, p, alpha, found.excess[last:, None], [])
-    _record(recorder, clock.total, found, slice(last, None), aggregated=False)
+    if grid.aggregated:
+        p, alpha = round_weights(experiment, range(1), len(grid.rounds), excess[-1:])
+        found, last = run_round(clients, state, grid.eta[:0], alpha[0], virtuals), 0
+    recorder.skew(grid.total, p, alpha, found.excess[last:, None], [])
+    _record(recorder, grid.total, found, slice(last, None), aggregated=False)
     return recorder
 
 

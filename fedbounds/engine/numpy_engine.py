@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine import rng
-from fedbounds.engine.backend import Moments, Primitives
+from fedbounds.engine.backend import Backend, Moments
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
@@ -22,7 +22,7 @@ BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Reference(Primitives):
+class NumpyEngine(Backend):
     """The engine's primitives for an experiment, through the methods of its problem."""
 
     experiment: Experiment

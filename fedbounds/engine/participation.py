@@ -32,7 +32,7 @@ def round_weights(experiment: Experiment, replicates: range, r: int, excess: Arr
     still gives to absent clients is taken away and the row renormalised (p itself if nothing is left).
     """
     problem, weighting = experiment.problem, experiment.rule
-    stream = rng.HashedRound(experiment.seed, replicates, r)
+    stream = rng.RoundStream(experiment.seed, replicates, r)
     p = np.broadcast_to(problem.p, excess.shape)
     if experiment.participation == 1:
         alpha = weighting(p, excess, r, stream)

@@ -2,8 +2,8 @@
 
 from typing import Literal, overload
 
+from fedbounds.engine.contracts.admission import vetted, vetted_weighting
 from fedbounds.engine.memory import require_run
-from fedbounds.engine.plugin_check import vetted, vetted_weighting
 from fedbounds.errors import of_kind, reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.protocol import Progress

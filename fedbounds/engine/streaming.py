@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.time_grid import Clock
+from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, Indices
@@ -24,18 +24,20 @@ TALLY_LIMIT = 2**29
 FIELDS = len(PATH_FIELDS)
 
 
-def stored_bytes(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...]) -> int:
+def stored_bytes(experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...]) -> int:
     """What a record of every replicate takes."""
     N, per_time = experiment.problem.N, FIELDS * len(virtuals) + 3
-    return 8 * experiment.replicates * (len(clock.times) * (per_time + 3 * N) + len(clock.round_times) * N)
+    return 8 * experiment.replicates * (len(grid.times) * (per_time + 3 * N) + len(grid.round_times) * N)
 
 
-def wants_streaming(experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], statistics: Statistics) -> bool:
+def wants_streaming(
+    experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], statistics: Statistics
+) -> bool:
     """Whether a run streams; Errors: InputError for an unknown ``statistics``."""
     if statistics not in ("auto", "stored", "streamed"):
         raise reject("statistics must be auto, stored or streamed", statistics, "use auto")
     return statistics == "streamed" or (
-        statistics == "auto" and stored_bytes(experiment, clock, virtuals) > STORED_LIMIT
+        statistics == "auto" and stored_bytes(experiment, grid, virtuals) > STORED_LIMIT
     )
 
 
@@ -60,9 +62,9 @@ class Tally:
     positive: Array
 
     @classmethod
-    def empty(cls, L: float, clock: Clock, V: int, N: int, count: int = 0) -> Tally:
+    def empty(cls, L: float, grid: TimeGrid, V: int, N: int, count: int = 0) -> Tally:
         """Nothing seen yet, of ``count`` replicates that will be."""
-        K, rounds = len(clock.times), len(clock.round_times)
+        K, rounds = len(grid.times), len(grid.round_times)
         path = np.full((V, K, FIELDS), np.nan)
         points, top = np.full((2, 2, K, N), np.nan), np.full((2, rounds), np.nan)
         scatter, alpha = np.full((V, K, FIELDS, FIELDS), np.nan), np.zeros((rounds, N))

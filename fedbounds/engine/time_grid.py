@@ -11,7 +11,7 @@ from fedbounds.model.schedule import steps
 
 
 @dataclass(frozen=True)
-class Clock:
+class TimeGrid:
     """The times of a run of T local steps.
 
     ``rounds`` are (begin, end) in local steps; ``eta`` (T,). ``aggregated`` tells whether time T ends a round.
@@ -43,8 +43,8 @@ class Clock:
         )
 
 
-def make_clock(experiment: Experiment) -> Clock:
-    """The clock of an experiment.
+def make_time_grid(experiment: Experiment) -> TimeGrid:
+    """The grid of an experiment.
 
     ``algorithm-1`` aggregates after steps tau, 2 tau, ...; ``equation-2`` after steps 1, tau + 1, 2 tau + 1,
     ..., so its last round is cut at T before it aggregates (unless tau = 1).
@@ -57,4 +57,4 @@ def make_clock(experiment: Experiment) -> Clock:
     every = -(-stride // tau)
     round_slot = np.array([r // every if r % every == 0 else -1 for r in range(len(rounds))], dtype=np.int64)
     aggregated = (total - first) % tau == 0
-    return Clock(steps(experiment.eta, total), rounds, aggregated, times, round_slot)
+    return TimeGrid(steps(experiment.eta, total), rounds, aggregated, times, round_slot)

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds import plugins
 from fedbounds.engine import memory
-from fedbounds.engine.plugin_check import vetted
+from fedbounds.engine.contracts.admission import vetted
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment

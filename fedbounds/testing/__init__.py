@@ -15,8 +15,8 @@ does before it starts; `problem_findings` and `weighting_findings` list what was
 `conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.
 """
 
-from fedbounds.contracts.problem import check_problem, problem_findings
-from fedbounds.contracts.weighting import check_weighting, weighting_findings
+from fedbounds.engine.contracts.problem import check_problem, problem_findings
+from fedbounds.engine.contracts.weighting import check_weighting, weighting_findings
 from fedbounds.testing.conformance.law import Task
 from fedbounds.testing.conformance.oracle import Conformance, conforms
 from fedbounds.testing.strategies import (

@@ -7,7 +7,7 @@ from problem_zoo import ZOO, quadratic_problem
 from fedbounds.engine import rng
 from fedbounds.engine.loop import run
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.time_grid import make_clock
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
@@ -216,23 +216,23 @@ def test_the_last_record_uses_the_weights_of_the_round_to_come():
 
 def test_equation_2_aggregates_after_the_first_step():
     experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
-    plan = make_clock(experiment)
+    plan = make_time_grid(experiment)
     assert plan.rounds == ((0, 1), (1, 4), (4, 7), (7, 9))
     assert not plan.aggregated
     drift = run(experiment).paths["alpha"].drift
     assert (drift[:, [0, 1, 4, 7]] == 0).all()
     assert (drift[:, [2, 3, 5, 6, 8, 9]] > 0).all()
-    same = make_clock(experiment.with_(tau=1))
+    same = make_time_grid(experiment.with_(tau=1))
     assert same.aggregated
-    assert same.rounds == make_clock(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
+    assert same.rounds == make_time_grid(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
 
 
 @pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
 def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
     assert run(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
-    rising = make_clock(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
+    rising = make_time_grid(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
     assert rising.eta_ratio == 1.0
-    assert make_clock(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
+    assert make_time_grid(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.backend import Moments, Primitives, batch_scale
+from fedbounds.engine.backend import Backend, Moments, batch_scale
 from fedbounds.engine.kernels import client_sums as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
@@ -30,7 +30,7 @@ EXPONENTIAL = 30
 
 
 @dataclass(frozen=True)
-class Compiled(Primitives):
+class Compiled(Backend):
     """What the compiled problems share; ``data`` are the arrays of the problem."""
 
     experiment: Experiment

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbounds.contracts.finding import Finding, refuse, tried, worst
-from fedbounds.contracts.probe_points import Probe
-from fedbounds.contracts.problem import check_problem
-from fedbounds.contracts.weighting import check_weighting
-from fedbounds.engine.backend import Primitives
-from fedbounds.engine.numpy_engine import Reference
+from fedbounds.engine.backend import Backend
+from fedbounds.engine.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.engine.contracts.probe_points import Probe
+from fedbounds.engine.contracts.problem import check_problem
+from fedbounds.engine.contracts.weighting import check_weighting
+from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem, kernel_arrays
 from fedbounds.model.schedule import ConstantStep
@@ -61,7 +61,7 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
         experiment = Experiment(
             problem, lambda p, e, r, s: p, ConstantStep(1 / problem.L), 1, 1, len(x), batch, replacement
         )
-        ours, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), Reference(experiment)))
+        ours, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
         for name, wanted in plain.items():
             found = ours[name]
             allowed = AGREEMENT * np.abs(wanted) + ROUNDING * np.abs(wanted).max()
@@ -75,7 +75,7 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
             )
 
 
-def _measured(engine: Primitives, x: Array) -> dict[str, Array]:
+def _measured(engine: Backend, x: Array) -> dict[str, Array]:
     """What the engine computes at points x (P, N, d): (P, N) each, vectors by their product with one direction."""
     W, u = np.ascontiguousarray(x[:, 0]), np.sqrt(np.arange(1.0, x.shape[-1] + 1))
     with engine.session():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from problem_zoo import SAMPLED, ZOO
 
 import fedbounds
-from fedbounds.engine.plugin_check import vetted
+from fedbounds.engine.contracts.admission import vetted
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Optimum, Problem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from fedbounds.contracts.finding import Finding, refuse, tried, worst
-from fedbounds.contracts.noise import noise_facts
-from fedbounds.contracts.probe_points import ROUNDING, Probe
+from fedbounds.engine.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.engine.contracts.noise import noise_facts
+from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array, Optimum, Problem, check_distribution
 
 # L and mu are compared to their last digits but three: their own computation rounds.

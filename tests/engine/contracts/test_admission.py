@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
+from fedbounds.engine.contracts.admission import kernel_findings, vetted
 from fedbounds.engine.expectations import applies
-from fedbounds.engine.plugin_check import kernel_findings, vetted
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
@@ -88,8 +88,8 @@ def test_simulate_refuses_what_check_refuses():
 def test_what_kept_its_word_is_tried_once_and_again_in_another_process(monkeypatch):
     base, calls = ZOO["quadratic"](0), []
     mine = extended(base)
-    monkeypatch.setattr("fedbounds.engine.plugin_check.check_problem", calls.append)
-    monkeypatch.setattr("fedbounds.engine.plugin_check.check_weighting", lambda *both: calls.append(both))
+    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_problem", calls.append)
+    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_weighting", lambda *both: calls.append(both))
 
     def plain(p, e, r, s):
         return np.broadcast_to(p, e.shape)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from fedbounds.contracts.finding import Finding, refuse, tried
+from fedbounds.engine.contracts.finding import Finding, refuse, tried
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
