@@ -95,7 +95,7 @@ def normals(key: Words, count: int) -> Array:
     return both.reshape(*key.shape, 2 * pairs)[..., :count]
 
 
-class RoundStream:
+class HashedStream:
     """The stream a weighting draws from in one round; successive calls give fresh numbers."""
 
     def __init__(self, seed: int, replicates: Iterable[int], round: int) -> None:

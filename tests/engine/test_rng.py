@@ -107,12 +107,12 @@ def test_normals_are_standard_normal():
 
 
 def test_a_round_gives_fresh_numbers_every_call():
-    stream = rng.RoundStream(1, range(4), 2)
+    stream = rng.HashedStream(1, range(4), 2)
     first, second = stream.uniform(6), stream.uniform(6)
     assert first.shape == (4, 6)
     assert not np.isin(second, first).any()
-    assert np.array_equal(rng.RoundStream(1, range(4), 2).uniform(6), first)
-    assert not np.array_equal(rng.RoundStream(1, range(4), 3).uniform(6), first)
+    assert np.array_equal(rng.HashedStream(1, range(4), 2).uniform(6), first)
+    assert not np.array_equal(rng.HashedStream(1, range(4), 3).uniform(6), first)
 
 
 def test_participation_picks_uniform_subsets():
