@@ -15,8 +15,8 @@ from fractions import Fraction
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.decide import certify_form
-from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.verdict import certify_form
 from fedbounds.plugins import claim_named
 
 

@@ -9,12 +9,12 @@ import pepit_oracle
 import pytest
 
 import fedbounds.evidence.sdp.certificate
-import fedbounds.evidence.sdp.forms
-import fedbounds.evidence.sdp.model
-from fedbounds.evidence.sdp import model as true_model
-from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.evidence.sdp.solve import Solved, worst_case
-from fedbounds.evidence.sdp.written import read
+import fedbounds.evidence.sdp.expressions
+import fedbounds.evidence.sdp.one_step.program
+from fedbounds.evidence.sdp.certificate_files import read
+from fedbounds.evidence.sdp.one_step import program as true_model
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.solver import Solved, worst_case
 from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -127,7 +127,7 @@ BUGS = {
 
 def planted(module, before, after):
     """``build`` with one piece of the model's source replaced."""
-    modules = {"forms": fedbounds.evidence.sdp.forms, "model": fedbounds.evidence.sdp.model}
+    modules = {"forms": fedbounds.evidence.sdp.expressions, "model": fedbounds.evidence.sdp.one_step.program}
     texts = {name: Path(one.__file__).read_text() for name, one in modules.items()}
     assert texts[module].count(before) >= 1, "the bug no longer fits the source"
     made = {}

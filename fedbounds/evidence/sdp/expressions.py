@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.functions import Function, rational
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.rational_functions import Function, rational
 
 Arithmetic = Callable[[Fraction], object]
 

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.forms import Arithmetic, Form, Point, Space, inner, interpolation
-from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.expressions import Arithmetic, Form, Point, Space, inner, interpolation
+from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
