@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
 from fedbounds.io import DIGITS
 from fedbounds.plugins import claim_named, claims
-from fedbounds.report.explain import sides
+from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
