@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 
 from fedbounds.evidence.kernel.statement import digest
-from fedbounds.evidence.sdp.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 
 HEAD = (

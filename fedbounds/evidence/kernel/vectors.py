@@ -9,8 +9,8 @@ from math import lcm
 
 from fedbounds.evidence.kernel import rounds
 from fedbounds.evidence.kernel.numbers import ZERO, fraction, listed
-from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
 

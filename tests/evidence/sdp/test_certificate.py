@@ -10,8 +10,8 @@ from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds.evidence.sdp.certificate as module
-from fedbounds.evidence.sdp.certificate import check, is_psd
+import fedbounds.evidence.sdp.one_step.certificate as module
+from fedbounds.evidence.sdp.one_step.certificate import check, is_psd
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import certify
 from fedbounds.plugins import claim_named

@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import verify
 from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.certificate import verify
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
 

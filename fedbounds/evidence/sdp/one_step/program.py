@@ -193,7 +193,7 @@ def _constraints(
     labels: list[str] = []
     forms: list[Form] = []
     for i, mine in enumerate(points):
-        names, quad, lin = interpolation(mine, setting, number)
+        names, quad, lin = interpolation(mine, setting.mu, setting.L, number)
         labels += [f"interpolation {i} {name}" for name in names]
         forms += [Form(a, b) for a, b in zip(quad, lin, strict=True)]
     none = inner(points[0][0].x * number(Fraction(0)), points[0][0].x)
