@@ -33,7 +33,7 @@ from fedbounds.study.build import (
     default_weightings,
     name_checks,
 )
-from fedbounds.study.kept import versions
+from fedbounds.study.cache import versions
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
