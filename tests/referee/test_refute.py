@@ -386,7 +386,7 @@ def test_campaign_saves_and_continues(tmp_path, monkeypatch):
     todo = [(claim_named("error-by-pi"), "literal"), (claim_named("rate"), "literal")]
     first = run_all(todo[:1], "small", 0, out=out)
     monkeypatch.setattr(
-        "fedbounds.referee.counterexamples.refute",
+        "fedbounds.referee.counterexamples.search_for.refute",
         lambda claim, *rest: calls.append(claim.key) or refute(claim, *rest),
     )
     both = run_all(todo, "small", 0, out=out)
