@@ -23,7 +23,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES, Case, Step
-from fedbounds.study.alarm import Alarm, alarms
+from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.tabled import Tabled

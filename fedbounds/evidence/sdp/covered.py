@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import in_fractions, judged
+from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.functions import Function, constant, ranged
 from fedbounds.evidence.sdp.model import entries

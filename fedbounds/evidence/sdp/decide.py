@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.sdp.certificate import Certificate
 from fedbounds.evidence.sdp.covered import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.derived import derived
