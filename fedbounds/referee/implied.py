@@ -18,7 +18,7 @@ from fedbounds import plugins
 from fedbounds.evidence import kernel
 from fedbounds.evidence.symbolic import library
 from fedbounds.referee.mutants import Mutant, Part, scaled
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption

@@ -26,7 +26,7 @@ from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.tabled import Tabled
+from fedbounds.study.tabular import Tabled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict

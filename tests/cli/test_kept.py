@@ -218,7 +218,7 @@ def test_pages_and_tables_of_mutants(tmp_path, monkeypatch, cache):
     call("report", tmp_path / "a", "--out", page)
     first = page.read_bytes()
     monkeypatch.setattr(power, "power", forbidden)
-    monkeypatch.setattr("fedbounds.report.html.study.page", forbidden)
+    monkeypatch.setattr("fedbounds.report.html.study_page.page", forbidden)
     assert call("power", "--claim", "lemma-1").stdout == rows
     call("report", tmp_path / "a", "--out", page)
     assert page.read_bytes() == first

@@ -39,7 +39,7 @@ from fedbounds.referee.places import ERROR_RATE, closest, examined
 from fedbounds.referee.power import Outcome
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.claim import Claim

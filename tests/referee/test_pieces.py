@@ -24,7 +24,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.families import Budget
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.report import trial as show
+from fedbounds.report import trial_text as show
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import mu

@@ -30,8 +30,8 @@ from fedbounds.referee.implied import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome, Stage, try_claim
-from fedbounds.report import explain
-from fedbounds.report import trial as show
+from fedbounds.report import claim_text
+from fedbounds.report import trial_text as show
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
@@ -215,9 +215,9 @@ def test_constants_that_only_assumptions_need_are_printed_too():
 
 
 def test_bounds_with_a_maximum_are_typeset_throughout():
-    text = explain.to_text(explain.explain(FRESH_TRUE.RATE))
+    text = claim_text.to_text(claim_text.explain(FRESH_TRUE.RATE))
     assert "Max(" not in text and "gamma*" not in text and "where γ = max" in text.replace("⎛", "").replace("  ", " ")
-    assert "eta_s/eta_t" not in explain.pretty(eta_ratio) and symbols.latex(eta_ratio**2).startswith(r"\left(")
+    assert "eta_s/eta_t" not in claim_text.pretty(eta_ratio) and symbols.latex(eta_ratio**2).startswith(r"\left(")
 
 
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
