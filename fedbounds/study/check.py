@@ -26,7 +26,7 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
 from fedbounds.study.bounds import main_bound, speed_and_error
-from fedbounds.study.kept import versions
+from fedbounds.study.cache import versions
 from fedbounds.study.resolve import (
     build_experiment,
     build_policy,
