@@ -1,7 +1,7 @@
 """A certified bound on E||w_R - w*||^2 with noise in every local step, by a quadratic potential a step.
 
 Client i steps along grad F_i(x_i) + xi_i. Given the past the noise has mean 0, E||xi_i||^2 <= sigma^2, and that of
-different clients is uncorrelated. With c, v and d as in `fedbounds.evidence.sdp.horizon`, m the mean and w* = 0, let
+different clients is uncorrelated. With c, v and d as in `multi_round.program`, m the mean and w* = 0, let
 
     V_k = A_k ||m||^2 + sum_i p_i (B_k ||d_i||^2 + 2 C_k <d_i, s_i> + D_k ||s_i||^2),    V_T = ||m||^2,
 
@@ -30,9 +30,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.certificate import is_psd
-from fedbounds.evidence.sdp.horizon import Run
-from fedbounds.evidence.sdp.path import Array, above
+from fedbounds.evidence.sdp.multi_round.central_path import Array, above
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.certificate import is_psd
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120

@@ -12,10 +12,10 @@ from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.evidence.run_constants import examine_run
-from fedbounds.evidence.sdp.interpolation import Interpolant, InterpolatedProblem
-from fedbounds.evidence.sdp.model import Model
-from fedbounds.evidence.sdp.setting import Setting
-from fedbounds.evidence.sdp.solve import Solution
+from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant, InterpolatedProblem
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.one_step.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import OWN_STEPS, Claim

@@ -6,7 +6,7 @@ It is solved on the side of the proof: the smallest y with
 
 an identity of forms, so that every feasible (y, lambda, S) is a proof of objective <= sum_k y_k against_k
 on the whole class; the Gram matrix of the worst case is the multiplier of S >= 0. Clients with the same weights are
-exchanged (`fedbounds.evidence.sdp.exchange`): the programme does not grow with their number.
+exchanged (`fedbounds.evidence.sdp.one_step.symmetry`): the programme does not grow with their number.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.exchange import Exchange, corners, exchange, triangles
-from fedbounds.evidence.sdp.forms import Form
-from fedbounds.evidence.sdp.model import Model
+from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.one_step.symmetry import Exchange, corners, exchange, triangles
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
 CLOSE: dict[str, object] = {

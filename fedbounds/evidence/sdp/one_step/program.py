@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.forms import Arithmetic, Form, Point, Space, inner, interpolation
-from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.expressions import Arithmetic, Form, Point, Space, inner, interpolation
+from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
@@ -193,7 +193,7 @@ def _constraints(
     labels: list[str] = []
     forms: list[Form] = []
     for i, mine in enumerate(points):
-        names, quad, lin = interpolation(mine, setting, number)
+        names, quad, lin = interpolation(mine, setting.mu, setting.L, number)
         labels += [f"interpolation {i} {name}" for name in names]
         forms += [Form(a, b) for a, b in zip(quad, lin, strict=True)]
     none = inner(points[0][0].x * number(Fraction(0)), points[0][0].x)

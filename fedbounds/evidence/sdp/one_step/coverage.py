@@ -14,10 +14,10 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.functions import Function, constant, ranged
-from fedbounds.evidence.sdp.model import entries
-from fedbounds.evidence.sdp.setting import PLAIN, Setting, numbers, round_setting, sizes_at
-from fedbounds.evidence.sdp.whole import somewhere
+from fedbounds.evidence.sdp.one_step.intervals import somewhere
+from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
+from fedbounds.evidence.sdp.one_step.program import entries
+from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption

@@ -42,7 +42,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.forms import exact
+from fedbounds.evidence.sdp.expressions import exact
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
 # whose square differs from it by less: the rounding is about 1e-15 a row.

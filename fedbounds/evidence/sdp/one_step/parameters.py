@@ -11,8 +11,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.functions import Function, Interval, require_defined, require_finite
 from fedbounds.evidence.sdp.own import OWN
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory.claim import Claim, Role

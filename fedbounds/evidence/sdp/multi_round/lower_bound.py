@@ -23,7 +23,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.ball_arithmetic import enclosed, in_digits
-from fedbounds.evidence.sdp.horizon import Run
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.problems.quadratic import QuadraticProblem

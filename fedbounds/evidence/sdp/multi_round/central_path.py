@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.horizon import Run, flow, verify
+from fedbounds.evidence.sdp.multi_round.program import Run, flow, verify
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.

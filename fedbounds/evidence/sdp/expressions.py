@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.functions import Function, rational
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.rational_functions import Function, rational
 
 Arithmetic = Callable[[Fraction], object]
 
@@ -88,7 +87,7 @@ def _among(quad: NDArray[Any], on: NDArray[Any], n: int, zero: object) -> NDArra
 
 
 def interpolation(
-    points: tuple[Point, ...], setting: Setting, number: Arithmetic
+    points: tuple[Point, ...], mu: Fraction, L: Fraction, number: Arithmetic
 ) -> tuple[list[str], NDArray[Any], NDArray[Any]]:
     """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0 for a != b.
 
@@ -99,7 +98,6 @@ def interpolation(
     pairs = [(a, b) for a in points for b in points if a is not b]
     dx, dg = (np.stack([(getattr(a, c) - getattr(b, c))[on] for a, b in pairs]) for c in "xg")
     g = np.stack([b.g[on] for _, b in pairs])
-    mu, L = setting.mu, setting.L
     bent = inner(dg, dg) + inner(dx, dx) * number(mu * L) - inner(dg, dx) * number(2 * mu)
     quad = -inner(g, dx) - bent * number(1 / (2 * (L - mu)))
     quad = _among(quad, on, len(points[0].x), number(Fraction(0)))

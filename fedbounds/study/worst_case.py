@@ -17,12 +17,12 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.attained import Attained, alike, attained, experiment, surely, with_noise
-from fedbounds.evidence.sdp.covered import at_setting
-from fedbounds.evidence.sdp.horizon import Measure, Run
-from fedbounds.evidence.sdp.noisy import noisy, shares
-from fedbounds.evidence.sdp.path import worst
-from fedbounds.evidence.sdp.setting import round_setting, sizes_at
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, experiment, surely, with_noise
+from fedbounds.evidence.sdp.multi_round.noise import noisy, shares
+from fedbounds.evidence.sdp.multi_round.program import Measure, Run
+from fedbounds.evidence.sdp.one_step.coverage import at_setting
+from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind, OwnSteps

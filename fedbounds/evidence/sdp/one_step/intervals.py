@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.functions import Function, Interval, read, variable
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, read, variable
 from fedbounds.io import plain
 
 # What may be a function; weights and tau are not.

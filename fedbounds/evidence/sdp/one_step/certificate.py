@@ -14,11 +14,11 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError, readable
-from fedbounds.evidence.sdp.forms import exact
-from fedbounds.evidence.sdp.functions import Interval, Written, read
-from fedbounds.evidence.sdp.model import Model, build, entries
-from fedbounds.evidence.sdp.setting import coefficients
-from fedbounds.evidence.sdp.whole import setting_over
+from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.intervals import setting_over
+from fedbounds.evidence.sdp.one_step.parameters import coefficients
+from fedbounds.evidence.sdp.one_step.program import Model, build, entries
+from fedbounds.evidence.sdp.rational_functions import Interval, Written, read
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 

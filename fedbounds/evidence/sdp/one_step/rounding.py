@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.certificate import verify
-from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.model import BOUNDS, Model, build
-from fedbounds.evidence.sdp.setting import Setting
-from fedbounds.evidence.sdp.solve import Solution, Solved, interior, worst_case
+from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.one_step.certificate import verify
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
+from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, interior, worst_case
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
 BITS = 56

@@ -1,11 +1,11 @@
 """The SDP evidence: one-round claims decided for every problem of the class.
 
-A claim HOLDS at a setting only where rational multipliers prove it (`fedbounds.evidence.sdp.certificate`); it is
+A claim HOLDS at a setting only where rational multipliers prove it (`one_step.certificate`); it is
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
 is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
 says which; worst cases have full gradients.
 
-Multipliers read off derivations are tried too (`fedbounds.evidence.sdp.derived`); over an interval nothing else is.
+Multipliers read off derivations are tried too (`one_step.known_multipliers`); over an interval nothing else is.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import cannot_express
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.covered import conditions, coverage, in_words, one_client, pointwise
-from fedbounds.evidence.sdp.derived import derived
-from fedbounds.evidence.sdp.forms import Form
-from fedbounds.evidence.sdp.model import BOUNDS, Model, build
-from fedbounds.evidence.sdp.prove import prove, size
-from fedbounds.evidence.sdp.setting import Setting, applies, coefficients
-from fedbounds.evidence.sdp.solve import Solution, Solved, worst_case
-from fedbounds.evidence.sdp.whole import setting_over
+from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
+from fedbounds.evidence.sdp.one_step.intervals import setting_over
+from fedbounds.evidence.sdp.one_step.known_multipliers import derived
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
+from fedbounds.evidence.sdp.one_step.rounding import prove, size
+from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -98,7 +98,7 @@ def _proof(claim: Claim, setting: Setting) -> Certificate | None:
 
 
 def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], verdict: Verdict) -> Verdict:
-    from fedbounds.evidence.sdp.replay import replay
+    from fedbounds.evidence.sdp.one_step.worst_instance import replay
 
     verdict = replace(verdict, status=Status.UNDECIDED)
     lacking = f"; {cannot_express(unknown)}" if unknown else ""

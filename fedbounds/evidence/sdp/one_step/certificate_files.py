@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.covered import place
-from fedbounds.evidence.sdp.whole import setting_over
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
+from fedbounds.evidence.sdp.one_step.coverage import place
+from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim

@@ -12,10 +12,10 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import verify
-from fedbounds.evidence.sdp.forms import exact
-from fedbounds.evidence.sdp.model import Model, build
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.certificate import verify
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import Model, build
 
 
 def derived(lhs: str, rhs: Mapping[str, Any], setting: Setting) -> dict[str, Any] | None:
