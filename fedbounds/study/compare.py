@@ -18,8 +18,8 @@ from types import ModuleType
 import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
-from fedbounds.engine.clock import make_clock
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.run_constants import examine_run
@@ -190,7 +190,7 @@ def _of_algorithm(algorithm: Algorithm, experiment: Experiment, like: Trajectory
 
     ``squares``: the second moments of gradients are looked at too, which takes as long as the run; else they are inf.
     """
-    problem, batch, clock = experiment.problem, experiment.batch_size, make_clock(experiment)
+    problem, batch, clock = experiment.problem, experiment.batch_size, make_time_grid(experiment)
     variance, radius = np.zeros(problem.N), np.zeros(1)
     second = np.full(problem.N, 0.0 if squares else np.inf)
 

@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.moments import applies, work
+from fedbounds.engine.expectations import applies, work
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence import expectation, kernel
