@@ -182,7 +182,7 @@ def check(
 
 def _checked(settings: "Settings", out: Path | None, fresh: bool, quiet: bool) -> "Result":
     """The result of a study, saved in ``out``: that of an earlier run of the very same, unless ``fresh``."""
-    from fedbounds.study.again import Earlier
+    from fedbounds.study.cached_study import Earlier
 
     if out is not None and any(out.glob("*.png")):
         from fedbounds.report.figures.study_figures import FIGURES

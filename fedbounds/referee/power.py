@@ -19,7 +19,8 @@ from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
 from fedbounds.model.protocol import Progress
-from fedbounds.referee.implied import proved_factor, why_still_true
+from fedbounds.referee.detection import NEGLIGIBLE, Place, closest, examined, nearest_caught
+from fedbounds.referee.implication import proved_factor, why_still_true
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -33,7 +34,6 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.places import NEGLIGIBLE, Place, closest, examined, nearest_caught
 from fedbounds.referee.regime import Regime, Suite, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.sweep.spread import in_order

@@ -21,7 +21,8 @@ from fedbounds.evidence.run_own import with_own
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table
-from fedbounds.referee.implied import SLACK, argument_for, never_negative, proved_factor, why_still_true
+from fedbounds.referee.detection import ERROR_RATE, closest, examined
+from fedbounds.referee.implication import SLACK, argument_for, never_negative, proved_factor, why_still_true
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -35,7 +36,6 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.places import ERROR_RATE, closest, examined
 from fedbounds.referee.power import Outcome
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES

@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic import library
 from fedbounds.io import write_json
 from fedbounds.report.html import claim_section, exact_instances, mathml, pictures, stored_evidence
 from fedbounds.report.html.study_page import command
-from fedbounds.study import kept
+from fedbounds.study import cache
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
@@ -290,8 +290,8 @@ def test_kept_files_are_deleted_on_request_and_follow_the_sources(monkeypatch, t
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     calls = []
     for versions in ("1.13", "1.13", "1.14"):
-        monkeypatch.setattr(kept.metadata, "version", lambda name, found=versions: found)
-        kept.kept("known", lambda: calls.append(1) or [1], list, list, {"show"})
+        monkeypatch.setattr(cache.metadata, "version", lambda name, found=versions: found)
+        cache.kept("known", lambda: calls.append(1) or [1], list, list, {"show"})
     assert len(calls) == 2
     other = tmp_path / "fedbounds" / "mnist"
     other.mkdir()
@@ -303,8 +303,8 @@ def test_kept_files_are_deleted_on_request_and_follow_the_sources(monkeypatch, t
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
-    from fedbounds.evidence.sdp.tight import noted
-    from fedbounds.evidence.sdp.written import read
+    from fedbounds.evidence.sdp.one_step.certificate_files import read
+    from fedbounds.evidence.sdp.one_step.tight_constants import noted
     from fedbounds.plugins import shipped
 
     (path,) = shipped("certificates/tight.jsonl")

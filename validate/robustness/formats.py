@@ -339,16 +339,16 @@ batch = 2
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.audit import Audited
-    from fedbounds.evidence.sdp import written
+    from fedbounds.evidence.sdp.one_step import certificate_files
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
 
     def certificates(path: Path) -> None:
-        for certificate, wrong in written.verified([path], known):
+        for certificate, wrong in certificate_files.verified([path], known):
             if not wrong:
-                written.describe(certificate)
+                certificate_files.describe(certificate)
 
     lines = next(path for path in shipped("certificates/stated.jsonl")).read_bytes().splitlines(keepends=True)
     yield Format("certificates", certificates, folder / "c.jsonl", json_file), b"".join(lines[:2])
@@ -364,12 +364,12 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
-    from fedbounds.referee.identity import stated
     from fedbounds.referee.search.campaign import _saved
     from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept
     from fedbounds.report import trial_text as show
+    from fedbounds.study.fingerprint import stated
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 

@@ -82,7 +82,7 @@ def _again(keys: list[str], throw: Callable[[], list[Row]]) -> list[Row]:
     """The rows that ``throw`` gives for installed claims, or gave before with these sources."""
     from fedbounds.io import shaped
     from fedbounds.referee.power import Row
-    from fedbounds.study.kept import kept
+    from fedbounds.study.cache import kept
 
     def read(found: object) -> list[Row]:
         return shaped(found, list[Row], "a table of mutants")

@@ -9,7 +9,7 @@ from fedbounds.io import shaped
 from fedbounds.report.html import exact_instances
 from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.templates import template
-from fedbounds.study.kept import kept
+from fedbounds.study.cache import kept
 
 # The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
 OTHERS = ""
