@@ -17,14 +17,16 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.sdp.decide import examination
 from fedbounds.evidence.sdp.setting import Setting, applies
 from fedbounds.evidence.sdp.tight import tight
-from fedbounds.referee import power, sanity
+from fedbounds.referee import sanity
 from fedbounds.referee.grid import GRIDS, settings
 from fedbounds.referee.implied import PROVERS, inherited
 from fedbounds.referee.pieces import Pieces, left_open
 from fedbounds.referee.regime import Suite
+from fedbounds.referee.regime_sides import NEGLIGIBLE
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
@@ -136,7 +138,7 @@ def known(case: Case) -> Found:
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
     seen: list[tuple[float, str, Status]] = []
-    for regime, verdict in power.verdicts_in(case.claim, case.reading, case.suite):
+    for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
@@ -240,11 +242,11 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 def strength(case: Case) -> Found:
     """How many changes of the claim the regimes would have noticed: what NOT REFUTED is worth there."""
-    rows = power.power_of(replace(case.claim, readings=(case.reading.name,)), case.suite)
-    counts = power.tally(rows)
+    rows = mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite)
+    counts = tally(rows)
     missed: dict[str, list[str]] = {}
     for row in rows:
-        if row.change and row.outcome is power.Outcome.SURVIVES:
+        if row.change and row.outcome is Outcome.SURVIVES:
             missed.setdefault(row.part, []).append(row.change)
     judged = sum(counts.get(name, 0) for name in ("refuted", "survives"))
     if not judged:
@@ -275,8 +277,8 @@ def neighbours(case: Case) -> Found:
         theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
         both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
         if both:
-            below = all((x <= y * (1 + power.NEGLIGIBLE)).all() for x, y in both)
-            above = all((y <= x * (1 + power.NEGLIGIBLE)).all() for x, y in both)
+            below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
+            above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
             said = {
                 (True, True): "implies and is implied by",
                 (True, False): "implies",
@@ -289,7 +291,7 @@ def neighbours(case: Case) -> Found:
 
 def _bounds(claim: Claim, reading: Reading, suite: Suite) -> dict[tuple[str, str], Any]:
     """(regime, step size) -> the right side there, where the claim applies."""
-    places = power.places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
+    places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
     return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
 
 
