@@ -16,7 +16,7 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.campaign import searches
 from fedbounds.referee.trial import Progress, Trial, try_claim
-from fedbounds.study.tabled import Findings
+from fedbounds.study.tabular import Findings
 from fedbounds.theory.claim import Claim
 
 if TYPE_CHECKING:

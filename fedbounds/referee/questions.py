@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fedbounds import io
 from fedbounds.errors import of_kind, reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
-from fedbounds.study.tabled import Findings, flat
+from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Verdict
 

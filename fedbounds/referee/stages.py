@@ -17,16 +17,16 @@ from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.sdp.decide import examination
 from fedbounds.evidence.sdp.setting import Setting, applies
 from fedbounds.evidence.sdp.tight import tight
-from fedbounds.referee import sanity
-from fedbounds.referee.grid import GRIDS, settings
-from fedbounds.referee.implied import PROVERS, inherited
-from fedbounds.referee.pieces import Pieces, left_open
+from fedbounds.referee import limit_cases
+from fedbounds.referee.certificate_settings import GRIDS, settings
+from fedbounds.referee.detection import NEGLIGIBLE
+from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.regime_sides import NEGLIGIBLE
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
+from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
@@ -85,22 +85,22 @@ def read_back(case: Case) -> Found:
 def glance(case: Case) -> Found:
     """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
     claim, reading = case.claim, case.reading
-    wrong = sanity.misprints(claim, reading)
+    wrong = limit_cases.misprints(claim, reading)
     lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
     if claim.kind is Kind.RATE or unexpressed(claim, reading):
         return Found((*lines, "limits: not in fractions"))
-    tested, instance = sanity.sweep(claim, reading, bool(wrong))
+    tested, instance = limit_cases.sweep(claim, reading, bool(wrong))
     if instance is not None:
         return Found(lines, (confirmed(case, instance),))
     total = tested.pop("", None)
     if total is None:
         return Found((*lines, "no exact instance was tested"))
-    limits = (*sanity.LIMITS, *((sanity.START,) if claim.scope == "horizon" else ()))
+    limits = (*limit_cases.LIMITS, *((limit_cases.START,) if claim.scope == "horizon" else ()))
     seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
     unseen = ", ".join(name for name in limits if name not in tested)
     said = f"no violation at {total.count} exact instances"
     seen += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] if unseen else []
-    seen += [f"  {sanity.NOISY}"] if "noise" in tested else []
+    seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
     verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, said)
     verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
     return Found((*lines, said, *seen), (verdict,))

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import sympy as sp
 
 from fedbounds import plugins
-from fedbounds.referee.implied import SLACK, never_negative
+from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import Mutant
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 from fedbounds.theory.claim import Claim, Role

@@ -15,6 +15,7 @@ import sympy as sp
 from fedbounds.evidence.conditions import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
+from fedbounds.referee.detection import NEGLIGIBLE, Place, closest, examined
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -29,7 +30,6 @@ from fedbounds.referee.mutants import (
     swapped,
 )
 from fedbounds.referee.regime import Regime, Suite
-from fedbounds.referee.regime_sides import NEGLIGIBLE, Place, closest, examined
 from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

@@ -18,7 +18,7 @@ from rich.table import Table as Rows
 from rich.text import Text
 
 from fedbounds.model.protocol import Progress
-from fedbounds.report.numbers import MISSING
+from fedbounds.report.number_format import MISSING
 from fedbounds.report.table import Block, Entry, Listed, Table
 from fedbounds.theory.verdict import Status
 

@@ -19,7 +19,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
-from fedbounds.study.bound import gamma_of
+from fedbounds.study.bounds import gamma_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 

@@ -25,7 +25,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.bound import main_bound, speed_and_error
+from fedbounds.study.bounds import main_bound, speed_and_error
 from fedbounds.study.build import (
     build_experiment,
     build_policy,
@@ -33,7 +33,7 @@ from fedbounds.study.build import (
     default_weightings,
     name_checks,
 )
-from fedbounds.study.kept import versions
+from fedbounds.study.cache import versions
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim

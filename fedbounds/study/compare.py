@@ -36,9 +36,9 @@ from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst
 from fedbounds.study.build import build_experiment, build_problem
-from fedbounds.study.compared import Compared, Contestant, Theorem
-from fedbounds.study.course import course, stays_from
-from fedbounds.study.promise import beyond, own_steps, promised
+from fedbounds.study.comparison import Compared, Contestant, Theorem
+from fedbounds.study.error_curve import course, stays_from
+from fedbounds.study.iteration_complexity import beyond, own_steps, promised
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import FEDAVG, Claim, Kind

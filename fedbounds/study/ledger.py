@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fedbounds import plugins
-from fedbounds.study.kept import kept
+from fedbounds.study.cache import kept
 from fedbounds.study.result import Result, verdicts_from
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only

@@ -18,7 +18,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import modules_from, weighting_named
-from fedbounds.study.bound import main_bound, speed_and_error
+from fedbounds.study.bounds import main_bound, speed_and_error
 from fedbounds.study.build import build_problem, build_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols

@@ -22,14 +22,14 @@ from fedbounds.evidence.exact.paths import own_values
 from fedbounds.evidence.sdp.setting import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
-from fedbounds.referee.identity import stated
-from fedbounds.referee.implied import follows
+from fedbounds.referee.implication import follows
+from fedbounds.referee.limit_cases import misprints
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.sanity import misprints
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Family, decode
 from fedbounds.referee.trial import Outcome, try_claim
+from fedbounds.study.fingerprint import stated
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import own
 from fedbounds.theory.assumption import Assumption

@@ -19,8 +19,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.digits import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
-from fedbounds.report.numbers import downward, upward
-from fedbounds.study.best import Given, by_worst_case, offers, plan
+from fedbounds.report.number_format import downward, upward
+from fedbounds.study.smallest_bound import Given, by_worst_case, offers, plan
 from fedbounds.theory.reading import READINGS
 
 GIVEN = Given(L=1.0, mu=0.1, N=10, rounds=100, delta_0=1.0, zeta_sq=0.09)

@@ -17,7 +17,7 @@ from fedbounds.evidence.exact.instance import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.best import Given, offers
+from fedbounds.study.smallest_bound import Given, offers
 from fedbounds.theory.own import Path, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.sums import gone_sq, parting

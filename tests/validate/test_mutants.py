@@ -19,7 +19,8 @@ from fedbounds.evidence.run_own import with_own
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import strength
-from fedbounds.referee.implied import SLACK, never_negative
+from fedbounds.referee.detection import ERROR_RATE, closest, examined
+from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -34,11 +35,10 @@ from fedbounds.referee.mutants import (
     swapped,
 )
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
-from fedbounds.referee.regime_sides import ERROR_RATE, closest, examined
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.referee.strength import Outcome, _part_rows, _row, _whole_row, places_of, tally, verdicts_in
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory import own
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.claim import Claim

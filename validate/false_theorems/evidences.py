@@ -30,7 +30,7 @@ from fedbounds.evidence.symbolic.objects import DEFINITIONS
 from fedbounds.evidence.symbolic.sums import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
-from fedbounds.referee.implied import inherited
+from fedbounds.referee.implication import inherited
 from fedbounds.referee.mutants import as_read
 from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES

@@ -261,7 +261,7 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
-    from fedbounds.report import summary
+    from fedbounds.report import check_text
     from fedbounds.report.html.page import page
     from fedbounds.study import store
     from fedbounds.study.ledger import claims_of, ledger
@@ -277,7 +277,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     def shown(path: Path) -> None:
         found = Result.from_json(read_json(path))
         lines = ledger(claims_of(found), found.verdicts)
-        summary.to_text(summary.summary(found, lines, True))
+        check_text.to_text(check_text.summary(found, lines, True))
         json.dumps(found.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
@@ -364,12 +364,12 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
-    from fedbounds.referee.identity import stated
     from fedbounds.referee.search.campaign import _saved
     from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept
-    from fedbounds.report import trial as show
+    from fedbounds.report import trial_text as show
+    from fedbounds.study.fingerprint import stated
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 

@@ -13,7 +13,7 @@ from fedbounds.cli.options import PLUGIN, colour, formats, print_json, say
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
-    from fedbounds.study.best import Given, Offer
+    from fedbounds.study.smallest_bound import Given, Offer
 
 # What the bounds of one round's theory need, and what the smallest bound of any claim does.
 PAPER = ("Gamma", "rho_bar", "rho_tilde", "tau", "G_sq", "sigma_sq")
@@ -67,13 +67,13 @@ def bound(form: str, best: bool, rounds: int, extra: tuple[ModuleType, ...], **c
     only = ("zeta_star", "weights", "L_sample", "assumed", "measure")
     if best:
         _refuse(constants, ("rho_bar", "rho_tilde", "epsilon", "pi_min", "p_min"), "--best is about FedAvg")
-        from fedbounds.study.best import offers
+        from fedbounds.study.smallest_bound import offers
 
         asked = given_from(rounds=rounds, extra=extra, **constants)
         _answer(form, offers(asked, extra), asked, f"after {rounds} rounds")
         return
     _refuse(constants, only, "these are of --best")
-    from fedbounds.study.bound import bounds
+    from fedbounds.study.bounds import bounds
 
     lacking = [name for name in PAPER if constants[name] is None]
     if lacking:
@@ -94,12 +94,12 @@ def bound(form: str, best: bool, rounds: int, extra: tuple[ModuleType, ...], **c
 @click.option("--worst", is_flag=True, help="Also by the certified worst case, for up to 24 steps (a minute).")
 def plan(form: str, target: float, worst: bool, extra: tuple[ModuleType, ...], **constants: Any) -> None:
     """The rounds of FedAvg after which a claim's bound is at most TARGET, with the tau and the step to choose."""
-    from fedbounds.study import best
+    from fedbounds.study import smallest_bound
 
     asked = given_from(rounds=1, extra=extra, **constants)
-    found = best.plan(asked, target, extra)
+    found = smallest_bound.plan(asked, target, extra)
     if worst:
-        found = (*found, best.by_worst_case(asked, target, extra))
+        found = (*found, smallest_bound.by_worst_case(asked, target, extra))
     _answer(form, found, asked, "")
 
 
@@ -113,7 +113,7 @@ def given_from(
     **constants: Any,
 ) -> Given:
     """The constants of a command line as those of a problem; InputError where one that is needed is missing."""
-    from fedbounds.study.best import Given, assumable
+    from fedbounds.study.smallest_bound import Given, assumable
 
     if N is None or zeta_star is None:
         raise reject(
@@ -158,7 +158,7 @@ def _refuse(constants: dict[str, Any], names: Sequence[str], why: str) -> None:
 
 def sentence(found: Sequence[Offer], given: Given, when: str) -> str:
     """The answer in one sentence, and in a second one the smallest that a machine proved whole, if it is another."""
-    from fedbounds.report.numbers import upward
+    from fedbounds.report.number_format import upward
 
     left = (EXPECTED if given.sigma_sq else LEFT)[given.measure]
 
@@ -188,7 +188,7 @@ def sentence(found: Sequence[Offer], given: Given, when: str) -> str:
 
 
 def _answer(form: str, found: Sequence[Offer], given: Given, when: str) -> None:
-    from fedbounds.report.numbers import upward
+    from fedbounds.report.number_format import upward
     from fedbounds.report.terminal import plain_table
 
     answer = sentence(found, given, when)
@@ -215,7 +215,7 @@ def _step(one: Offer) -> str:
 
 
 def _print_bounds(found: Any) -> None:
-    from fedbounds.report.numbers import number
+    from fedbounds.report.number_format import number
     from fedbounds.report.terminal import plain_table
 
     head = ["bound", "reading", "speed", "gamma", "error", f"at T = {found.T}"]

@@ -13,7 +13,7 @@ from fedbounds.cli.options import PLUGIN, QUIET, Place, sounded
 
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
-    from fedbounds.study.tabled import Findings
+    from fedbounds.study.tabular import Findings
     from fedbounds.theory.verdict import Verdict
 
 WIDTH = 100
@@ -90,7 +90,7 @@ def summary(verdict: Verdict) -> tuple[str, ...]:
 
 def instance_text(verdict: Verdict) -> str:
     """The counterexample of a verdict in full: its numbers and both sides as fractions."""
-    from fedbounds.report.trial import instance
+    from fedbounds.report.trial_text import instance
 
     name = f"{verdict.claim} [{verdict.reading}]"
     if verdict.status != "REFUTED":

@@ -52,7 +52,7 @@ def symbols(word: str | None) -> None:
 
     What begins with own. or sums. is in fedbounds.theory.own or .sums; the first is also how to make one.
     """
-    from fedbounds.report.explain import pretty
+    from fedbounds.report.claim_text import pretty
     from fedbounds.theory import symbols as known
     from fedbounds.theory.sums import ready
 

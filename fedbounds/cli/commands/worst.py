@@ -151,7 +151,7 @@ def _say_weights(run: Run, found: Sandwich) -> None:
 
 def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURES["distance"]) -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
-    from fedbounds.report.numbers import downward, number, upward
+    from fedbounds.report.number_format import downward, number, upward
     from fedbounds.report.terminal import plain_table
 
     rows = []

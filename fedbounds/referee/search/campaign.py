@@ -11,9 +11,9 @@ from typing import Any
 from fedbounds import io
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import nearest
-from fedbounds.referee.identity import stated, tell_anew
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import Progress, refute
+from fedbounds.study.fingerprint import stated, tell_anew
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.claim import Claim

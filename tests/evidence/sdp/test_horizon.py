@@ -31,7 +31,7 @@ from fedbounds.evidence.sdp.solve import worst_case
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.report.numbers import downward, upward
+from fedbounds.report.number_format import downward, upward
 from fedbounds.study.worst import CURVES, bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS

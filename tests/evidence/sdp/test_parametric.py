@@ -27,7 +27,7 @@ from fedbounds.evidence.sdp.written import read as read_file
 from fedbounds.evidence.sdp.written import save, subject
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
-from fedbounds.report.summary import evidence_cell
+from fedbounds.report.check_text import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.own import measured

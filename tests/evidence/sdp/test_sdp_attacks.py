@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.tight import tight_value
 from fedbounds.evidence.sdp.written import read, save, subject, verified
 from fedbounds.io import DIGITS
 from fedbounds.plugins import claim_named, claims
-from fedbounds.report.explain import sides
+from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim

@@ -11,24 +11,25 @@ from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.questions import Proof
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.report import palette, plots, sweep_plot
-from fedbounds.report import trial as trials
+from fedbounds.report import sweep_plot
+from fedbounds.report import trial_text as trials
+from fedbounds.report.check_text import ledger_table, summary
+from fedbounds.report.figures import line_styles, study_figures
+from fedbounds.report.figures.files import Plot
 from fedbounds.report.html.templates import notebook
-from fedbounds.report.numbers import number
-from fedbounds.report.summary import ledger_table, summary
+from fedbounds.report.number_format import number
 from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
-from fedbounds.report.writing import Plot
 from fedbounds.study import store
 from fedbounds.study.ledger import Line, claims_of, ledger
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.lines import series, varying
 from fedbounds.study.sweep.swept import Sweep
-from fedbounds.study.tabled import Findings, Tabled
+from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
 # What a trial's word is drawn as.
 DRAWN = {Outcome.NOT_TESTED: Status.VACUOUS, Outcome.CONTRADICTION: Status.REFUTED, Outcome.REFUTED: Status.REFUTED}
-COLOURS = {Status.HOLDS: palette.GREEN, Status.REFUTED: palette.ORANGE, Status.UNDECIDED: "#8C6D00"}
+COLOURS = {Status.HOLDS: line_styles.GREEN, Status.REFUTED: line_styles.ORANGE, Status.UNDECIDED: "#8C6D00"}
 # Columns that tell entries of one claim apart, and those that are a number beside a mark.
 ACROSS, NUMBERS = ("weighting", "evidence", "step", "term"), ("tightness", "tight")
 
@@ -106,9 +107,9 @@ def plot(found: Tabled, kind: str = "") -> Plot:
         name = kind or axes[0]
         return Plot(partial(sweep_plot.panels_figure, {"tightness": series(found.folder, name)}, name))
     if isinstance(found, Result) and kind != "verdicts":
-        if kind and kind not in plots.FIGURES:
-            raise nearest("picture", kind, [*plots.FIGURES, "verdicts"])
-        return Plot(partial(plots.picture, kind or "bounds", found, store.series(found), claims_of(found)))
+        if kind and kind not in study_figures.FIGURES:
+            raise nearest("picture", kind, [*study_figures.FIGURES, "verdicts"])
+        return Plot(partial(study_figures.picture, kind or "bounds", found, store.series(found), claims_of(found)))
     return Plot(partial(verdicts_figure, found.rows()))
 
 
@@ -121,7 +122,7 @@ def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figu
         cells.setdefault((down, across), []).append(row)
     downs, acrosses = (list(dict.fromkeys(place[k] for place in cells)) for k in (0, 1))
     figure = matplotlib.figure.Figure(
-        figsize=(2.5 + 1.2 * len(acrosses), 0.8 + 0.25 * len(downs)), layout="constrained", dpi=palette.DPI
+        figsize=(2.5 + 1.2 * len(acrosses), 0.8 + 0.25 * len(downs)), layout="constrained", dpi=line_styles.DPI
     )
     axes = figure.subplots()
     for (down, across), own in cells.items():
@@ -131,7 +132,10 @@ def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figu
         words = f"{mark} {number(min(known), 3)}" if known else mark
         place = acrosses.index(across), downs.index(down)
         # The fonts of formulas lack the marks.
-        font: Any = {"family": "DejaVu Sans", "color": COLOURS.get(status, "#777777") if status else palette.BLACK}
+        font: Any = {
+            "family": "DejaVu Sans",
+            "color": COLOURS.get(status, "#777777") if status else line_styles.BLACK,
+        }
         axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
     axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)
     axes.set_yticks(range(len(downs)), downs, parse_math=False)

@@ -8,14 +8,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fedbounds.report import curves, palette
-from fedbounds.report.numbers import downward, number, times, upward
-from fedbounds.report.palette import BLACK, CLIENTS, DASHES
+from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
+from fedbounds.report.number_format import downward, number, times, upward
 from fedbounds.report.sweep_plot import MARKERS
 from fedbounds.report.table import Block, Listed, Table
-from fedbounds.study.compared import Compared, Contestant, Theorem
-from fedbounds.study.course import Course
-from fedbounds.study.promise import MOST_ROUNDS
+from fedbounds.study.comparison import Compared, Contestant, Theorem
+from fedbounds.study.error_curve import Course
+from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.theory.verdict import Status
 
 # Theorems that one panel can show; the tables have all.
@@ -207,7 +207,7 @@ def _promise(rounds: int | None) -> str:
 
 def figure(found: Compared) -> Figure:
     """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
-    made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=palette.DPI)
+    made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=line_styles.DPI)
     left, right = made.subplots(1, 2, sharey=True)
     for k, row in enumerate(found.standing[:DRAWN]):
         _draw_theorem(left, row, k)
@@ -237,7 +237,7 @@ def _draw_theorem(axes: Axes, row: Theorem, k: int) -> None:
 
 def _line(axes: Axes, course: Course, label: str, k: int, colour: str, dash: Any) -> None:
     """A measured mean over its start from the first round on, with its band where that has limits."""
-    start, kept = course.mean[0], curves.thin(len(course.mean) - 1) + 1
+    start, kept = course.mean[0], series.thin(len(course.mean) - 1) + 1
     mean, lower, upper = (line[kept] / start for line in (course.mean, course.lower, course.upper))
     mean = np.where(mean > 0, mean, np.nan)
     style: dict[str, Any] = {"color": colour, "ls": dash, "marker": MARKERS[k % len(MARKERS)]}

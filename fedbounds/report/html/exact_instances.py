@@ -12,7 +12,7 @@ from markupsafe import Markup
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.report.html.mathml import formula, fraction, prose, rounded
-from fedbounds.report.numbers import number, readable
+from fedbounds.report.number_format import number, readable
 from fedbounds.report.table import Table
 from fedbounds.study.ledger import certificates, counterexample
 

@@ -6,10 +6,10 @@ from markupsafe import Markup
 
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import shaped
-from fedbounds.report.html import instances
-from fedbounds.report.html.sections import Proof
+from fedbounds.report.html import exact_instances
+from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.templates import template
-from fedbounds.study.kept import kept
+from fedbounds.study.cache import kept
 
 # The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
 OTHERS = ""
@@ -31,18 +31,20 @@ def evidence() -> Mapping[str, Markup]:
 
 def _checked() -> dict[str, str]:
     proofs = [Proof(checked) for checked in library.check_all().values()]
-    examples, tight = instances.examples(), instances.tight_constants()
+    examples, tight = exact_instances.examples(), exact_instances.tight_constants()
     part = template("shipped.html.jinja").module
     keys = {*(proof.derivation.claim for proof in proofs), *(example.subject for example in examples), *tight}
     found = {OTHERS: part.others(*_about("", proofs, examples))}  # type: ignore[attr-defined]
     for key in sorted(keys - {"", None}):
         own = tight.get(key, ())
-        tables = instances.tight_table(key, own), instances.tight_words(own)
+        tables = exact_instances.tight_table(key, own), exact_instances.tight_words(own)
         found[key] = part.about(*_about(key, proofs, examples), *tables)  # type: ignore[attr-defined]
     return {key: str(html) for key, html in found.items()}
 
 
-def _about(key: str, proofs: list[Proof], examples: list[instances.Example]) -> tuple[list[object], list[object]]:
+def _about(
+    key: str, proofs: list[Proof], examples: list[exact_instances.Example]
+) -> tuple[list[object], list[object]]:
     return (
         [proof for proof in proofs if (proof.derivation.claim or "") == key],
         [example for example in examples if example.subject == key],

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fedbounds.report.numbers import compact, number, readable, times
+from fedbounds.report.number_format import compact, number, readable, times
 from fedbounds.report.table import ORDER, Block, Entry, Listed, Said, Table, plain
 from fedbounds.study.alarm import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked

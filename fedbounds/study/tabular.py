@@ -38,7 +38,7 @@ class Tabled(abc.ABC):
         return shown("to_latex", self)
 
     def plot(self, kind: str = "") -> Any:
-        """A `fedbounds.report.writing.Plot`: a notebook shows it, its ``save`` writes it; ``kind`` chooses which."""
+        """The result as a `fedbounds.report.figures.files.Plot`; ``kind`` chooses the picture."""
         return shown("plot", self, kind)
 
     def save(self, path: str | Path) -> Path:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.palette import READING_STYLES, Lines
+from fedbounds.report.figures.line_styles import READING_STYLES, Lines
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim
@@ -30,7 +30,6 @@ class Picture:
 
 def all_pictures(claims: Iterable[Claim], result: Result, drawn: Drawn) -> tuple[list[Picture], list[Picture | None]]:
     """(`run_pictures`, `claim_picture` of each claim), side by side."""
-    from fedbounds.report import plots  # noqa: F401 - once for all processes
 
     tasks: list[Callable[[], Any]] = [partial(run_pictures, result, drawn)]
     tasks += [partial(claim_picture, f"p{k}", claim, result, drawn) for k, claim in enumerate(claims)]
@@ -43,7 +42,7 @@ def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Pict
 
     ``name`` begins every id in the picture, so a short one keeps the page small.
     """
-    from fedbounds.report import plots
+    from fedbounds.report.figures import study_figures
 
     found = {reading for run in drawn for key, reading in run.sides if key == claim.key}
     if not found or claim.scope not in DRAWN:
@@ -54,12 +53,12 @@ def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Pict
             f"{claim.title}: what was measured (black, with its simultaneous band) and the right side of "
             "the claim. The distance between them is how loose it is on this run."
         )
-        return _picture(name, caption, lambda: plots.bounds_figure(result, drawn, lines))
+        return _picture(name, caption, lambda: study_figures.bounds_figure(result, drawn, lines))
     caption = (
         f"{claim.title}: left side over right side at each step, with the band of the left side. "
         "Above 1 the claim is violated; far below 1 it is loose."
     )
-    return _picture(name, caption, lambda: plots.ratio_figure(result, drawn, lines))
+    return _picture(name, caption, lambda: study_figures.ratio_figure(result, drawn, lines))
 
 
 def styles(claim: Claim, readings: Collection[str]) -> Lines:
@@ -69,12 +68,18 @@ def styles(claim: Claim, readings: Collection[str]) -> Lines:
 
 def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
     """The pictures that are about the run rather than about a claim."""
-    from fedbounds.report import plots
+    from fedbounds.report.figures import study_figures
 
     wanted: dict[str, tuple[str, Callable[[Result, Drawn], Any]]] = {
-        "skew": ("The weighting skew along the run, between the extremes that the bounds use.", plots.skew_figure),
-        "weights": ("How far each client's weight was from its share p.", plots.weights_figure),
-        "participation": ("Who took part: the mean weight of each client in each round.", plots.participation_figure),
+        "skew": (
+            "The weighting skew along the run, between the extremes that the bounds use.",
+            study_figures.skew_figure,
+        ),
+        "weights": ("How far each client's weight was from its share p.", study_figures.weights_figure),
+        "participation": (
+            "Who took part: the mean weight of each client in each round.",
+            study_figures.participation_figure,
+        ),
     }
     return [
         _picture(f"run-{name[0]}", caption, lambda build=build: build(result, drawn))  # type: ignore[misc]
@@ -83,9 +88,9 @@ def run_pictures(result: Result, drawn: Drawn) -> list[Picture]:
 
 
 def _picture(name: str, caption: str, build: Callable[[], Any]) -> Picture:
-    from fedbounds.report import writing
+    from fedbounds.report.figures import files
 
-    return Picture(inline(writing.svg(build), name, caption), caption)
+    return Picture(inline(files.svg(build), name, caption), caption)
 
 
 # Black and white of a picture are the page's ink and paper, in its light and in its dark theme.

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from fedbounds.io import json_text, parse_json, write_bytes
-from fedbounds.study import kept
+from fedbounds.study import cache
 from fedbounds.study.result import NAME, Result
 from fedbounds.study.settings import Settings
 
@@ -19,8 +19,8 @@ class Earlier:
 
     def __init__(self, settings: Settings, fresh: bool) -> None:
         own = settings.plugins or settings.data not in KNOWN_DATA or (settings.partition or "").startswith(BY_HAND)
-        self._folder = None if own or fresh else kept.shelf("study", settings.to_json())
-        self._files = {} if self._folder is None else kept.shelved(self._folder)
+        self._folder = None if own or fresh else cache.shelf("study", settings.to_json())
+        self._files = {} if self._folder is None else cache.shelved(self._folder)
 
     def result(self, drawn: bool) -> Result | None:
         """The result where it is kept, and so are the arrays and pictures if these are asked for (``drawn``)."""
@@ -37,6 +37,6 @@ class Earlier:
     def keep(self, result: Result, written: Iterable[Path]) -> None:
         """Keep a result that was just found, and what was ``written`` of it, if anything."""
         written = list(written)
-        if self._folder is not None and kept.fits(sum(path.stat().st_size for path in written)):
+        if self._folder is not None and cache.fits(sum(path.stat().st_size for path in written)):
             told = {NAME: json_text(result.to_json()).encode()}
-            kept.shelve(self._folder, told | {path.name: path.read_bytes() for path in written})
+            cache.shelve(self._folder, told | {path.name: path.read_bytes() for path in written})

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator
 
-from fedbounds.report import palette
+from fedbounds.report.figures import line_styles
 from fedbounds.study.result import Result
 
 # How far a logarithmic axis reaches, at least, for the powers of ten on it to be enough.
@@ -24,7 +24,7 @@ def panels_of(
     labels: tuple[str, str],
     log: str = "x",
     columns: int = 3,
-    panel: tuple[float, float] = palette.PANEL,
+    panel: tuple[float, float] = line_styles.PANEL,
     bar: bool = False,
     **share: Any,
 ) -> tuple[Figure, list[Axes]]:
@@ -37,7 +37,7 @@ def panels_of(
     lines = -(-len(names) // columns)
     width = max(columns * panel[0], 6.4)
     size = (width, lines * panel[1] + 0.8)
-    figure = Figure(figsize=size, layout="constrained" if bar else None, dpi=palette.DPI)
+    figure = Figure(figsize=size, layout="constrained" if bar else None, dpi=line_styles.DPI)
     grid = figure.subplots(lines, columns, squeeze=False, **share).ravel()
     if not bar:
         _place(figure)

@@ -11,9 +11,9 @@ from fedbounds.evidence.symbolic.context import Checked
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.report.html.figures import Picture
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
-from fedbounds.report.numbers import readable, times
+from fedbounds.report.html.pictures import Picture
+from fedbounds.report.number_format import readable, times
 from fedbounds.report.table import Entry, Listed, Said, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun

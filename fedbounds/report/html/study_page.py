@@ -11,7 +11,7 @@ from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.report.html.grid import sweep_page
 from fedbounds.report.html.page import page
 from fedbounds.study import store
-from fedbounds.study.kept import kept
+from fedbounds.study.cache import kept
 from fedbounds.study.ledger import Line, claims_of, ledger
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.table import TABLE

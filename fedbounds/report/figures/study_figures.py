@@ -19,13 +19,13 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report import curves, palette
-from fedbounds.report.numbers import EQUAL
-from fedbounds.report.palette import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
-from fedbounds.report.panels import VIOLATED, legend, panels_of
-from fedbounds.report.writing import save
+from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures.files import save
+from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
+from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
+from fedbounds.report.number_format import EQUAL
 from fedbounds.study import store
-from fedbounds.study.bound import gamma_of
+from fedbounds.study.bounds import gamma_of
 from fedbounds.study.ledger import claims_of
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
@@ -46,21 +46,21 @@ def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0
     axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
 
 
-def bounds_figure(result: Result, drawn: Drawn, bounds: palette.Lines | None = None) -> Figure:
+def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None = None) -> Figure:
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     title = "Measured suboptimality against the bounds on it"
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
     figure, panels = panels_of(result, title, labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
-        seen = curves.measured_gap(result.settings, run)
+        seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
         axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
         axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
-        for k, (key, (label, style)) in enumerate((bounds or palette.lines("horizon")).items()):
+        for k, (key, (label, style)) in enumerate((bounds or line_styles.lines("horizon")).items()):
             if key in run.sides:
-                found = curves.bound(run.sides[key])
+                found = series.bound(run.sides[key])
                 _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
                 _mark_negative(axes, found, gamma, label, style["color"])
     _make_room(panels, foot=True)
@@ -68,7 +68,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: palette.Lines | None = N
     return figure
 
 
-def _mark_negative(axes: Axes, found: curves.Bound, shift: float, label: str, colour: str) -> None:
+def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
     """Where a bound is not positive a logarithmic axis cannot show it: a bar at the foot and words say so."""
     rows = getattr(axes, "_negative_rows", 0)
     low, high = axes.get_xaxis_transform(), 0.03 + 0.09 * rows
@@ -94,16 +94,16 @@ def _make_room(panels: list[Axes], foot: bool) -> None:
         panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
 
 
-def ratio_figure(result: Result, drawn: Drawn, steps: palette.Lines | None = None) -> Figure:
+def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
     title = "One-step inequalities: left side / right side with the band of the left side"
     figure, panels = panels_of(result, title, ("$t+1$", "left side / right side"), "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
-        for k, (key, (label, style)) in enumerate((steps or palette.lines("step")).items()):
+        for k, (key, (label, style)) in enumerate((steps or line_styles.lines("step")).items()):
             if key not in run.sides:
                 continue
-            curve, negative = curves.side_ratio(run.sides[key])
+            curve, negative = series.side_ratio(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
             lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
             axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
@@ -138,7 +138,7 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
         )
         for values, label, colour, dash, alpha in paths:
-            curve = curves.replicate_range(run.times, values)
+            curve = series.replicate_range(run.times, values)
             if curve is None:
                 axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
                 continue
@@ -169,14 +169,14 @@ def weights_figure(result: Result, drawn: Drawn) -> Figure:
     """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
     title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
     tau, p = result.settings.tau, np.array(result.facts.p)
-    named = len(p) <= palette.NAMED_CLIENTS
+    named = len(p) <= line_styles.NAMED_CLIENTS
     figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(0, color=BLACK, lw=0.8)
-        rounds, weights = curves.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
+        rounds, weights = series.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
         for i in range(len(p)):
-            colour = palette.CLIENTS[i % len(palette.CLIENTS)] if named else cividis(norm(i))
+            colour = line_styles.CLIENTS[i % len(line_styles.CLIENTS)] if named else cividis(norm(i))
             axes.plot(rounds, weights[:, i] - p[i], label=f"$i={i + 1}$", color=colour, ls=DASHES[i % len(DASHES)])
         _pad(axes, 0.02)
     if named:
@@ -190,37 +190,37 @@ def weights_figure(result: Result, drawn: Drawn) -> Figure:
 def participation_figure(result: Result, drawn: Drawn) -> Figure:
     """Mean weight of each client in each round, the ten largest of a round marked."""
     N, tau = result.facts.N, result.settings.tau
-    count = min(curves.MARKED, N)
+    count = min(series.MARKED, N)
     title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
-    grouped = [curves.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
+    grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
     # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
     norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
     for axes, (rounds, table) in zip(panels, grouped, strict=True):
         step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
         extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
         axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
-        r, i = np.nonzero(curves.largest(table))
+        r, i = np.nonzero(series.largest(table))
         size = float(np.clip(150 / len(rounds), 1.2, 5.0))
         light = norm(table[r, i]) < 0.5
         for mask, colour in ((light, "white"), (~light, "black")):
             axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
         axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
         axes.grid(False)
-    group = -(-len(drawn[0].round_times) // curves.MAX_COLUMNS)
+    group = -(-len(drawn[0].round_times) // series.MAX_COLUMNS)
     panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
     place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
     figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
     return figure
 
 
-def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> palette.Lines:
+def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_styles.Lines:
     """The lines of a picture of claims over ``scope``: the usual ones that were examined and the reader's own.
 
     Where none of the usual ones was examined, every claim that was.
     """
-    usual = palette.lines(scope)
+    usual = line_styles.lines(scope)
     found = dict.fromkeys(key for run in drawn for key in run.sides)
     known = {key: line for key, line in usual.items() if key in found}
     shipped = plugins.claims()
@@ -233,7 +233,7 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> palette
         and (scope == "step" or claims[key].lhs.has(gap))
         and (not known or shipped.get(key) is not claims[key])
     ]
-    return known | {key: (", ".join(key), style) for key, style in zip(others, palette.OWN, strict=False)}
+    return known | {key: (", ".join(key), style) for key, style in zip(others, line_styles.OWN, strict=False)}
 
 
 FIGURES: dict[str, Callable[..., Figure]] = {

@@ -7,8 +7,8 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.evidence.sdp.setting import Setting
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.report import explain
-from fedbounds.report.html.instances import fields
+from fedbounds.report import claim_text
+from fedbounds.report.html.exact_instances import fields
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.page import render
 from fedbounds.report.table import Table
@@ -174,7 +174,7 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
         lines += (
             [] if found is None else ["", found.caption, plain_table(found.head, [map(str, r) for r in found.rows])]
         )
-        lines += ["", explain.to_text(explain.explain(trial.claim))]
+        lines += ["", claim_text.to_text(claim_text.explain(trial.claim))]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedbounds.io import plain
 from fedbounds.model.problem import Array
-from fedbounds.study.course import Course, Reached
+from fedbounds.study.error_curve import Course, Reached
 from fedbounds.study.result import ProblemFacts
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status, finite_or_none

@@ -4,7 +4,7 @@ import itertools
 from typing import Any
 
 from fedbounds.plugins import with_role
-from fedbounds.study.bound import distinct_readings
+from fedbounds.study.bounds import distinct_readings
 from fedbounds.theory.claim import Role
 from fedbounds.theory.symbols import Scope
 
