@@ -9,8 +9,8 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import on_run
 from fedbounds.evidence.constants import examine_run
@@ -137,14 +137,14 @@ class TestWeightings:
     def test_it_stays_on_the_simplex(self, key, data):
         p = np.array(data.draw(st.lists(st.integers(1, 9), min_size=4, max_size=4)), dtype=float)
         e = np.array(data.draw(st.lists(st.lists(st.floats(0, 1e6), min_size=4, max_size=4), min_size=3, max_size=3)))
-        alpha = self.weighting(key)(p / p.sum(), e, 0, HashedRound(0, range(3), 0))
+        alpha = self.weighting(key)(p / p.sum(), e, 0, HashedStream(0, range(3), 0))
         check_simplex(alpha, (3, 4), key)
 
     def test_it_depends_on_nothing_but_its_arguments(self, key):
         p, e = np.full(4, 0.25), np.random.default_rng(0).random((3, 4))
-        first, again = (self.weighting(key)(p, e, 5, HashedRound(1, range(3), 5)) for _ in range(2))
+        first, again = (self.weighting(key)(p, e, 5, HashedStream(1, range(3), 5)) for _ in range(2))
         np.testing.assert_array_equal(first, again)
-        fewer = self.weighting(key)(p, e[:2], 5, HashedRound(1, range(2), 5))
+        fewer = self.weighting(key)(p, e[:2], 5, HashedStream(1, range(2), 5))
         np.testing.assert_array_equal(fewer, first[:2])
 
     def test_it_keeps_its_word(self, key):

@@ -21,8 +21,8 @@ import numpy as np
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.decide import worst_ratio
-from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.verdict import worst_ratio
 from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array

@@ -1,6 +1,6 @@
 """Evidence by expectation: both sides of a claim computed without sampling error, so that it is decided.
 
-Where `fedbounds.engine.moments` applies, the left side and every constant of a claim are expectations known to
+Where `fedbounds.engine.expectations` applies, the left side and every constant of a claim are expectations known to
 rounding, sigma^2 and G^2 in the `total` reading, as Assumptions 3 and 4 are written (the proofs' Jensen steps are
 valid there, since the weights do not depend on w). Only rho_bar, the smallest skew of any path, is not an
 expectation: it is 1 under FedAvg, and in general known to lie in an interval, over all of which the two sides
@@ -17,8 +17,8 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.moment_clients import hessians
-from fedbounds.engine.moments import ENGINE, applies, work
+from fedbounds.engine.expectations import ENGINE, applies, work
+from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
 from fedbounds.evidence.constants import examine_run

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fedbounds.engine.moments import ENGINE as EXPECTATIONS
+from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.replay import replay
 from fedbounds.evidence.own import values
 from fedbounds.evidence.run import Run

@@ -225,7 +225,7 @@ def kernel_arrays(problem: Problem) -> KernelArrays | None:
     """The arrays of compiled kernels, which serve exactly the class that declares them.
 
     A class that extends it may have changed any of the mathematics, so that it runs through its own methods unless it
-    gives ``kernel_data`` itself (whose arrays `fedbounds.engine.vetting` then compares with those methods).
+    gives ``kernel_data`` itself, whose arrays `fedbounds.engine.contracts.admission` compares with those methods.
 
     >>> type(kernel_arrays(problem)).__name__
     'QuadraticArrays'

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.covered import conditions, own_setting, pointwise
-from fedbounds.evidence.sdp.setting import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting, pointwise
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 

@@ -18,9 +18,9 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.certificate import Certificate
-    from fedbounds.evidence.sdp.setting import Setting
-    from fedbounds.evidence.sdp.tight import TightConstant
+    from fedbounds.evidence.sdp.one_step.certificate import Certificate
+    from fedbounds.evidence.sdp.one_step.parameters import Setting
+    from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
     from fedbounds.evidence.symbolic.context import Checked
     from fedbounds.model.protocol import Progress
     from fedbounds.plugins import Theorem
@@ -97,17 +97,18 @@ def certify(
 
     ``setting``: clients, tau, kappa = L/mu, time, start, eta (a constant in units of 1/L, or "diminishing"), alpha,
     p, rho_bar, rho_tilde (numbers, fractions or texts such as "3/8") and local, as in
-    `fedbounds.evidence.sdp.covered.round_settings`. Without a claim every one-round claim, and with ``reading`` None
-    every reading, is decided. HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance.
+    `fedbounds.evidence.sdp.one_step.coverage.round_settings`. Without a claim every one-round claim, and
+    with ``reading`` None every reading, is decided. HOLDS means a rational certificate, verified exactly; REFUTED an
+    explicit instance.
     ``out``: folder for the certificates.
 
     >>> certify("star-step", tau=1, kappa=4)[0].verdict.status
     <Status.HOLDS: 'HOLDS'>
     """
-    from fedbounds.evidence.sdp.covered import pointwise, round_settings
-    from fedbounds.evidence.sdp.decide import examination
-    from fedbounds.evidence.sdp.setting import FORMS, NOISE, NUMBERS, applies
-    from fedbounds.evidence.sdp.written import save
+    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.coverage import pointwise, round_settings
+    from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
+    from fedbounds.evidence.sdp.one_step.verdict import examination
     from fedbounds.referee.search.campaign import searches
 
     known = claims_from(claim, modules_from(plugins))
@@ -174,10 +175,10 @@ def tight(
     >>> found.stated, round(float(found.certified), 2)
     (16.0, 0.26)
     """
-    from fedbounds.evidence.sdp.covered import round_settings
-    from fedbounds.evidence.sdp.tight import CURVES
-    from fedbounds.evidence.sdp.tight import tight as constant_of
-    from fedbounds.evidence.sdp.written import save
+    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.coverage import round_settings
+    from fedbounds.evidence.sdp.one_step.tight_constants import CURVES
+    from fedbounds.evidence.sdp.one_step.tight_constants import tight as constant_of
 
     (chosen,) = claims_from(claim, modules_from(plugins)).values()
     names = [name for name in chosen.terms if term in (None, name)]

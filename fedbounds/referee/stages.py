@@ -14,9 +14,9 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.conditions import cannot_express
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.sdp.decide import examination
-from fedbounds.evidence.sdp.setting import Setting, applies
-from fedbounds.evidence.sdp.tight import tight
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
+from fedbounds.evidence.sdp.one_step.tight_constants import tight
+from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee import limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE

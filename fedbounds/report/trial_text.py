@@ -5,7 +5,7 @@ from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.html.exact_instances import fields

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
-from fedbounds.engine import room
-from fedbounds.engine.vetting import vetted
+from fedbounds.engine import memory
+from fedbounds.engine.contracts.admission import vetted
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.run import Policy
 from fedbounds.model.experiment import Experiment
@@ -59,7 +59,7 @@ def build_problem(
     default = "regression:1" if plugin.from_clients else "quadratics:1"
     data = settings.data or DEFAULT_DATA.get(settings.problem, default)
     if data.partition(":")[0] in SYNTHETIC:
-        room.require(_parts(settings, data))
+        memory.require(_parts(settings, data))
     if plugin.from_clients is None:
         return vetted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
     clients = _client_data(settings, data, rng)
@@ -93,7 +93,7 @@ def _parts(settings: Settings, data: str) -> dict[str, float]:
     """What a study of generated data holds at once, at least: what for -> bytes."""
     N, d, n = settings.clients, settings.dimension, settings.samples
     sizes = {name: getattr(settings, name) for name in ("tau", "rounds", "replicates", "stride")}
-    parts = room.run_parts(N, d, **sizes, batch=None if data.startswith("quadratics") else settings.batch)
+    parts = memory.run_parts(N, d, **sizes, batch=None if data.startswith("quadratics") else settings.batch)
     if data.startswith("regression"):
         parts[f"{n} samples of {N} clients in {d} dimensions"] = 8.0 * N * n * d
     return parts | _matrices(settings, N, d)
@@ -218,7 +218,7 @@ def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any
         parts = owned(table)
     else:
         parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
-    room.require(_matrices(settings, len(parts), table.features.shape[1]))
+    memory.require(_matrices(settings, len(parts), table.features.shape[1]))
     if settings.standardise:
         table = standardise(table)
     return split(table, parts)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
+from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
-from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.conditions import judged_on
@@ -81,7 +81,7 @@ def check(
     schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
     for scheme in schemes:
         # Asked once before any long work, so that k > N is said at once.
-        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedRound(0, [0], 0))
+        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         vetted_weighting(scheme, target)
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)

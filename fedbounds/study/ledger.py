@@ -25,7 +25,7 @@ from fedbounds.theory.words import grounds
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.compare import Sides
     from fedbounds.evidence.exact.counterexamples import Counterexample
-    from fedbounds.evidence.sdp.certificate import Certificate
+    from fedbounds.evidence.sdp.one_step.certificate import Certificate
 
 # Where evidence was found that is about no run.
 ANYWHERE = ""
@@ -235,7 +235,7 @@ def _where(data: Any) -> Coverage:
 @cache
 def certificates() -> tuple[Certificate, ...]:
     """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.written import verified
+    from fedbounds.evidence.sdp.one_step.certificate_files import verified
 
     return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
 
@@ -244,9 +244,9 @@ def certificates() -> tuple[Certificate, ...]:
 def _certificates() -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
     from fedbounds.evidence import kernel
-    from fedbounds.evidence.sdp.covered import coverage
-    from fedbounds.evidence.sdp.whole import setting_over
-    from fedbounds.evidence.sdp.written import subject
+    from fedbounds.evidence.sdp.one_step.certificate_files import subject
+    from fedbounds.evidence.sdp.one_step.coverage import coverage
+    from fedbounds.evidence.sdp.one_step.intervals import setting_over
 
     found: dict[object, Verdict] = {}
     for certificate in certificates():

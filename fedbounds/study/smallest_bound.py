@@ -21,13 +21,13 @@ from fedbounds.errors import reject
 from fedbounds.evidence.conditions import fails
 from fedbounds.evidence.digits import upper, upward
 from fedbounds.evidence.evaluate import Array, evaluate
-from fedbounds.evidence.sdp.horizon import Run
-from fedbounds.evidence.sdp.path import worst
-from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.ledger import Line, ledger
 from fedbounds.study.steps import over_steps
-from fedbounds.study.worst import FACTORS
+from fedbounds.study.worst_case import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import sample_smooth

@@ -19,7 +19,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import own_values
-from fedbounds.evidence.sdp.setting import applies
+from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
 from fedbounds.referee.implication import follows

@@ -21,7 +21,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import PROBE, examine
 from fedbounds.evidence.exact.instance import from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.sdp.setting import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import limit_cases, stages, trial
 from fedbounds.referee.implication import follows

@@ -141,7 +141,7 @@ def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...], r
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
     """
-    from fedbounds.evidence.sdp.written import describe, subject, verified
+    from fedbounds.evidence.sdp.one_step.certificate_files import describe, subject, verified
     from fedbounds.plugins import claims
 
     known = claims(extra)

@@ -26,7 +26,7 @@ from fedbounds.evidence.kernel.pieces import Piece, computed, needs, pieces, pro
 from fedbounds.evidence.kernel.rocq import AXIOMS, THIS, asked, available, compiled
 from fedbounds.evidence.kernel.rounds import expressible
 from fedbounds.evidence.kernel.statement import digest, statement
-from fedbounds.evidence.sdp.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.io import cache_folder, read_json, shaped, write_json
 from fedbounds.plugins import shipped
 from fedbounds.theory.claim import Claim

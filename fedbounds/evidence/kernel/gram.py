@@ -16,11 +16,11 @@ from math import lcm
 from fedbounds.evidence.kernel import rounds, scripts
 from fedbounds.evidence.kernel.numbers import Row, fraction, listed, numeral, scale, squares, whole
 from fedbounds.evidence.kernel.pieces import Piece, sources
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.model import Model, build
-from fedbounds.evidence.sdp.setting import Setting
-from fedbounds.evidence.sdp.written import read
+from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.certificate_files import read
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import Model, build
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 

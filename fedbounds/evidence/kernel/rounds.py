@@ -11,8 +11,8 @@ import re
 from fractions import Fraction
 
 from fedbounds.evidence.kernel.statement import digest
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.setting import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 
 HEAD = (
     "From Coq Require Import Reals Lra Lia ZArith List.\nRequire Import Space Model Facts Certificate Round{}.\n"

@@ -13,9 +13,9 @@ from math import lcm
 from fedbounds.evidence.kernel import rounds
 from fedbounds.evidence.kernel.numbers import fraction, listed, numeral, scale, squares
 from fedbounds.evidence.kernel.vectors import ONE, Numbers, Squared, numbers_of, squares_of
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.forms import exact
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.parameters import Setting
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from math import lcm
 
 from fedbounds.evidence.kernel import rounds
 from fedbounds.evidence.kernel.numbers import ZERO, fraction, listed
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.forms import exact
-from fedbounds.evidence.sdp.model import Model, build
-from fedbounds.evidence.sdp.setting import Setting
+from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import Model, build
 
 ONE = Fraction(1)
 Vector = list[Fraction]

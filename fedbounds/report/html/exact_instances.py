@@ -17,7 +17,7 @@ from fedbounds.report.table import Table
 from fedbounds.study.ledger import certificates, counterexample
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.tight import TightConstant
+    from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
 
 # What the fields of an instance are, in the paper's notation, in the order in which a reader wants them.
 FIELDS = {
@@ -115,7 +115,7 @@ def factor(ratio: float | None) -> str:
 
 def tight_constants() -> dict[str, list[TightConstant]]:
     """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
-    from fedbounds.evidence.sdp.tight import noted
+    from fedbounds.evidence.sdp.one_step.tight_constants import noted
 
     found: dict[str, list[TightConstant]] = {}
     for certificate in certificates():
@@ -126,7 +126,7 @@ def tight_constants() -> dict[str, list[TightConstant]]:
 
 
 def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
-    from fedbounds.evidence.sdp.setting import Setting
+    from fedbounds.evidence.sdp.one_step.parameters import Setting
 
     body = []
     for row in tight:

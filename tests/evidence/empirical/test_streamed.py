@@ -7,12 +7,12 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds import plugins
-from fedbounds.engine import tally as module
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import streaming as module
 from fedbounds.engine.loop import run
 from fedbounds.engine.record import SAMPLE, allocate
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import InputError
 from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
@@ -150,7 +150,7 @@ def test_the_bits_do_not_depend_on_threads():
 
 def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
     experiment = experiment_on(replicates=32)
-    plan = make_clock(experiment)
+    plan = make_time_grid(experiment)
     size = module.stored_bytes(experiment, plan, ("alpha", "p"))
     stored = simulate(experiment)
     arrays = [stored.skew_sums, stored.excess, stored.grad_sq, stored.local_excess, stored.alpha]
@@ -189,7 +189,7 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
-    tally = allocate(experiment_on(), make_clock(experiment_on()), ("alpha", "p"), streamed=True).tally
+    tally = allocate(experiment_on(), make_time_grid(experiment_on()), ("alpha", "p"), streamed=True).tally
     assert tally.most_threads(0) > 100 > tally.most_threads(module.TALLY_LIMIT)
     monkeypatch.setattr(module, "TALLY_LIMIT", 1)
     assert tally.most_threads(0) == 1

@@ -12,7 +12,7 @@ from fedbounds.cli.app import main
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import audit as checker
 from fedbounds.evidence.kernel import gram, numbers, pieces, rocq
-from fedbounds.evidence.sdp.written import read, save
+from fedbounds.evidence.sdp.one_step.certificate_files import read, save
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 
