@@ -10,7 +10,7 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.referee.regime import Regime
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.verdict import Verdict

@@ -10,7 +10,7 @@ from fedbounds.referee.detection import Place, examined
 from fedbounds.referee.mutants import Part, at_factor, scaled
 from fedbounds.referee.still_true import argument_for, why_still_true
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status
 
