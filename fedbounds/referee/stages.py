@@ -129,9 +129,8 @@ def known(case: Case) -> Found:
     shipped = [v for v in found if v.evidence is Evidence.SDP]
     if shipped:
         checked = sum("kernel" in v.data for v in shipped)
-        said[f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"] = (
-            None
-        )
+        detail = f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"
+        said[detail] = None
     return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
 
 
@@ -253,9 +252,8 @@ def strength(case: Case) -> Found:
         return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
     noticed = f"{counts.get('refuted', 0)} of {judged} false-looking mutants"
     lines = [f"the regimes, quadratics all of them, notice {noticed}"]
-    lines += (
-        ["not noticed:", *(f"  {part}: {', '.join(changes)}" for part, changes in missed.items())] if missed else []
-    )
+    if missed:
+        lines += ["not noticed:", *(f"  {part}: {', '.join(changes)}" for part, changes in missed.items())]
     rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
     return Found((*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else [])))
 
