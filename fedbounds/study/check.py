@@ -17,6 +17,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Kept, holm
+from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
@@ -25,7 +26,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.bounds import speed_and_error_at
+from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.resolve import (
     build_experiment,
@@ -140,12 +141,15 @@ def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims asked for by key or object; all known ones about FedAvg if none is asked for."""
-    chosen = {
-        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
-        for item in wanted
-    }
-    return chosen or plugins.on_fedavg(plugins.claims(extra))
+    """The claims named by key, by a group of `plugins.GROUPS`, or given; those of "paper" if none is named."""
+    chosen: dict[str, Claim] = {}
+    for item in wanted or ("paper",):
+        if isinstance(item, str) and item in plugins.GROUPS:
+            chosen |= plugins.claims_in(item, extra)
+        else:
+            claim = claim_named(item, extra) if isinstance(item, str) else item
+            chosen[item if isinstance(item, str) else item.key] = claim
+    return chosen
 
 
 def run_weighting(
@@ -195,9 +199,18 @@ def run_weighting(
         **{name: finite_or_none(number) for name, number in numbers.items()},
         engine=trajectory.engine,
         constants=run.constants,
+        decay=_decay(trajectory, settings),
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, companions, compared),
     )
+
+
+def _decay(trajectory: Trajectory, settings: Settings) -> Decay:
+    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
+    problem = trajectory.experiment.problem
+    gaps = trajectory.paths[READINGS["literal"].virtual].gap
+    fixed = not trajectory.experiment.stochastic
+    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), settings.error_rate, fixed)
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:

@@ -294,7 +294,7 @@ def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], obj
     return {
         "problem": lambda name: problem_plugin(name, extra),
         "weightings": lambda name: plugins.weighting_named(name, extra),
-        "claims": lambda name: plugins.claim_named(name, extra),
+        "claims": lambda name: name in plugins.GROUPS or plugins.claim_named(name, extra),
         "readings": reading,
         "partition": partition.parse,
         "step": parse_step,

@@ -21,7 +21,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
+import numpy as np
+
 from fedbounds.errors import reject
+from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
@@ -45,7 +48,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemFacts:
-    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima."""
+    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima.
+
+    ``zeta_star`` is the root of sum_i p_i ||grad F_i(w*)||^2.
+    """
 
     kind: str
     N: int
@@ -58,6 +64,8 @@ class ProblemFacts:
     L: Constant
     mu: Constant
     Gamma: Constant
+    w_star: tuple[float, ...] | None = None
+    zeta_star: float | None = None
 
     def __post_init__(self) -> None:
         if not len(self.p) == len(self.sizes) == len(self.F_i_star) == self.N:
@@ -66,7 +74,10 @@ class ProblemFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightingRun:
-    """One weighting on the problem: its skews, the two sides of the bound, its constants and the verdicts."""
+    """One weighting on the problem: skews, both parts of the bound, constants, verdicts, and how fast the gap falls.
+
+    ``decay`` is None in results that were saved before it was recorded.
+    """
 
     weighting: str
     rho_bar: float | None
@@ -79,6 +90,7 @@ class WeightingRun:
     engine: str
     constants: Mapping[str, Constant]
     verdicts: tuple[Verdict, ...]
+    decay: Decay | None = None
     simulated: Simulated | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -208,6 +220,8 @@ def facts_of(problem: Problem) -> ProblemFacts:
         L=constants["L"],
         mu=constants["mu"],
         Gamma=problem.Gamma,
+        w_star=tuple(problem.w_star.tolist()),
+        zeta_star=float(np.sqrt(problem.p @ (problem.grads(problem.w_star) ** 2).sum(-1))),
     )
 
 

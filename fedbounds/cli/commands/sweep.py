@@ -50,15 +50,15 @@ HEAD = ("claim", "reading", "evidence", "cells x weightings")
 
 def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     """One row a claim, reading and evidence: how many verdicts of each status."""
-    from fedbounds.report.table import ORDER, Entry, Said
+    from fedbounds.report.table import ORDER, Cell, Phrase
     from fedbounds.theory.labels import shown
     from fedbounds.theory.verdict import Evidence
 
     rows: list[list[Any]] = []
     for *claim, kind in sorted({key[:-1] for key in found}):
         counts = [(status, found.get((*claim, kind, str(status)), 0)) for status in ORDER]
-        said = (Said(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
-        rows.append([*claim, kind, Entry(tuple(said))])
+        said = (Phrase(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
+        rows.append([*claim, kind, Cell(tuple(said))])
     return rows
 
 

@@ -12,17 +12,17 @@ from markupsafe import Markup
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
 from fedbounds.io import parse_json, shaped
-from fedbounds.report.check_text import ranked
+from fedbounds.report.describe import evidence_cell_of
 from fedbounds.report.html.mathml import prose
 from fedbounds.report.html.page import render, setting
 from fedbounds.report.html.pictures import Picture, inline
 from fedbounds.report.number_format import times
-from fedbounds.report.table import ORDER, Entry, Said, Table
+from fedbounds.report.table import ORDER, Cell, Phrase, Table
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import SETTINGS, reading, verdicts
-from fedbounds.theory.labels import LABELS, shown
+from fedbounds.theory.labels import shown
 from fedbounds.theory.verdict import Evidence, Status
 
 # Failed cells listed one by one; a longer list says little, and the table holds every one.
@@ -95,17 +95,17 @@ def counted(
     body = []
     for claim, named in sorted({key[:2] for key in counts}, key=lambda k: (order.get(k[0], len(order)), k)):
         title = prose(known[claim].title) if claim in known else Markup("")
-        first = Said(Markup('{} <span class="quiet">{}</span>').format(claim, title))
-        row = [Entry((first,), place=claim), Entry((Said(named),), place=named)]
+        first = Phrase(Markup('{} <span class="quiet">{}</span>').format(claim, title))
+        row = [Cell((first,), sort_key=claim), Cell((Phrase(named),), sort_key=named)]
         for kind in kinds:
             found = {status: counts.get((claim, named, kind, status), 0) for status in ORDER}
-            said = [Said(f"{shown(status, kind)} {count}", status) for status, count in found.items() if count]
+            said = [Phrase(f"{shown(status, kind)} {count}", status) for status, count in found.items() if count]
             ratio, weighting, cell = least.get((claim, named, str(kind)), (None, "", ""))
             if times(ratio):
-                said.append(Said(times(ratio), None, placed(weighting, settings[cell], axes)))
-            row.append(ranked(said, kind))
+                said.append(Phrase(times(ratio), None, placed(weighting, settings[cell], axes)))
+            row.append(evidence_cell_of(said, kind))
         body.append(row)
-    return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in kinds)), body, CAPTION)
+    return Table.of(("Claim", "Reading", *(kind.label for kind in kinds)), body, CAPTION)
 
 
 def described(cell: Mapping[str, Any], axes: Mapping[str, Any]) -> str:
