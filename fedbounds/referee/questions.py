@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fedbounds.evidence.sdp.certificate import Certificate
     from fedbounds.evidence.sdp.setting import Setting
     from fedbounds.evidence.sdp.tight import TightConstant
-    from fedbounds.evidence.symbolic.context import Checked
+    from fedbounds.evidence.symbolic.proof_state import Checked
     from fedbounds.model.protocol import Progress
     from fedbounds.plugins import Theorem
     from fedbounds.study.ledger import Line

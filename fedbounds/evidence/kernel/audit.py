@@ -252,8 +252,7 @@ def _speaks(proof: Audited, claim: Claim, reading: Reading) -> bool:
         piece = _piece(proof, claim)
         if proof.status != piece.status or reading.name in piece.readings or proof.module.startswith("instance_"):
             return proof.status == piece.status and reading.name in piece.readings
-        first, same = (text.partition("\n")[2] for text in (piece.statement, statement(claim, reading)))
-        return first == same  # in another reading, but word for word
+        return piece.statement == statement(claim, reading, attained=piece.negated)  # another reading, word for word
     except (InputError, KeyError):
         return reading.name in proof.readings  # no longer expressed: then it is found to be stale
 

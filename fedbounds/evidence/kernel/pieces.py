@@ -21,7 +21,14 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
 
-REQUIRED = re.compile(r"^Require (?:Import|Export) ([\w ]+)\.", re.MULTILINE)
+NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+# A sentence of Rocq that requires modules, and a name in it; the standard library's stand for Rocq's version.
+REQUIRED = re.compile(r"(\bFrom\s+Coq\s+)?\bRequire\b(.*?)\.(?=\s|$)", re.DOTALL)
+WORD = re.compile(r"[\w']+(?:\.[\w']+)*")
+# What is between these is no command: comments, which nest, and strings, in which comment marks mean nothing.
+TOKENS = re.compile(r'"(?:[^"]|"")*"|\(\*|\*\)|.', re.DOTALL)
+# Commands that read what no `Require` names.
+UNSEEN = re.compile(r"\b(?:Load|Add\s+(?:Rec\s+)?(?:LoadPath|ML\s+Path)|Declare\s+ML\s+Module|Cd|Extra\s+Dependency)\b")
 COMPUTED = "Theorem proof : statement.\nProof. unfold statement. computed. Qed.\n"
 
 
@@ -40,6 +47,10 @@ class Piece:
     statement: str
     negated: bool = False
     proof: Callable[[], str] | None = None
+
+    def __post_init__(self) -> None:
+        if not NAME.fullmatch(self.module):
+            raise reject("a file for Rocq must be named as a module may be", self.module, "use letters, digits and _")
 
     @property
     def stated(self) -> str:
@@ -71,8 +82,8 @@ def proved(module: str, claim: Claim | None = None) -> Piece:
     key, _, reading = name.partition("__")
     claim = claim or claim_named(key.replace("_", "-"))
     how = READINGS[reading.replace("_", "-")] if reading else reading_of(claim)
-    status = Status.REFUTED if kind == "not" else Status.HOLDS
-    return Piece(module, claim.key, (how.name,), status, statement(claim, how), negated=kind == "not")
+    status, negated = (Status.REFUTED, True) if kind == "not" else (Status.HOLDS, False)
+    return Piece(module, claim.key, (how.name,), status, statement(claim, how, attained=negated), negated=negated)
 
 
 def computed(example: Counterexample) -> Piece:
@@ -105,5 +116,22 @@ def sources() -> dict[str, Path]:
 
 
 def needs(text: str) -> list[str]:
-    """The modules that a file requires, Rocq's own left out."""
-    return " ".join(REQUIRED.findall(text)).split()
+    """The modules that a file requires anywhere, Rocq's own left out. Raises InputError where it reads others."""
+    commands = _commands(text)
+    if read := UNSEEN.search(commands):
+        raise reject("a proof may read other files by Require alone", read.group(), "name each file in a Require")
+    sentences = [*REQUIRED.findall(text), *REQUIRED.findall(commands)]
+    words = [word for standard, names in sentences if not standard for word in WORD.findall(names)]
+    return list(dict.fromkeys(w.rpartition(".")[2] for w in words if w not in ("Import", "Export")))
+
+
+def _commands(text: str) -> str:
+    """The text without comments and strings."""
+    depth, left = 0, []
+    for token in TOKENS.findall(text):
+        if token in ("(*", "*)"):
+            depth = max(depth + (1 if token == "(*" else -1), 0)
+            left.append(" ")
+        elif depth == 0:
+            left.append(" " if token[0] == '"' and len(token) > 1 else token)
+    return "".join(left)

@@ -288,7 +288,10 @@ SEQUENCES = {
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
+# What a client's symbol means: one in a mean over clients is not the same number for each.
+OF_A_CLIENT = {sy.grad_sq: norm_sq(grad(Y)), sy.excess: gap(Y)}
 STATES = {
+    **OF_A_CLIENT,
     sy.Delta: norm_sq(W - W_STAR),
     sy.Delta_next: norm_sq(W_NEXT - W_STAR),
     sy.Delta_T: norm_sq(W_T - W_STAR),
@@ -296,8 +299,6 @@ STATES = {
     sy.gap_t: Mean(P, loss(W) - loss(W_STAR)),
     sy.drift: Mean(ALPHA, norm_sq(W - X)),
     sy.Gamma: Mean(P, gap(W_STAR)),
-    sy.grad_sq: norm_sq(grad(Y)),
-    sy.excess: gap(Y),
     sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
 }
 

@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import objects
-from fedbounds.evidence.symbolic.context import Checked, Shown, StepCheck
+from fedbounds.evidence.symbolic.proof_state import Checked, Shown, StepCheck
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 

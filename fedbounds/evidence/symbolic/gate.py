@@ -1,0 +1,428 @@
+"""The gate: what a proof may bring. Every expression, symbol, assumption and sign in a derivation passes here.
+
+A symbol of a derivation's own is exactly ``Symbol(name, real | nonnegative | positive)``, has one role, and stands
+for one number: neither a client nor a step hides in its meaning. Definitions are granted by the reading alone.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import atoms, objects
+from fedbounds.evidence.symbolic.algebra import depends
+from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved
+from fedbounds.theory import assumptions as shipped
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import NOTATION
+
+# What these give to a proof was compared with what they say, by hand.
+SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
+CANONICAL = {s.name: s for s in (*vars(sy).values(), *objects.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+VALUES = (objects.ETA_S, objects.M_S, objects.SHARE, objects.SIGMA_I, objects.F_MIN)
+NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
+NAMED = (atoms.Vec, atoms.Noise, atoms.Value, atoms.Slack, atoms.Ratio, atoms.Excess, atoms.Positive)
+SIGNS = ("real", "nonnegative", "positive")
+PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
+# Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
+MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
+    symbol.name for symbol in objects.SHIPPED_OWN
+}
+
+
+# What a derivation brings with it
+
+
+def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
+    """Raise Unproved unless every symbol of the derivation's own is declared as one number and has one role."""
+    if type(derivation) is not Derivation or not derivation.steps:
+        raise Unproved("a derivation is a Derivation with steps")
+    for part, kind in PARTS.items():
+        if type(getattr(derivation, part)) is not kind:
+            raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
+    roles = dict[sp.Basic, str]()
+    for symbol, role in _own_symbols(derivation):
+        _admit_own(symbol, role)
+        if (symbol in roles and role != "case") or roles.setdefault(symbol, role) != role:
+            raise Unproved(f"{symbol} has two meanings in one derivation")
+    if len({_name(symbol) for symbol in roles}) < len(roles):
+        raise Unproved("two symbols of a derivation have one name")
+    _admit_abbreviations(derivation)
+    sequences = [symbol for symbol, role in roles.items() if role == "sequence"]
+    if sequences and derivation.claim:
+        raise Unproved("only a result of its own has sequences of its own")
+    stated = _symbols_of(claim) if claim is not None else set()
+    taken = sorted(str(s) for s in stated & meaningful(derivation))
+    if taken:
+        raise Unproved(f"{', '.join(taken)} is a symbol of the claim, and gets another meaning in the proof")
+    cases = {symbol for symbol, role in roles.items() if role == "case"}
+    for step in derivation.steps:
+        used = cases & (sp.sympify(step.lhs).free_symbols | sp.sympify(step.rhs).free_symbols)
+        if used:
+            raise Unproved(f"{', '.join(map(str, used))} means something in its case only, not in step {step.label}")
+
+
+def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
+    """(symbol, role) of each symbol that a derivation gives a meaning, or makes a sequence of."""
+    for condition in derivation.conditions:
+        yield getattr(condition, "symbol", None), "condition"
+    for symbol in derivation.abbreviations:
+        yield symbol, "abbreviation"
+    for last, three in derivation.sequences.items():
+        for symbol in (last, *three):
+            yield symbol, "sequence"
+    for step in derivation.steps:
+        rule = getattr(step, "because", None)
+        if isinstance(rule, Cases):
+            # Where x = 0 is a case, the second symbol is a claim's, and has the value that makes it so.
+            for case in (rule.first,) if rule.zero else (rule.first, rule.second):
+                yield getattr(case, "symbol", None), "case"
+
+
+def _name(symbol: sp.Basic) -> str:
+    return str(symbol.args[0] if isinstance(symbol, atoms.Value) else symbol)
+
+
+def _admit_own(symbol: Any, role: str) -> None:
+    if role == "condition" and type(symbol) is atoms.Slack:
+        if symbol in VALUES or not _well_named(symbol):
+            raise Unproved(f"{symbol} has a meaning already")
+        return
+    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL:
+        raise Unproved(f"{symbol} has a meaning already, or is no symbol")
+    if not _declared(symbol):
+        raise Unproved(f"{symbol} must be declared real, nonnegative or positive, and no more")
+
+
+def _declared(symbol: sp.Symbol) -> bool:
+    return symbol in [sp.Symbol(symbol.name, **{sign: True}) for sign in SIGNS]
+
+
+def _well_named(atom: sp.Expr) -> bool:
+    name, *about = atom.args
+    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {objects.I, objects.S})
+
+
+def _admit_abbreviations(derivation: Derivation) -> None:
+    """Each abbreviates a minimum or maximum of numbers, made of earlier abbreviations."""
+    left, conditions = set(derivation.abbreviations), {c.symbol for c in derivation.conditions}
+    for symbol, extreme in derivation.abbreviations.items():
+        if type(extreme) not in (sp.Min, sp.Max) or extreme.free_symbols & left or extreme.has(*conditions):
+            raise Unproved(f"{symbol} cannot abbreviate {extreme}")
+        if atoms.random(extreme) or indices(extreme):
+            raise Unproved(f"{symbol} cannot abbreviate {extreme}, which is not one number")
+        left.discard(symbol)
+
+
+def meaningful(derivation: Derivation) -> set[sp.Basic]:
+    """The symbols that a derivation gives a meaning."""
+    return {symbol for symbol, role in _own_symbols(derivation) if role != "sequence"}
+
+
+def _symbols_of(claim: Claim) -> set[sp.Basic]:
+    put = claim.repair.substitutions.values() if claim.repair else ()
+    sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
+    return {symbol for side in sides for symbol in sp.sympify(side).free_symbols}
+
+
+def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
+    """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
+    universe = objects.definitions(reading)
+    stated = claim.assumptions_in(reading) if claim is not None else ()
+    for assumption in (*stated, *derivation.assumes):
+        if type(assumption) not in (Assumption, OwnSteps):
+            raise Unproved(f"{assumption} is no assumption")
+        key = assumption.key
+        if key in objects.DEFINITIONS:
+            raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
+        if SHIPPED.get(key, assumption) != assumption:
+            raise Unproved(f"{key} is the name of another assumption")
+        if universe.setdefault(key, assumption) != assumption:
+            raise Unproved(f"two assumptions are called {key}")
+    return universe
+
+
+# What an assumption gives
+
+
+def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
+    """What an assumption gives at points: by its own function, or its relation."""
+    if assumption.gives is not None:
+        try:
+            part = assumption.gives(objects.OBJECTS, *points)
+        except (TypeError, KeyError, AttributeError) as fault:
+            where = ", ".join(map(str, points)) or "no point"
+            raise Unproved(f"{assumption.key} gives nothing at {where}") from fault
+        if type(part) is not Part:
+            raise Unproved(f"{assumption.key} gives no Part")
+        _require_follows(assumption, part)
+        return part
+    facts = assumption.facts()
+    which = int(points[0]) if points else 0
+    if which >= len(facts) or (len(facts) > 1 and not points):
+        raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")
+    return facts[which]
+
+
+def require_own_words(assumption: Assumption, points: tuple[Any, ...], scope: Context) -> None:
+    """Raise where an assumption itself speaks of a symbol that the derivation gives a meaning."""
+    meanings = meaningful(scope.derivation)
+    # What the points bring with them is the proof's own: there it has another name.
+    fresh = {symbol: _renamed(symbol) for symbol in meanings}
+    part = given(assumption, tuple(sp.sympify(point).xreplace(fresh) for point in points))
+    taken = meanings & sp.sympify(part.right - part.left).atoms(sp.Symbol, atoms.Slack)
+    if taken:
+        names = ", ".join(sorted(map(str, taken)))
+        raise Unproved(f"{assumption.key} speaks of {names}, which the proof gives another meaning")
+
+
+def _renamed(symbol: sp.Expr) -> sp.Expr:
+    if isinstance(symbol, atoms.Slack):
+        return atoms.Slack(sp.Symbol(f"{symbol.args[0]}'"), *symbol.args[1:])
+    return sp.Dummy(symbol.name, **symbol.assumptions0)
+
+
+def takes_points(assumption: Assumption) -> bool:
+    """Whether what an assumption gives depends on where it is asked."""
+    return assumption.gives is not None and len(inspect.signature(assumption.gives).parameters) > 1
+
+
+def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
+    """Whether a fact is about the whole run's expectations: a relation between run symbols, or made of them."""
+    if not atoms.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) == assumption):
+        return False
+    if assumption.key in objects.DEFINITIONS:
+        return False
+    states = {s for s in expression.free_symbols if s.name in NOTATION and NOTATION[s.name].axis == "random"}
+    return assumption.gives is None or bool(assumption.parts) or bool(states)
+
+
+def _require_follows(assumption: Assumption, part: Part) -> None:
+    """Raise unless what an assumption gives is a positive multiple of its relation, or weaker on sight.
+
+    A limit c on eta_ratio is one on each eta_s/eta_t of the round: c eta_t - eta_s >= 0.
+    """
+    if not assumption.parts or SHIPPED.get(assumption.key) == assumption:
+        return
+    value = sp.expand(sp.sympify(part.right - part.left))
+    facts = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
+    facts += [
+        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, objects.ETA_S / sy.eta)), sign)
+        for fact, sign in facts
+        if sp.diff(fact, sy.eta_ratio).is_negative and sign != "="
+    ]
+    if not any(_no_stronger(value, part.sign, fact, sign) for fact, sign in facts):
+        raise Unproved(f"0 {part.sign} {value}, which {assumption.key} gives, does not follow from its relation")
+
+
+def _no_stronger(value: sp.Expr, wanted: str, fact: sp.Expr, sign: str) -> bool:
+    """Whether ``0 wanted value`` follows from ``0 sign fact`` on sight, once a term is cancelled."""
+    coefficients = value.as_coefficients_dict()
+    for term, coefficient in fact.as_coefficients_dict().items():
+        factor = coefficients.get(term, 0) / coefficient
+        if not factor or (not factor.is_positive and sign != "="):
+            continue
+        rest = sp.expand(value - factor * fact)
+        if wanted == "=":
+            enough = rest == 0 and sign == "="
+        elif wanted == "<" and sign != "<":
+            enough = shown_positive(rest)
+        else:
+            enough = shown_non_negative(rest)
+        if enough:
+            return True
+    return False
+
+
+# What may be written
+
+
+def admit(expression: sp.Basic, scope: Context) -> Grounds:
+    """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
+    kind = type(expression)
+    if kind is sp.Symbol or expression in objects.OWN_SYMBOLS:
+        return _symbol(expression, scope)
+    if kind in NUMBERS:
+        return Grounds()
+    if kind in NAMED:
+        return _named(expression, scope)
+    if kind is sp.Pow:
+        return _power(expression, scope)
+    if kind in (atoms.Mean, atoms.Centre):
+        admit_weights(expression.args[0])
+        return admit(expression.args[1], scope)
+    if kind in (atoms.Grad, atoms.Loss):
+        if expression.args[1] != objects.I:
+            raise Unproved(f"{expression} belongs to no client")
+        return admit(expression.args[0], scope)
+    if kind in (sp.Min, sp.Max, sp.exp) and atoms.random(expression):
+        raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
+    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, atoms.Inner):
+        raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
+    return union(admit(argument, scope) for argument in expression.args)
+
+
+def admit_weights(weights: sp.Basic) -> None:
+    """Raise unless these are weights of the setting, over clients or steps."""
+    if type(weights) is not atoms.Weights or weights.args[1] not in (objects.I, objects.S):
+        raise Unproved(f"{weights} are no weights of the setting")
+    if weights.args[0] not in [sp.Symbol(name) for name in atoms.WEIGHTS]:
+        raise Unproved(f"{weights} are no weights of the setting")
+
+
+def union(several: Iterable[Grounds]) -> Grounds:
+    """All of several grounds."""
+    total = Grounds()
+    for grounds in several:
+        total |= grounds
+    return total
+
+
+def _named(atom: sp.Expr, scope: Context) -> Grounds:
+    if not _well_named(atom):
+        raise Unproved(f"{atom} is named or indexed otherwise than the setting's objects")
+    if atom in scope.slacks:
+        return scope.slacks[atom][1]
+    if atom in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {atom} stands for is not shown yet")
+    present = atom == objects.W_NEXT and objects.ALL_PRESENT in scope.universe
+    return Grounds(frozenset({objects.ALL_PRESENT})) if present else Grounds()
+
+
+def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
+    name = symbol.name
+    if name in CANONICAL:
+        if symbol != CANONICAL[name]:
+            raise Unproved(f"{name} is declared otherwise than the claims' {name}")
+        key = objects.SIGN_OF.get(symbol)
+        if symbol == sy.Delta_next and objects.ALL_PRESENT in scope.universe:
+            key = objects.ALL_PRESENT
+        if key is not None and key not in scope.universe:
+            raise Unproved(f"{name} is positive only under {key}")
+        return Grounds(frozenset({key})) if key else Grounds()
+    if not _declared(symbol):
+        raise Unproved(f"{name} must be declared real, nonnegative or positive, and no more")
+    if symbol in scope.slacks:
+        return scope.slacks[symbol][1]
+    if symbol in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {name} stands for is not shown yet")
+    return _abbreviated(symbol, scope) if symbol in scope.abbreviations else Grounds()
+
+
+def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
+    """What the declared sign of an abbreviated extreme rests on."""
+    extreme = scope.abbreviations[symbol]
+    grounds = union(admit(argument, scope) for argument in extreme.args)
+    if not symbol.is_nonnegative:
+        return grounds
+    signs = [signed(argument, bool(symbol.is_positive), scope) for argument in extreme.args]
+    shown = [one for one in signs if one is not None]
+    if not shown or (isinstance(extreme, sp.Min) and len(shown) < len(signs)):
+        sign = "positive" if symbol.is_positive else "non-negative"
+        raise Unproved(f"{symbol} = {extreme} is not shown to be {sign}")
+    return grounds | (union(shown) if isinstance(extreme, sp.Min) else shown[0])
+
+
+def _power(power: sp.Pow, scope: Context) -> Grounds:
+    base, exponent = power.args
+    grounds = admit(base, scope)
+    if not isinstance(exponent, sp.Integer):
+        raise Unproved(f"{power} is no integer power")
+    if exponent > 0:
+        return grounds
+    sign = signed(base, True, scope)
+    if sign is None:
+        raise Unproved(f"the divisor {base} is not shown to be positive")
+    return grounds | sign
+
+
+# Signs, randomness and indices
+
+
+def signed(expression: sp.Expr, strict: bool, scope: Context) -> Grounds | None:
+    """What the sign of an expression rests on: nothing on sight, else steps that show it; None where nothing does."""
+    enough = shown_positive if strict else shown_non_negative
+    if enough(expression):
+        return Grounds()
+    folded = expression.xreplace({extreme: symbol for symbol, extreme in scope.abbreviations.items()})
+    grounds, positive = Grounds(), {}
+    for label, outcome in scope.outcomes.items():
+        step = scope.step(label)
+        if step is None or not outcome.ok or step.relation not in STRICT:
+            continue
+        large, small = (step.lhs, step.rhs) if step.relation == ">" else (step.rhs, step.lhs)
+        if small == 0 and folded.has(large):
+            positive[large] = sp.Dummy(positive=True)
+            grounds |= outcome.grounds
+    grounds |= union(admit(symbol, scope) for symbol in folded.free_symbols - expression.free_symbols)
+    return grounds if enough(folded.xreplace(positive)) else None
+
+
+def shown_non_negative(expression: sp.Expr) -> bool:
+    """Whether every term of an expression is a product of non-negative things, over a positive denominator."""
+    if expression.is_nonnegative:
+        return True
+    numerator, denominator = sp.fraction(sp.together(expression))
+    terms = [*sp.Add.make_args(sp.expand(numerator)), *sp.Add.make_args(sp.expand(denominator))]
+    return all(bool(term.is_nonnegative) for term in terms) and bool(denominator.is_positive)
+
+
+def shown_positive(expression: sp.Expr) -> bool:
+    """Whether an expression is so shown, and one of its terms is positive."""
+    numerator, denominator = sp.fraction(sp.together(expression))
+    terms = sp.Add.make_args(sp.expand(numerator))
+    signs = all(term.is_nonnegative for term in terms) and any(term.is_positive for term in terms)
+    return bool(expression.is_positive or (signs and denominator.is_positive))
+
+
+def degree(expression: sp.Basic) -> int:
+    """How many random variables are multiplied in an expression: its mean is known where there is at most one."""
+    if not atoms.random(expression):
+        return 0
+    if isinstance(expression, sp.Add):
+        return max(degree(term) for term in expression.args)
+    if isinstance(expression, sp.Mul):
+        count = sum(degree(factor) for factor in expression.args)
+    elif isinstance(expression, sp.Pow):
+        count = 2
+    elif isinstance(expression, atoms.Mean):
+        count = max(1, degree(expression.args[1]))
+    else:
+        count = 1
+    if count > 1:
+        raise Unproved(f"the mean of the product {expression} is not the product of means")
+    return count
+
+
+def indices(expression: sp.Basic) -> set[sp.Symbol]:
+    """The client or step that an expression is about, where it is about one."""
+    return {index for index in (objects.I, objects.S) if depends(expression, index)}
+
+
+def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Basic] = ()) -> None:
+    """Raise unless an expression, its meanings put in, is one number (or one for each of the allowed indices)."""
+    meaning = scope.unfolded(expression)
+    if atoms.random(meaning) or not indices(meaning) <= set(allowed):
+        raise Unproved(f"{expression} is not one number")
+
+
+def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic]) -> None:
+    """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
+    meaning = scope.unfolded(expression)
+    moving = {
+        s.name
+        for s in meaning.free_symbols
+        if s.name in MOVING or (s.name in NOTATION and NOTATION[s.name].axis != "constant" and s != sy.T)
+    }
+    moving |= {str(s) for s in set(fixed) & meaning.free_symbols}
+    if moving or atoms.random(meaning) or indices(meaning):
+        raise Unproved(
+            f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
+        )
