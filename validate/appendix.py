@@ -14,9 +14,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.certificate import Certificate
-from fedbounds.evidence.sdp.decide import certify_form
-from fedbounds.evidence.sdp.setting import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.verdict import certify_form
 from fedbounds.plugins import claim_named
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json, write_text
-from fedbounds.report import compared, summary, writing
+from fedbounds.report import check_text, comparison_text
+from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compare
-from fedbounds.study.compared import Compared
+from fedbounds.study.comparison import Compared
 from fedbounds.study.settings import Settings
 from validate.ledger_page import filled
 
@@ -57,8 +58,12 @@ def command(name: str) -> str:
 
 def row(found: Compared, seconds: float) -> dict[str, Any]:
     """What is kept: the answer, the tables in Markdown, and how long it took."""
-    blocks = compared.blocks(found)
-    return {"answer": compared.answer(found), "page": summary.to_markdown(blocks[1:-1]), "seconds": round(seconds)}
+    blocks = comparison_text.blocks(found)
+    return {
+        "answer": comparison_text.answer(found),
+        "page": check_text.to_markdown(blocks[1:-1]),
+        "seconds": round(seconds),
+    }
 
 
 def section(name: str, kept: dict[str, Any]) -> str:
@@ -86,9 +91,9 @@ def main() -> None:
         with progress() as bar:
             found = compare(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(found, time.process_time() - begun)
-        writing.save(partial(compared.figure, found), IMAGES, f"compare-{name}")
+        files.save(partial(comparison_text.figure, found), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()
-        print(summary.to_text(compared.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
+        print(check_text.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
     write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})
     if PAGE.exists():
         write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))

@@ -16,13 +16,13 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.attained import Attained, attained, experiment
-from fedbounds.evidence.sdp.horizon import Measure, Run
+from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, attained, experiment
+from fedbounds.evidence.sdp.multi_round.program import Measure, Run
 from fedbounds.io import write_json
 from fedbounds.model.problem import Array
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst import Sandwich, bounds, curve, sandwich
+from fedbounds.study.worst_case import Sandwich, bounds, curve, sandwich
 from fedbounds.theory.reading import READINGS
 
 RUN = Run(1, 4, Q(1, 10), Q(1), Q(1, 2))
@@ -117,7 +117,7 @@ def draw(path: Path, found: list[Sandwich], run: Run, instance: Attained) -> Non
     """Five curves over rounds."""
     from matplotlib import pyplot as plt
 
-    from fedbounds.report.palette import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
+    from fedbounds.report.figures.line_styles import BLACK, BLUE, DPI, GREEN, ORANGE, RC, SKY
 
     rounds = [one.rounds for one in found]
     with plt.rc_context(RC):

@@ -14,11 +14,11 @@ from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
-from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.covered import round_settings
-from fedbounds.evidence.sdp.decide import certify, certify_form, examination
-from fedbounds.evidence.sdp.setting import Setting, coefficients
-from fedbounds.evidence.sdp.written import save
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
+from fedbounds.evidence.sdp.one_step.certificate_files import save
+from fedbounds.evidence.sdp.one_step.coverage import round_settings
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination
 from fedbounds.plugins import claim_named
 from validate.tight_constants import CERTIFICATES, HALF, WEIGHTS
 

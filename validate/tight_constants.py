@@ -16,13 +16,13 @@ from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.decide import certify, certify_form, worst_ratio
-from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.setting import Setting, round_setting
-from fedbounds.evidence.sdp.solve import worst_case
-from fedbounds.evidence.sdp.tight import tight, tight_value
-from fedbounds.evidence.sdp.written import save
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
+from fedbounds.evidence.sdp.one_step.certificate_files import save
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.solver import worst_case
+from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
+from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
 from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim

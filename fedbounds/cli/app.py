@@ -159,8 +159,8 @@ def check(
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
     """
     from fedbounds.io import locked, write_text
-    from fedbounds.report import summary
-    from fedbounds.study.ledger import claims_of, ledger
+    from fedbounds.report import check_text
+    from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
 
@@ -170,11 +170,11 @@ def check(
         if save_config is not None:
             write_text(save_config, settings.to_toml())
         result = _checked(settings, out, fresh, quiet)
-    lines = ledger(claims_of(result), result.verdicts)
+    lines = ledger_lines(claims_of(result), result.verdicts)
     if form == "json":
         print_json(result.to_json())
     else:
-        click.echo(summary.to_text(summary.summary(result, lines, verbose), colour=colour()), nl=False)
+        click.echo(check_text.to_text(check_text.summary(result, lines, verbose), colour=colour()), nl=False)
     if out is None and not quiet and form == "table":
         say("Nothing was saved: add --out DIR for the pictures and the numbers.")
     return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
@@ -182,10 +182,10 @@ def check(
 
 def _checked(settings: "Settings", out: Path | None, fresh: bool, quiet: bool) -> "Result":
     """The result of a study, saved in ``out``: that of an earlier run of the very same, unless ``fresh``."""
-    from fedbounds.study.again import Earlier
+    from fedbounds.study.cached_study import Earlier
 
     if out is not None and any(out.glob("*.png")):
-        from fedbounds.report.plots import FIGURES
+        from fedbounds.report.figures.study_figures import FIGURES
 
         for old in (out / f"{stem}{suffix}" for stem in FIGURES for suffix in (".png", ".svg")):
             old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
@@ -214,11 +214,11 @@ def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result",
         result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
     if out is None:
         return result, []
-    from fedbounds.report import plots
+    from fedbounds.report.figures import study_figures
     from fedbounds.study import store
 
     store.save(result, out)
-    return result, [out / store.TRAJECTORIES, *plots.draw(out, result.claims)]
+    return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
 
 
 @main.command()
@@ -228,15 +228,15 @@ def _run(settings: "Settings", out: Path | None, quiet: bool) -> tuple["Result",
 def claims(key: str | None, extra: tuple[ModuleType, ...], form: str) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair."""
     from fedbounds import plugins
-    from fedbounds.report import explain
+    from fedbounds.report import claim_text
     from fedbounds.report.terminal import plain_table
 
     known = plugins.claims(extra).values() if key is None else [plugins.claim_named(key, extra)]
     if form == "json":
-        told = [explain.explain(claim) for claim in known]
+        told = [claim_text.explain(claim) for claim in known]
         print_json(told if key is None else told[0])
     elif key is not None:
-        click.echo(explain.to_text(explain.explain(*known)), nl=False)
+        click.echo(claim_text.to_text(claim_text.explain(*known)), nl=False)
     else:
         body = [[claim.key, claim.title, claim.source] for claim in known]
         click.echo(plain_table(["claim", "says", "source"], body, colour=colour()), nl=False)
@@ -264,9 +264,9 @@ def plot(out: Path, x: str | None, y: str | None, by: str, where: tuple[str, ...
     elif x or y or where:
         raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
     else:
-        from fedbounds.report import plots
+        from fedbounds.report.figures import study_figures
 
-        paths = plots.draw(out)
+        paths = study_figures.draw(out)
     for path in paths:
         click.echo(str(path))
 

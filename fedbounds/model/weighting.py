@@ -5,12 +5,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
+from numbers import Rational
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.model.problem import SIMPLEX_TOLERANCE, Array, Problem
 
 # What a weighting sees as the excess of an absent client: below every true excess (which is >= 0), yet
@@ -60,6 +62,8 @@ class Weighting(abc.ABC):
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         """Weights like ``excess`` (replicates, N), every row on the simplex.
 
+        Exact evidence calls the same rule with fractions, in arrays of objects: sums, quotients, maxima and
+        comparisons stay exact there. A rule that needs more, such as exp, raises `not_in_fractions`.
         ``p`` is (..., N) or (N,), 0 for a client that does not take part; ``excess`` is e_i(w_t) = F_i(w_t) - F_i*.
         """
 
@@ -146,6 +150,8 @@ def check_simplex(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Arr
     >>> check_simplex([[0.25, 0.75]], (1, 2), "mine")
     array([[0.25, 0.75]])
     """
+    if np.asarray(alpha).dtype == object:
+        return _check_fractions(np.asarray(alpha), shape, name)
     alpha = np.array(alpha, dtype=float)  # a rule may fill one array again and again
     if alpha.shape != shape:
         raise reject(
@@ -162,3 +168,19 @@ def check_simplex(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Arr
             "normalise its rows",
         )
     return alpha
+
+
+def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Any:
+    """The same of weights in fractions, which must sum to 1 exactly."""
+    if not all(isinstance(a, Rational) for a in alpha.flat):
+        raise not_in_fractions(name, "floats")
+    exact = np.array([Fraction(a.numerator, a.denominator) for a in alpha.flat], dtype=object).reshape(alpha.shape)
+    if exact.shape != shape or (exact < 0).any() or (exact.sum(-1) != 1).any():
+        row = [str(a) for a in exact.reshape(-1, exact.shape[-1])[0]]
+        raise reject(f"weighting {name} must return rows of shape {shape} on the simplex", row, "normalise its rows")
+    return exact
+
+
+def not_in_fractions(name: str, what: str) -> InputError:
+    """The error of a weighting that has no value in fractions, because it needs ``what``."""
+    return reject(f"weighting {name} has no weights in fractions", what, "use sums, quotients and comparisons")

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 import sympy as sp
 
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta, Delta_next, T, eta, rho_bar, rho_tilde, t

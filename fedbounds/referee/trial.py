@@ -16,17 +16,17 @@ from fedbounds import io, plugins
 from fedbounds.errors import of_kind, whole
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
-from fedbounds.referee.grid import GRIDS
-from fedbounds.referee.identity import identity, tell_anew
-from fedbounds.referee.pieces import SURE, Pieces
+from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES, Case, Step
-from fedbounds.study.alarm import Alarm, alarms
+from fedbounds.referee.work_items import SURE, Pieces
+from fedbounds.study.contradictions import Alarm, alarms
+from fedbounds.study.fingerprint import identity, tell_anew
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.tabled import Tabled
+from fedbounds.study.tabular import Tabled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict

@@ -1,6 +1,6 @@
 """What a person looks at: terminal, pictures, report.
 
-``fedbounds.report(STUDY)`` is `fedbounds.report.html.study.report`: the package that has its name can be called.
+``fedbounds.report(STUDY)`` is `fedbounds.report.html.study_page.report`: the package that has its name can be called.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 class _Called(ModuleType):
     def __call__(self, *args: Any, **named: Any) -> Any:
-        from fedbounds.report.html.study import report
+        from fedbounds.report.html.study_page import report
 
         return report(*args, **named)
 

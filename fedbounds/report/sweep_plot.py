@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.report import palette, plots, writing
-from fedbounds.report.palette import CLIENTS, DASHES
-from fedbounds.study.bound import main_tightness
+from fedbounds.report.figures import files, line_styles, study_figures
+from fedbounds.report.figures.line_styles import CLIENTS, DASHES
+from fedbounds.study.bounds import main_tightness
 from fedbounds.study.sweep.lines import Series, series, varying
 from fedbounds.theory.symbols import NOTATION
 
@@ -27,12 +27,14 @@ MEANING = {
 }
 
 
-def panels_figure(drawn: Mapping[str, Sequence[Series]], x: str, title: str = "") -> plots.Figure:
+def panels_figure(drawn: Mapping[str, Sequence[Series]], x: str, title: str = "") -> study_figures.Figure:
     """One panel a measured quantity, side by side, each with its lines against ``x``.
 
     Medians are joined, and bars go from the smallest to the largest value where both are known.
     """
-    figure = plots.Figure(figsize=(max(6.4, 4.6 * len(drawn)), 4.2), layout="constrained", dpi=palette.DPI)
+    figure = study_figures.Figure(
+        figsize=(max(6.4, 4.6 * len(drawn)), 4.2), layout="constrained", dpi=line_styles.DPI
+    )
     panels = figure.subplots(1, len(drawn), squeeze=False)[0]
     for axes, (y, lines) in zip(panels, drawn.items(), strict=True):
         _panel(axes, lines, x, y)
@@ -44,7 +46,7 @@ def panels_figure(drawn: Mapping[str, Sequence[Series]], x: str, title: str = ""
     return figure
 
 
-def _panel(axes: plots.Axes, lines: Sequence[Series], x: str, y: str) -> None:
+def _panel(axes: study_figures.Axes, lines: Sequence[Series], x: str, y: str) -> None:
     for j, line in enumerate(lines):
         style: dict[str, Any] = {
             "color": CLIENTS[j % len(CLIENTS)],
@@ -66,7 +68,7 @@ def _panel(axes: plots.Axes, lines: Sequence[Series], x: str, y: str) -> None:
     axes.set_ylabel(label(y))
 
 
-def _ticks(axes: plots.Axes, values: np.ndarray) -> None:
+def _ticks(axes: study_figures.Axes, values: np.ndarray) -> None:
     """A logarithmic axis where the grid is one (1, 2, 4, 8), with a tick a value of the setting."""
     if _wide(values) or _geometric(values):
         axes.set_xscale("log")
@@ -120,5 +122,5 @@ def draw(
             lines = series(folder, name, quantity, group, chosen)
             said = ", ".join(f"{key} {value}" for key, value in chosen.items())
             stem = f"{quantity}-against-{name}".replace("_", "-")
-            paths += writing.save(partial(panels_figure, {quantity: lines}, name, said), Path(folder), stem)
+            paths += files.save(partial(panels_figure, {quantity: lines}, name, said), Path(folder), stem)
     return paths

@@ -8,7 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.report.numbers import MISSING
+from fedbounds.report.number_format import MISSING
 from fedbounds.theory.verdict import Status
 
 # Shapes that tell the statuses apart without colour; the first in this order leads a cell.

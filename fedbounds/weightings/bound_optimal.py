@@ -16,7 +16,7 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Problem
-from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, number
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, not_in_fractions, number
 
 # Points whose p-mean gap is below this part of the largest are w* itself up to rounding: rho is 0/0 there.
 AT_OPTIMUM = 1e-9
@@ -117,6 +117,8 @@ class BoundOptimal(Weighting):
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         if self.weights is None:
             raise reject("bound-optimal is found from a problem", "none", "call bind(problem) first")
+        if excess.dtype == object:
+            raise not_in_fractions(self.name, "a linear programme in floats")
         p = np.broadcast_to(p, excess.shape)
         alpha = np.where(p > 0, np.array(self.weights), 0.0)
         total = alpha.sum(axis=-1, keepdims=True)

@@ -1,6 +1,8 @@
 """FedMax and FedMax(k): all weight on the clients with the largest gaps F_i(w_t) - F_i*."""
 
 from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
@@ -13,20 +15,22 @@ from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin
 TIE = 1e-9
 
 
-def top_k(scores: Array, k: int, size: Array | float = 0.0) -> Array:
+def top_k(scores: Any, k: int, size: Any = 0) -> Any:
     """Indicator weights of the k largest scores of each row, summing to min(k, finite scores).
 
     Clients within TIE * ``size`` (..., 1) of the k-th score share what is left equally, so that the result depends on
-    neither their order nor rounding; a score of -inf is never chosen. (..., N) -> (..., N).
+    neither their order nor rounding; fractions tie where they are equal. A score of -inf is never chosen.
+    (..., N) -> (..., N), floats or fractions.
     """
-    scores = np.asarray(scores, dtype=float)
-    eligible = np.isfinite(scores)
+    exact = scores.dtype == object
+    slack = 0 if exact else TIE * size
+    eligible = (scores > -np.inf) & (scores < np.inf)
     count = np.minimum(k, eligible.sum(axis=-1, keepdims=True))
     ranked = np.sort(scores, axis=-1)
     threshold = np.take_along_axis(ranked, scores.shape[-1] - np.maximum(count, 1), axis=-1)
-    above = scores > threshold + TIE * size
-    tied = (scores >= threshold - TIE * size) & eligible & ~above
-    left = count - above.sum(axis=-1, keepdims=True)
+    above = scores > threshold + slack
+    tied = (scores >= threshold - slack) & eligible & ~above
+    left = (count - above.sum(axis=-1, keepdims=True)) * (Fraction(1) if exact else 1.0)
     return above + tied * (left / np.maximum(tied.sum(axis=-1, keepdims=True), 1))
 
 
@@ -48,7 +52,7 @@ class FedMax(Weighting):
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
         if self.k > excess.shape[-1]:
             raise reject(f"fedmax:k chooses k of N = {excess.shape[-1]} clients", f"k = {self.k}", "use k <= N")
-        size = np.where(np.isfinite(excess), excess, 0.0).max(axis=-1, keepdims=True)
+        size = 0 if excess.dtype == object else np.where(np.isfinite(excess), excess, 0.0).max(-1, keepdims=True)
         chosen = top_k(excess, self.k, size)
         if self.weights == "p":
             chosen = chosen * p

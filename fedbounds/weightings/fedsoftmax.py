@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
-from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, number
+from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, not_in_fractions, number
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class FedSoftMax(Weighting):
         return f"fedsoftmax:{number(self.temperature)}"
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
+        if excess.dtype == object:
+            raise not_in_fractions(self.name, "exp")
         present = np.where(p > 0, excess, -np.inf)
         with np.errstate(over="ignore", invalid="ignore"):
             exponent = (present - present.max(axis=-1, keepdims=True)) / self.temperature

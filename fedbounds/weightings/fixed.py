@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -14,14 +14,14 @@ from fedbounds.model.weighting import RoundStream, Weighting, WeightingPlugin, n
 
 @dataclass(frozen=True)
 class Fixed(Weighting):
-    """alpha = ``weights`` at every round, renormalised on the clients present."""
+    """alpha = ``weights`` (N,) at every round, renormalised on the clients present; floats or fractions."""
 
-    weights: tuple[float, ...]
+    weights: tuple[Any, ...]
     depends_on_w: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
-        return "fixed:" + ",".join(f"{weight:g}" for weight in self.weights)
+        return "fixed:" + ",".join(f"{float(weight):g}" for weight in self.weights)
 
     def to_text(self) -> str:
         return "fixed:" + ",".join(map(number, self.weights))
@@ -31,10 +31,23 @@ class Fixed(Weighting):
         return self
 
     def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
-        alpha = check_distribution(np.array(self.weights), excess.shape[-1], "fixed weights")
-        present = np.where(np.broadcast_to(p, excess.shape) > 0, alpha, 0.0) if np.ndim(p) > 1 else alpha
+        alpha = np.array(self.weights)
+        check_distribution(alpha, excess.shape[-1], "fixed weights")
+        present = np.where(np.broadcast_to(p, excess.shape) > 0, alpha, 0) if np.ndim(p) > 1 else alpha
         present = np.broadcast_to(present, excess.shape)
         return present / present.sum(axis=-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class FixedByRound(Weighting):
+    """alpha of round r is row r of ``rows`` (..., rounds, N), and the last row in later rounds."""
+
+    rows: Any
+    name: ClassVar[str] = "fixed"
+    depends_on_w: ClassVar[bool] = False
+
+    def __call__(self, p: Array, excess: Array, round: int, stream: RoundStream) -> Array:
+        return np.broadcast_to(self.rows[..., min(round, self.rows.shape[-2] - 1), :], excess.shape)
 
 
 def build(argument: str | None) -> Fixed:

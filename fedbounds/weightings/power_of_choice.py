@@ -39,11 +39,11 @@ class PowerOfChoice(Weighting):
             raise reject(f"power-of-choice draws d of N = {N} clients", f"d = {self.candidates}", "use d <= N")
         # Keys log(u)/p: the d largest are a draw without replacement with probabilities p (Efraimidis, Spirakis).
         uniform = np.maximum(stream.uniform(N), np.finfo(float).tiny)
-        weights = np.broadcast_to(p, excess.shape)
+        weights = np.broadcast_to(p, excess.shape).astype(float)
         keys = np.where(weights > 0, np.log(uniform) / np.where(weights > 0, weights, 1.0), -np.inf)
         chosen = top_k(keys, self.candidates) > 0
-        minima = np.zeros(N) if self.F_i_star is None else np.array(self.F_i_star)
-        size = np.where(chosen, excess + np.abs(minima), 0.0).max(axis=-1, keepdims=True)
+        minima = np.zeros(N, dtype=int) if self.F_i_star is None else np.array(self.F_i_star)
+        size = np.where(chosen, excess + np.abs(minima), 0).max(axis=-1, keepdims=True)
         alpha = top_k(np.where(chosen, excess + minima, -np.inf), self.m, size)
         return alpha / alpha.sum(axis=-1, keepdims=True)
 

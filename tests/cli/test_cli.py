@@ -14,7 +14,7 @@ from fedbounds.cli import options as cli_options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.study import bound, settings
+from fedbounds.study import bounds, settings
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import statement
 from fedbounds.theory.reading import READINGS
@@ -373,7 +373,6 @@ def test_a_plugin_adds_a_claim(tmp_path):
         "tight",
         "derive",
         "ledger",
-        "power",
         "pareto",
         "report",
         "statement",
@@ -397,7 +396,7 @@ def test_plot_draws_a_made_up_study(tmp_path):
 
 
 def test_bound_agrees_with_the_corollary_by_hand():
-    found = {(v.claim, v.reading): v for v in bound.bounds(**CONSTANTS, Delta_0=2.0).values}
+    found = {(v.claim, v.reading): v for v in bounds.bounds(**CONSTANTS, Delta_0=2.0).values}
     value = found["corollary", "literal"]
     speed = 4 * 10 * (32 * 25 * 4 + 1) / (3 * 1.2) + 8 * 100 * 0.5 + 10 * 40 * 2 / 2
     error = 8 * 10 * 0.5 / 3 * (1.5 / 1.2 - 1)
@@ -410,7 +409,7 @@ def test_bound_agrees_with_the_corollary_by_hand():
 @pytest.mark.parametrize(("key", "reading"), [("corollary", "repaired"), ("sharper-corollary", "repaired")])
 def test_bound_is_the_claims_own_right_side(key, reading):
     constants = CONSTANTS | {"rho_bar": 200.0, "rho_tilde": 3.0}
-    (value,) = (v for v in bound.bounds(**constants, Delta_0=2.0).values if (v.claim, v.reading) == (key, reading))
+    (value,) = (v for v in bounds.bounds(**constants, Delta_0=2.0).values if (v.claim, v.reading) == (key, reading))
     terms = plugins.claim_named(key).sides(READINGS[reading]).terms.values()
     rhs = sum(float(evaluate(term, {**constants, "Delta_0": 2.0, "T": 1000.0})) for term in terms)
     assert value.bound == pytest.approx(rhs, rel=1e-12)
@@ -419,15 +418,15 @@ def test_bound_is_the_claims_own_right_side(key, reading):
 @pytest.mark.parametrize("epsilon", [1e-3, 0.37, 1.0, 50.0, 1e9])
 def test_rounds_to_epsilon_is_the_first_that_reaches_it(epsilon):
     speed, error, gamma, tau = 123.4, 1e-4, 40.0, 5
-    r = bound.rounds_to(epsilon, speed, error, gamma, tau)
+    r = bounds.rounds_to(epsilon, speed, error, gamma, tau)
     reached = [speed / (k * tau + gamma) + error <= epsilon for k in (r, r - 1)]
     assert reached == [True, r == 0]
 
 
 def test_rounds_to_epsilon_is_never_below_the_error():
-    assert bound.rounds_to(0.1, 5.0, 0.1, 40.0, 5) is None
-    assert bound.rounds_to(0.1, 5.0, 0.2, 40.0, 5) is None
-    assert bound.rounds_to(0.1, 0.0, -0.2, 40.0, 5) == 0
+    assert bounds.rounds_to(0.1, 5.0, 0.1, 40.0, 5) is None
+    assert bounds.rounds_to(0.1, 5.0, 0.2, 40.0, 5) is None
+    assert bounds.rounds_to(0.1, 0.0, -0.2, 40.0, 5) == 0
 
 
 def test_bound_prints_a_table_and_json():
@@ -441,9 +440,9 @@ def test_bound_prints_a_table_and_json():
 
 
 def test_bound_adds_what_more_constants_determine():
-    keys = {v.claim for v in bound.bounds(**CONSTANTS | {"rho_bar": 1, "rho_tilde": 1}).values}
+    keys = {v.claim for v in bounds.bounds(**CONSTANTS | {"rho_bar": 1, "rho_tilde": 1}).values}
     assert "li-2020" in keys
-    found = bound.bounds(**CONSTANTS, pi_min=0.5, p_min=0.1, N=10)
+    found = bounds.bounds(**CONSTANTS, pi_min=0.5, p_min=0.1, N=10)
     (final,) = (v for v in found.values if v.claim == "final-bound")
     assert final.error == pytest.approx(8 * 10 * 0.5 / 3 * (1 / 0.05 - 10))
 
@@ -458,8 +457,8 @@ def test_bound_adds_what_more_constants_determine():
     ],
 )
 def test_bound_warns_where_a_condition_fails(changes, says):
-    assert any(says in warning for warning in bound.bounds(**CONSTANTS | changes).warnings)
-    assert bound.bounds(**CONSTANTS).warnings == ()
+    assert any(says in warning for warning in bounds.bounds(**CONSTANTS | changes).warnings)
+    assert bounds.bounds(**CONSTANTS).warnings == ()
 
 
 @pytest.mark.parametrize(
@@ -482,7 +481,7 @@ def test_bound_warns_where_a_condition_fails(changes, says):
 )
 def test_bound_rejects_constants_no_problem_has(changes):
     with pytest.raises(InputError):
-        bound.bounds(**CONSTANTS | changes)
+        bounds.bounds(**CONSTANTS | changes)
 
 
 def test_commands_are_discovered_by_looking(monkeypatch):

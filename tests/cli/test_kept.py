@@ -11,9 +11,8 @@ from click.testing import CliRunner
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.referee import power
-from fedbounds.study import kept
-from fedbounds.study.again import Earlier
+from fedbounds.study import cache as store
+from fedbounds.study.cached_study import Earlier
 from fedbounds.study.settings import Settings
 
 TINY = ("--problem", "quadratic", "--clients", "2", "--dimension", "2", "--rounds", "3", "--tau", "2")
@@ -71,8 +70,8 @@ def test_another_study_or_a_fresh_one_is_run(monkeypatch):
     monkeypatch.setenv("FEDBOUNDS_FRESH", "1")
     assert KEPT not in call(*STUDY).stderr
     monkeypatch.delenv("FEDBOUNDS_FRESH")
-    known = kept.versions()
-    monkeypatch.setattr(kept, "versions", lambda: known | {"numpy": "0"})
+    known = store.versions()
+    monkeypatch.setattr(store, "versions", lambda: known | {"numpy": "0"})
     assert KEPT not in call(*STUDY).stderr
 
 
@@ -123,7 +122,7 @@ def test_a_cache_that_is_for_reading_only_is_read(monkeypatch):
 
 
 def test_what_is_too_large_to_keep_is_not_read(cache, monkeypatch, tmp_path):
-    monkeypatch.setattr(kept, "ROOM", 100)
+    monkeypatch.setattr(store, "ROOM", 100)
     result = fedbounds.check("quadratic", clients=2, rounds=2, replicates=4, weightings=("fedavg",))
     monkeypatch.setattr(Path, "read_bytes", forbidden)
     earlier = Earlier.__new__(Earlier)
@@ -157,15 +156,15 @@ def test_the_code_of_an_installed_plug_in_is_part_of_the_state(tmp_path, monkeyp
     (tmp_path / "mine_weighting.py").write_text("factor = 1\n")
     monkeypatch.syspath_prepend(str(tmp_path))
     assert [e.value for e in metadata.entry_points(group="fedbounds.weightings")] == ["mine_weighting"]
-    before = kept.state(of=1)
+    before = store.state(of=1)
     (tmp_path / "mine_weighting.py").write_text("factor = 2\n")
-    assert kept.state(of=1) != before
+    assert store.state(of=1) != before
 
 
 def test_other_instructions_are_another_state(monkeypatch):
-    before = kept.state(of=1)
+    before = store.state(of=1)
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Nehalem")
-    assert kept.state(of=1) != before
+    assert store.state(of=1) != before
 
 
 def test_a_study_replaced_while_it_is_read_keeps_no_page(tmp_path, monkeypatch, cache):
@@ -187,24 +186,24 @@ def test_a_study_replaced_while_it_is_read_keeps_no_page(tmp_path, monkeypatch, 
 
 
 def test_a_source_that_changes_changes_the_state(tmp_path, monkeypatch):
-    states = {kept.state(), kept.state(of=1), kept.state(of=2), kept.state(above={"cli"})}
-    monkeypatch.setattr(kept, "__file__", str(tmp_path / "study" / "kept.py"))
+    states = {store.state(), store.state(of=1), store.state(of=2), store.state(above={"cli"})}
+    monkeypatch.setattr(store, "__file__", str(tmp_path / "study" / "cache.py"))
     (tmp_path / "one.py").write_text("1")
-    states.add(kept.state())
+    states.add(store.state())
     (tmp_path / "one.py").write_text("2")
-    assert len(states | {kept.state()}) == 6
+    assert len(states | {store.state()}) == 6
 
 
 def test_the_longest_unseen_makes_room(cache, monkeypatch):
     for k, name in enumerate("abc"):
-        kept.shelve(cache / f"study-{name}", {"x": bytes(1000)})
+        store.shelve(cache / f"study-{name}", {"x": bytes(1000)})
         time.sleep(0.02 * (k < 2))
-    assert kept.shelved(cache / "study-a") == {"x": bytes(1000)}
-    monkeypatch.setattr(kept, "ROOM", 2 * sum(map(len, files_in(cache / "study-a").values())))
-    kept.shelve(cache / "study-d", {"x": b""})
-    assert not kept.shelved(cache / "study-b") and kept.shelved(cache / "study-a")
-    kept.shelve(cache / "study-e", {"x": bytes(kept.ROOM)})
-    assert not kept.shelved(cache / "study-e") and kept.shelved(cache / "study-a")
+    assert store.shelved(cache / "study-a") == {"x": bytes(1000)}
+    monkeypatch.setattr(store, "ROOM", 2 * sum(map(len, files_in(cache / "study-a").values())))
+    store.shelve(cache / "study-d", {"x": b""})
+    assert not store.shelved(cache / "study-b") and store.shelved(cache / "study-a")
+    store.shelve(cache / "study-e", {"x": bytes(store.ROOM)})
+    assert not store.shelved(cache / "study-e") and store.shelved(cache / "study-a")
 
 
 def test_nowhere_to_keep(monkeypatch):
@@ -212,17 +211,14 @@ def test_nowhere_to_keep(monkeypatch):
     assert KEPT not in call(*STUDY).stderr + call(*STUDY).stderr
 
 
-def test_pages_and_tables_of_mutants(tmp_path, monkeypatch, cache):
+def test_pages(tmp_path, monkeypatch, cache):
     call(*STUDY, "--out", tmp_path / "a")
-    page, rows = tmp_path / "page.html", call("power", "--claim", "lemma-1").stdout
+    page = tmp_path / "page.html"
     call("report", tmp_path / "a", "--out", page)
     first = page.read_bytes()
-    monkeypatch.setattr(power, "power", forbidden)
-    monkeypatch.setattr("fedbounds.report.html.study.page", forbidden)
-    assert call("power", "--claim", "lemma-1").stdout == rows
+    monkeypatch.setattr("fedbounds.report.html.study_page.page", forbidden)
     call("report", tmp_path / "a", "--out", page)
     assert page.read_bytes() == first
     assert isinstance(CliRunner().invoke(main, ["report", str(tmp_path / "a"), "--fresh"]).exception, AssertionError)
-    assert isinstance(CliRunner().invoke(main, ["power", "--claim", "lemma-2"]).exception, AssertionError)
     assert "Deleted" in call("cache", "clear").stderr
     assert not list(cache.iterdir())

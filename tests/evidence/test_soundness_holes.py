@@ -6,9 +6,22 @@ import pytest
 import sympy as sp
 from proofs import checked, fault, gives
 
-from fedbounds.evidence.kernel import statement
+from fedbounds.evidence import kernel
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.atoms import Inner, Mean, Slack
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    DEFINITIONS,
+    LAMBDA,
+    NOISE,
+    NOISE_0,
+    SHARE,
+    I,
+    P,
+    W,
+    Y,
+    gap,
+    n,
+)
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cases,
@@ -25,20 +38,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.objects import (
-    ALPHA,
-    DEFINITIONS,
-    LAMBDA,
-    NOISE,
-    NOISE_0,
-    SHARE,
-    I,
-    P,
-    W,
-    Y,
-    gap,
-    n,
-)
+from fedbounds.evidence.symbolic.formal_vectors import Inner, Mean, Slack
 from fedbounds.plugins import claim_named
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
@@ -256,7 +256,7 @@ def test_a_relation_of_ones_own_is_about_the_whole_run():
 @pytest.mark.parametrize("moving", [n, sp.Symbol("average_gap")], ids=str)
 def test_an_induction_has_no_constant_of_a_round(moving):
     """What moves with t is no constant of an induction over t: the steps so far, or the mean of the run."""
-    from fedbounds.evidence.symbolic.objects import average_gap
+    from fedbounds.evidence.symbolic.definitions import average_gap
 
     moving = n if moving is n else average_gap
     steady = gives("steady", sy.Delta - sy.Delta_next)
@@ -294,6 +294,6 @@ NOTATION = '*) Notation "a <= b" := True. (*'
 @pytest.mark.parametrize("text", [NOTATION, 'said " twice', "(* open", "ended *)"])
 def test_no_words_of_a_claim_enter_rocq(text):
     claim = claim_named("lemma-1")
-    plain, odd = (statement(one, READINGS["all-steps"]) for one in (claim, replace(claim, title=text)))
+    plain, odd = (kernel.statement(one, READINGS["all-steps"]) for one in (claim, replace(claim, title=text)))
     assert plain == odd and claim.title not in plain
-    assert statement(replace(claim, key=text), READINGS["all-steps"]) == plain
+    assert kernel.statement(replace(claim, key=text), READINGS["all-steps"]) == plain

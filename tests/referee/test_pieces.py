@@ -17,14 +17,14 @@ from fedbounds.cli.app import main
 from fedbounds.cli.options import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
-from fedbounds.referee import implied, stages
-from fedbounds.referee.grid import Grid, settings
-from fedbounds.referee.pieces import Pieces
+from fedbounds.referee import implication, stages
+from fedbounds.referee.certificate_settings import Grid, settings
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.families import Budget
 from fedbounds.referee.trial import Outcome, try_claim
-from fedbounds.report import trial as show
+from fedbounds.referee.work_items import Pieces
+from fedbounds.report import trial_text as show
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import mu
@@ -32,14 +32,14 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
 OWN = """
-from fedbounds.theory import own
+from fedbounds.theory import quantity
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Gamma, L
 
 def helper(losses):
     return losses.L
 
-TWICE = own.constant("twice", lambda losses: 2 * helper(losses), nonnegative=True)
+TWICE = quantity.constant("twice", lambda losses: 2 * helper(losses), nonnegative=True)
 CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
 """
 
@@ -213,5 +213,5 @@ def test_a_slip_that_still_followed_from_a_proved_claim_would_be_an_alarm(monkey
     known = claim_named("lemma-1")
     tighter = replace(known, key="mine", terms={name: term * mu / (2 * mu) for name, term in known.terms.items()})
     assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.REFUTED
-    monkeypatch.setattr(implied, "never_negative", lambda *ignored: True)
+    monkeypatch.setattr(implication, "never_negative", lambda *ignored: True)
     assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.CONTRADICTION

@@ -6,7 +6,7 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.plugins import claims
-from fedbounds.referee.places import ERROR_RATE
+from fedbounds.referee.detection import ERROR_RATE
 from fedbounds.referee.regime import Suite, own_steps, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.theory.reading import READINGS

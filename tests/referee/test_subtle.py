@@ -6,7 +6,7 @@ import pytest
 
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.plugins import load_file
-from fedbounds.referee import sanity
+from fedbounds.referee import limit_cases
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory.reading import READINGS
@@ -18,7 +18,7 @@ PLAIN = READINGS["plain"]
 
 @pytest.mark.parametrize("claim", SUBTLE.SEEN, ids=lambda claim: claim.key)
 def test_the_battery_meets_it(claim):
-    _, instance = sanity.sweep(claim, PLAIN, suspicious=False)
+    _, instance = limit_cases.sweep(claim, PLAIN, suspicious=False)
     assert examine(instance, claim, PLAIN).status is Status.REFUTED
 
 

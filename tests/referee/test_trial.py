@@ -21,17 +21,17 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import PROBE, examine
 from fedbounds.evidence.exact.instance import from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.sdp.setting import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
-from fedbounds.referee import identity as identities
-from fedbounds.referee import sanity, stages, trial
-from fedbounds.referee.identity import identity, stated
-from fedbounds.referee.implied import follows
+from fedbounds.referee import limit_cases, stages, trial
+from fedbounds.referee.implication import follows
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import Outcome, Stage, try_claim
-from fedbounds.report import explain
-from fedbounds.report import trial as show
+from fedbounds.report import claim_text
+from fedbounds.report import trial_text as show
+from fedbounds.study import fingerprint as identities
+from fedbounds.study.fingerprint import identity, stated
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols
@@ -124,15 +124,15 @@ def test_every_limit_is_named_with_how_near_the_bound_comes_there():
 
 
 def test_dimensions():
-    assert sanity.unit_of(eta**2 * G_sq) == sanity.unit_of(Delta) == (2, 0)
-    assert sanity.unit_of(L / mu + tau * T) == (0, 0) and sanity.unit_of(sp.Max(L, mu)) == (-2, 1)
-    assert sanity.unit_of(L + N) is None
+    assert limit_cases.unit_of(eta**2 * G_sq) == limit_cases.unit_of(Delta) == (2, 0)
+    assert limit_cases.unit_of(L / mu + tau * T) == (0, 0) and limit_cases.unit_of(sp.Max(L, mu)) == (-2, 1)
+    assert limit_cases.unit_of(L + N) is None
     selection = (N - m) / (N - 1) / m * sp.sqrt((1 - C) / C) * sp.sqrt(1 - eta * mu)
-    assert sanity.unit_of(eta**2 * selection * G_sq) == (2, 0)
-    (said,) = sanity.misprints(FALSE.NORM, READINGS["plain"])
+    assert limit_cases.unit_of(eta**2 * selection * G_sq) == (2, 0)
+    (said,) = limit_cases.misprints(FALSE.NORM, READINGS["plain"])
     assert said == "the term 'drift' has the dimension of m^3 J^-1, not m^2"
     wrong_steps = replace(TRUE.GRADIENT_DESCENT, eta=1 / (L * mu))
-    assert any(said.startswith("the step size") for said in sanity.misprints(wrong_steps, READINGS["plain"]))
+    assert any(said.startswith("the step size") for said in limit_cases.misprints(wrong_steps, READINGS["plain"]))
 
 
 def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows():
@@ -141,8 +141,8 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
     instance = from_json(fields)
     w, f = sp.Integer(3), sp.Integer(5)
     seen = {}
-    for one in (instance, sanity.rescaled(instance, Fraction(3), Fraction(5), None)):
-        record = run(one).observed(READINGS["plain"])
+    for one in (instance, limit_cases.rescaled(instance, Fraction(3), Fraction(5), None)):
+        record = run(one).measurement(READINGS["plain"])
         values = {
             **record.constants,
             **{n: c[1] for s in ("step", "horizon", "point") for n, c in record.places(s).items()},
@@ -215,24 +215,24 @@ def test_constants_that_only_assumptions_need_are_printed_too():
 
 
 def test_bounds_with_a_maximum_are_typeset_throughout():
-    text = explain.to_text(explain.explain(FRESH_TRUE.RATE))
+    text = claim_text.to_text(claim_text.explain(FRESH_TRUE.RATE))
     assert "Max(" not in text and "gamma*" not in text and "where γ = max" in text.replace("⎛", "").replace("  ", " ")
-    assert "eta_s/eta_t" not in explain.pretty(eta_ratio) and symbols.latex(eta_ratio**2).startswith(r"\left(")
+    assert "eta_s/eta_t" not in claim_text.pretty(eta_ratio) and symbols.latex(eta_ratio**2).startswith(r"\left(")
 
 
 def test_an_instance_in_other_units_says_the_same_of_a_claim_of_one_dimension():
     claim, reading = TRUE.LOCAL_STEP, READINGS["plain"]
-    instance = next(one for one in sanity.battery(claim, claim.coverage(reading)) if one.N == 2)
-    for w, f in sanity.SCALES:
+    instance = next(one for one in limit_cases.battery(claim, claim.coverage(reading)) if one.N == 2)
+    for w, f in limit_cases.SCALES:
         before, after = (
-            sanity.places(one, claim, reading) for one in (instance, sanity.rescaled(instance, w, f, None))
+            limit_cases.places(one, claim, reading) for one in (instance, limit_cases.rescaled(instance, w, f, None))
         )
         assert [(s.lhs * w**2, s.rhs * w**2) for s in before] == [(s.lhs, s.rhs) for s in after]
 
 
 def test_the_battery_has_only_instances_that_the_claim_may_speak_of():
     claim, reading = TRUE.GRADIENT_DESCENT, READINGS["plain"]
-    for one in sanity.battery(claim, claim.coverage(reading)):
+    for one in limit_cases.battery(claim, claim.coverage(reading)):
         assert one.tau == 1 and one.weighting == "fedavg" and set(one.eta) == {2 / (one.L + one.mu)}
 
 
@@ -472,7 +472,7 @@ def test_helpers_in_other_modules_of_ones_own_are_part_of_the_statement(tmp_path
 
 def test_statements_are_the_same_in_every_process():
     program = (
-        "from fedbounds.plugins import claims\nfrom fedbounds.referee.identity import stated\n"
+        "from fedbounds.plugins import claims\nfrom fedbounds.study.fingerprint import stated\n"
         "print(*map(stated, claims().values()))"
     )
     found = {
@@ -491,7 +491,7 @@ def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
     claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
-    _, instance = sanity.sweep(claim, READINGS["plain"], False)
+    _, instance = limit_cases.sweep(claim, READINGS["plain"], False)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data
     assert (data["lhs"], data["rhs"]) == ("1", "1/2")

@@ -9,8 +9,8 @@ from made_study import objects, save, study
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.report import curves, palette, plots
-from fedbounds.report.palette import NAMED_CLIENTS, OWN
+from fedbounds.report.figures import line_styles, series, study_figures
+from fedbounds.report.figures.line_styles import NAMED_CLIENTS, OWN
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -23,9 +23,9 @@ def lines(axes, label):
     return [line for line in axes.get_lines() if line.get_label() == label]
 
 
-@pytest.mark.parametrize("name", sorted(plots.FIGURES))
+@pytest.mark.parametrize("name", sorted(study_figures.FIGURES))
 def test_every_figure_has_a_labelled_panel_a_weighting(name):
-    figure = plots.FIGURES[name](*objects(*study(NAMES)))
+    figure = study_figures.FIGURES[name](*objects(*study(NAMES)))
     assert [axes.get_title(loc="left") for axes in panels(figure)] == list(NAMES)
     assert all(axes.get_ylabel() for axes in panels(figure))
     assert panels(figure)[-1].get_xlabel()
@@ -33,21 +33,21 @@ def test_every_figure_has_a_labelled_panel_a_weighting(name):
 
 
 def test_bounds_are_log_log_and_in_the_papers_notation():
-    figure = plots.bounds_figure(*objects(*study()))
+    figure = study_figures.bounds_figure(*objects(*study()))
     for axes in panels(figure):
         assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
         assert r"\mathbb{E}[F(w_T)]-F^\star" in axes.get_ylabel()
-        (line,) = lines(axes, palette.lines("horizon")["corollary", "repaired"][0])
+        (line,) = lines(axes, line_styles.lines("horizon")["corollary", "repaired"][0])
         x, y = line.get_data()
         gamma = 4 * 5.0
         np.testing.assert_allclose(y, 100 / (x - gamma + 20), rtol=1e-12)
-        assert not lines(axes, palette.lines("horizon")["li-2020", "literal"][0])
+        assert not lines(axes, line_styles.lines("horizon")["li-2020", "literal"][0])
 
 
 def test_measured_gap_is_at_synchronisation_times_with_a_finite_band():
     result, arrays = study(R=16)
     found, drawn = objects(result, arrays)
-    curve = curves.measured_gap(found.settings, drawn[0])
+    curve = series.measured_gap(found.settings, drawn[0])
     assert list(curve.x) == [0, 4, 8, 12, 16, 20]
     np.testing.assert_allclose(curve.y, arrays["0/gap"][:, ::4].mean(axis=0))
     assert np.isfinite([curve.lower, curve.upper]).all()
@@ -59,7 +59,7 @@ def test_a_negative_bound_is_said_not_dropped(tmp_path):
     result, arrays = study()
     arrays["0/claim/corollary@literal/rhs"][10:] = -1.0
     arrays["1/claim/corollary@literal/rhs"][:] = 0.0
-    figure = plots.bounds_figure(*objects(result, arrays))
+    figure = study_figures.bounds_figure(*objects(result, arrays))
     first, second = panels(figure)
     assert any("from $T=10$" in text.get_text() for text in first.texts)
     assert any("from $T=0$" in text.get_text() for text in second.texts)
@@ -70,13 +70,13 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
     result, arrays = study()
     arrays["0/claim/theorem-1@literal/rhs"][3:6] = -1.0
     arrays["1/claim/theorem-1@repaired/rhs"][:] /= 4
-    figure = plots.ratio_figure(*objects(result, arrays))
+    figure = study_figures.ratio_figure(*objects(result, arrays))
     first, second = panels(figure)
     assert any("at 3 steps" in text.get_text() for text in first.texts)
-    (line,) = lines(first, palette.lines("step")["theorem-1", "literal"][0])
+    (line,) = lines(first, line_styles.lines("step")["theorem-1", "literal"][0])
     assert np.isnan(line.get_ydata()[3:6]).all()
-    assert not lines(first, plots.VIOLATED)
-    (crosses,) = lines(second, plots.VIOLATED)
+    assert not lines(first, study_figures.VIOLATED)
+    (crosses,) = lines(second, study_figures.VIOLATED)
     assert len(crosses.get_xdata()) == 19
     assert figure.legends or any(axes.get_legend() for axes in figure.axes)
     figure.draw_without_rendering()
@@ -85,7 +85,7 @@ def test_a_negative_right_side_is_marked_and_a_violation_crossed():
 def test_skew_lines_are_the_runs_constants_and_zero_heterogeneity_is_said():
     result, arrays = study()
     arrays["1/rho_star"][:] = np.nan
-    figure = plots.skew_figure(*objects(result, arrays))
+    figure = study_figures.skew_figure(*objects(result, arrays))
     levels = {line.get_ydata()[0] for line in panels(figure)[0].get_lines() if len(set(line.get_ydata())) == 1}
     assert {0.8, 0.9, 1.4} <= levels
     labels = [line.get_label() for line in panels(figure)[1].get_lines()]
@@ -94,17 +94,17 @@ def test_skew_lines_are_the_runs_constants_and_zero_heterogeneity_is_said():
 
 def test_weights_have_one_line_a_client_and_many_clients_a_colour_bar():
     result, arrays = study(N=3)
-    axes = panels(plots.weights_figure(*objects(result, arrays)))[0]
+    axes = panels(study_figures.weights_figure(*objects(result, arrays)))[0]
     for i in range(3):
         (line,) = lines(axes, f"$i={i + 1}$")
         np.testing.assert_allclose(line.get_ydata()[0], arrays["0/alpha"][:, 0, i].mean() - 1 / 3)
-    many = plots.weights_figure(*objects(*study(N=NAMED_CLIENTS + 1)))
+    many = study_figures.weights_figure(*objects(*study(N=NAMED_CLIENTS + 1)))
     assert len(many.axes) == 3
 
 
 def test_legends_never_lie_on_data():
     for names in (NAMES, (*NAMES, "a", "b")):
-        figure = plots.bounds_figure(*objects(*study(names)))
+        figure = study_figures.bounds_figure(*objects(*study(names)))
         assert not any(axes.get_legend() for axes in panels(figure))
         assert figure.legends or any(axes.get_legend() for axes in figure.axes)
 
@@ -116,12 +116,12 @@ def test_a_claim_of_the_reader_s_own_is_drawn_beside_the_usual_ones():
     for run in drawn:
         run.sides["mine", "literal"] = run.sides["corollary", "literal"]
     known = {"corollary": shipped["corollary"], "mine": mine}
-    lines = plots.lines_of(known, drawn, "horizon")
+    lines = study_figures.lines_of(known, drawn, "horizon")
     assert ("mine", "literal") in lines and ("corollary", "literal") in lines
     assert not {key for key, _ in lines} - {"mine", "corollary", "sharper-corollary"}
-    assert panels_show(plots.bounds_figure(result, drawn, lines), "mine, literal")
-    assert ("mine", "literal") not in plots.lines_of(known, drawn, "step")
-    alone = plots.lines_of({"star-step": shipped["star-step"]}, drawn[:0], "step")
+    assert panels_show(study_figures.bounds_figure(result, drawn, lines), "mine, literal")
+    assert ("mine", "literal") not in study_figures.lines_of(known, drawn, "step")
+    alone = study_figures.lines_of({"star-step": shipped["star-step"]}, drawn[:0], "step")
     assert alone == {}
 
 
@@ -130,7 +130,7 @@ def panels_show(figure, label):
 
 
 def test_lines_of_a_picture_differ_without_colour():
-    for table in map(palette.lines, ("horizon", "step")):
+    for table in map(line_styles.lines, ("horizon", "step")):
         assert len(table) > 3
         styles = [(str(style["ls"]), style["marker"]) for style in (*(style for _, style in table.values()), *OWN)]
         assert len(set(styles)) == len(styles)
@@ -138,43 +138,43 @@ def test_lines_of_a_picture_differ_without_colour():
 
 @given(hnp.arrays(float, (4, 15), elements=st.floats(0, 1)))
 def test_largest_marks_at_most_ten_and_none_below_an_unmarked_one(weights):
-    mask = curves.largest(weights)
-    assert mask.sum(axis=1).max() <= curves.MARKED
+    mask = series.largest(weights)
+    assert mask.sum(axis=1).max() <= series.MARKED
     for row, marked in zip(weights, mask, strict=True):
         if marked.any() and (~marked).any():
             assert row[marked].min() > row[~marked].max()
 
 
 def test_largest_marks_all_positive_weights_of_few_clients_and_no_tie():
-    assert curves.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
-    assert not curves.largest(np.full((1, 11), 1 / 11)).any()
+    assert series.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
+    assert not series.largest(np.full((1, 11), 1 / 11)).any()
 
 
 @given(st.integers(1, 5000))
 def test_thinned_indices_keep_both_ends_and_stay_few(count):
-    kept = curves.thin(count)
+    kept = series.thin(count)
     assert kept[0] == 0
     assert kept[-1] == count - 1
     assert (np.diff(kept) > 0).all()
-    assert len(kept) <= curves.MAX_POINTS
+    assert len(kept) <= series.MAX_POINTS
 
 
 @given(st.integers(1, 700), st.integers(1, 5))
 def test_grouping_keeps_the_overall_mean(count, N):
     x, values = np.arange(1.0, count + 1), np.arange(count * N, dtype=float).reshape(count, N)
-    for group in (curves.binned, curves.grouped):
+    for group in (series.binned, series.grouped):
         where, means = group(x, values)
-        assert len(where) == len(means) <= curves.MAX_COLUMNS
+        assert len(where) == len(means) <= series.MAX_COLUMNS
         assert x[0] <= where[0] <= where[-1] <= x[-1]
         assert (np.diff(where) > 0).all()
-    size = -(-count // curves.MAX_COLUMNS)
+    size = -(-count // series.MAX_COLUMNS)
     np.testing.assert_allclose(means[0], values[:size].mean(axis=0))
 
 
 @given(st.lists(st.booleans(), max_size=30))
 def test_runs_cover_exactly_the_true_entries(mask):
     covered = np.zeros(len(mask), dtype=bool)
-    for a, b in curves.runs_of(np.array(mask, dtype=bool)):
+    for a, b in series.runs_of(np.array(mask, dtype=bool)):
         assert not covered[a : b + 1].any()
         covered[a : b + 1] = True
     assert covered.tolist() == mask
@@ -182,15 +182,17 @@ def test_runs_cover_exactly_the_true_entries(mask):
 
 def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
     save(tmp_path, *study(("fedavg",)))
-    paths = plots.draw(tmp_path)
-    assert {path.name for path in paths} == {f"{stem}.{kind}" for stem in plots.FIGURES for kind in ("png", "svg")}
+    paths = study_figures.draw(tmp_path)
+    assert {path.name for path in paths} == {
+        f"{stem}.{kind}" for stem in study_figures.FIGURES for kind in ("png", "svg")
+    }
     before = {path: path.read_bytes() for path in paths if path.suffix == ".svg"}
     assert all(path.read_bytes().startswith(b"\x89PNG") for path in paths if path.suffix == ".png")
-    plots.draw(tmp_path)
+    study_figures.draw(tmp_path)
     assert all(path.read_bytes() == text for path, text in before.items())
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 
 def test_a_folder_without_a_study_is_an_input_error(tmp_path):
     with pytest.raises(InputError, match=r"result\.json"):
-        plots.draw(tmp_path)
+        study_figures.draw(tmp_path)

@@ -19,9 +19,9 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import write_json
-from fedbounds.report.html import figures, instances, mathml, sections, shipped
-from fedbounds.report.html.study import command
-from fedbounds.study import kept
+from fedbounds.report.html import claim_section, exact_instances, mathml, pictures, stored_evidence
+from fedbounds.report.html.study_page import command
+from fedbounds.study import cache
 from fedbounds.study.result import Result
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
@@ -236,7 +236,7 @@ def test_pictures_share_no_id_and_follow_the_theme():
         '<g id="a"><path id="b" d="M 1.23456 2&#10;z" style="fill: #ffffff; stroke: #000000"/></g>'
         '<use xlink:href="#b" clip-path="url(#a)" transform="scale(0.015625)"/></svg>'
     )
-    one, two = figures.inline(drawn, "one", 'a "b" <c>'), figures.inline(drawn, "two", "")
+    one, two = pictures.inline(drawn, "one", 'a "b" <c>'), pictures.inline(drawn, "two", "")
     ids = [set(re.findall(r'id="([^"]*)"', text)) for text in (one, two)]
     assert not ids[0] & ids[1] and ids[0] == {"one-0", "one-1"}
     assert set(re.findall(r'#([\w-]+)["\)]', one)) == ids[0]
@@ -248,7 +248,7 @@ def test_pictures_share_no_id_and_follow_the_theme():
 def marks(claim, verdicts):
     """Assumption -> what the table of assumptions says of it under one weighting."""
     value = made_study.study(("w",))[0] | {"runs": [made_study.run("w", verdicts)]}
-    table = sections.assumption_table(claim, Result.from_json(value).runs)
+    table = claim_section.assumption_table(claim, Result.from_json(value).runs)
     return {str(row[0]): str(row[1]) for row in table.rows}
 
 
@@ -265,33 +265,33 @@ def test_assumptions_that_fail_are_told_from_those_that_hold():
 
 
 def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
-    found = {key: sections.Proof(checked) for key, checked in library.check_all().items()}
+    found = {key: claim_section.Proof(checked) for key, checked in library.check_all().items()}
     assert found["theorem-1"].good == len(found["theorem-1"].derivation.steps) > 0
     assert any(step.paper for proof in found.values() for step in proof.derivation.steps)
-    example = next(item for item in instances.examples() if item.file.name == "lemma-2")
+    example = next(item for item in exact_instances.examples() if item.file.name == "lemma-2")
     sides = example.sides
-    assert (example.relation, *map(instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
+    assert (example.relation, *map(exact_instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
 
 
 def test_what_is_kept_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = shipped.evidence()
+    made = stored_evidence.evidence()
     (place,) = (tmp_path / "fedbounds").glob("evidence-*.json")
     assert "steps check" in made["theorem-1"] and "0.0625" in made["lemma-2"] and "Other proofs" in made[""]
-    monkeypatch.setattr(shipped, "_checked", lambda: pytest.fail("it was made once more"))
-    assert shipped.evidence() == made
+    monkeypatch.setattr(stored_evidence, "_checked", lambda: pytest.fail("it was made once more"))
+    assert stored_evidence.evidence() == made
     for broken in ([], {"theorem-1": 1}):
         write_json(place, broken)
         with pytest.raises(pytest.fail.Exception, match="once more"):
-            shipped.evidence()
+            stored_evidence.evidence()
 
 
 def test_kept_files_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     calls = []
     for versions in ("1.13", "1.13", "1.14"):
-        monkeypatch.setattr(kept.metadata, "version", lambda name, found=versions: found)
-        kept.kept("known", lambda: calls.append(1) or [1], list, list, {"show"})
+        monkeypatch.setattr(cache.metadata, "version", lambda name, found=versions: found)
+        cache.kept("known", lambda: calls.append(1) or [1], list, list, {"show"})
     assert len(calls) == 2
     other = tmp_path / "fedbounds" / "mnist"
     other.mkdir()
@@ -303,14 +303,14 @@ def test_kept_files_are_deleted_on_request_and_follow_the_sources(monkeypatch, t
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
-    from fedbounds.evidence.sdp.tight import noted
-    from fedbounds.evidence.sdp.written import read
+    from fedbounds.evidence.sdp.one_step.certificate_files import read
+    from fedbounds.evidence.sdp.one_step.tight_constants import noted
     from fedbounds.plugins import shipped
 
     (path,) = shipped("certificates/tight.jsonl")
     honest = next(one for one in read(path) if one.name == "tight-lemma-2-drift-k10-tau2")
     shown = noted(honest)
-    (row,) = instances.tight_table("lemma-2", [shown]).rows
+    (row,) = exact_instances.tight_table("lemma-2", [shown]).rows
     assert [str(cell) for cell in row[3:]] == ["16", "0.26265725 ✓ verified", "60.9×"]
     louder = replace(honest, note={**honest.note, "solver": 1e-9})
     assert replace(noted(louder), certificate=None) == replace(shown, certificate=None)
@@ -320,9 +320,9 @@ def test_a_note_that_lies_about_its_certificate_is_not_believed():
 
 def test_a_claim_without_saved_sides_has_no_picture(study):
     known = plugins.claims()
-    assert figures.claim_picture("p", known["speed-floor"], *made_study.objects(*study)) is None
-    assert figures.claim_picture("p", known["star-step"], *made_study.objects(*study)) is None
-    assert list(figures.styles(known["theorem-1"], ["repaired", "literal"])) == [
+    assert pictures.claim_picture("p", known["speed-floor"], *made_study.objects(*study)) is None
+    assert pictures.claim_picture("p", known["star-step"], *made_study.objects(*study)) is None
+    assert list(pictures.styles(known["theorem-1"], ["repaired", "literal"])) == [
         ("theorem-1", "literal"),
         ("theorem-1", "repaired"),
     ]

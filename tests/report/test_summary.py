@@ -7,16 +7,16 @@ import pytest
 from made_study import VERDICTS, objects, run, study, verdict
 
 from fedbounds import plugins
-from fedbounds.report import numbers, summary
+from fedbounds.report import check_text, number_format
+from fedbounds.report.check_text import evidence_cell, ledger_table
 from fedbounds.report.html.templates import notebook, template
-from fedbounds.report.summary import evidence_cell, ledger_table
 from fedbounds.report.table import MARKS, Entry, Said, Table
 from fedbounds.report.terminal import fitted, plain_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.labels import grounds, shown, word
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import grounds, shown, word
 
 FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
 KNOWN = [
@@ -50,7 +50,7 @@ def lines_of(result, known=()):
 
 
 def text(result, lines, width=100, **more):
-    return summary.to_text(summary.summary(result, lines, **more), width)
+    return check_text.to_text(check_text.summary(result, lines, **more), width)
 
 
 def row(told, weighting, claim, reading):
@@ -94,14 +94,14 @@ def test_grounds_say_what_a_holds_covers_and_what_else_the_claim_speaks_of():
 
 def test_three_lines_say_what_is_false_and_where():
     _result, lines = made()
-    false, proved, left = summary.findings(lines, 2)
+    false, proved, left = check_text.findings(lines, 2)
     assert false == (
         "False, 2 of 5 claims as read: on this run theorem-1 [literal] (every weighting); "
         "on another instance corollary [sync]"
     )
     assert proved == "Proved or certified, 1 of 5"
     assert left == "Open, 2 of 5: undecided on this run corollary [literal]"
-    assert "(fedavg)" in summary.findings(made(verdicts=[VERDICTS, VERDICTS[1:]])[1], 2)[0]
+    assert "(fedavg)" in check_text.findings(made(verdicts=[VERDICTS, VERDICTS[1:]])[1], 2)[0]
 
 
 def test_each_weighting_has_its_table_with_the_known_evidence_in_its_columns():
@@ -135,14 +135,14 @@ def test_text_fits_its_width_and_breaks_no_word(count, width):
 def test_undecided_says_about_how_many_replicates_would_decide():
     open_ = Verdict("c", "r", Evidence.EMPIRICAL, Status.UNDECIDED, -0.1, 1.2, 3, 1e-3, data={"lhs": 0.8, "rhs": 1.0})
     # The band's half-width is 0.1 + 0.2; it must shrink to 0.2, threefold squared over twofold squared.
-    assert summary.replicates_needed(open_, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
+    assert check_text.replicates_needed(open_, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
     above = Verdict("c", "r", Evidence.EMPIRICAL, Status.UNDECIDED, -0.5, 0.8, 3, 1e-3, data={"lhs": 1.0, "rhs": 0.8})
-    assert summary.replicates_needed(above, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
+    assert check_text.replicates_needed(above, 16) == pytest.approx(16 * (0.3 / 0.2) ** 2)
     for other in (VERDICTS[1], VERDICTS[2]):
         found = Result.from_json(study()[0] | {"runs": [run("a", [other])]}).verdicts[0][1]
-        assert summary.replicates_needed(found, 16) is None
+        assert check_text.replicates_needed(found, 16) is None
     lines = [Line(plugins.claim_named("lemma-1"), "literal", (("fedavg", open_),))]
-    assert "undecided 1.2, ~36 replicates" in str(summary.run_table(made()[0].runs[0], lines, 16).rows[0][2])
+    assert "undecided 1.2, ~36 replicates" in str(check_text.run_table(made()[0].runs[0], lines, 16).rows[0][2])
 
 
 def test_an_alarm_comes_first():
@@ -154,8 +154,8 @@ def test_an_alarm_comes_first():
 
 def test_colour_adds_nothing():
     result, lines = made()
-    blocks = summary.summary(result, lines, verbose=True)
-    plain, coloured = summary.to_text(blocks, 100), summary.to_text(blocks, 100, colour=True)
+    blocks = check_text.summary(result, lines, verbose=True)
+    plain, coloured = check_text.to_text(blocks, 100), check_text.to_text(blocks, 100, colour=True)
     assert "\x1b" not in plain and "\x1b[" in coloured
     assert [s.rstrip() for s in re.sub(r"\x1b\[[0-9;]*m", "", coloured).splitlines()] == plain.splitlines()
 
@@ -166,7 +166,7 @@ def test_markup_in_names_is_printed_as_it_stands():
 
 def test_the_grounds_are_grouped_by_what_they_say():
     _result, lines = made()
-    listed = {block.title: block.items for block in summary.grounds_of(lines, 2)}
+    listed = {block.title: block.items for block in check_text.grounds_of(lines, 2)}
     assert listed["Refuted"][0] == "theorem-1 [literal], Exact: REFUTED: 9/16 > 1/2"
     assert listed["Refuted"][1].startswith(
         "theorem-1 [literal], Empirical at t = 7 under every weighting: REFUTED: lhs 2"
@@ -186,7 +186,7 @@ def test_a_cell_counts_statuses_and_never_merges_them():
     cell = evidence_cell(Line(claim, "literal", (("a", one), ("b", two))), Evidence.EMPIRICAL)
     assert str(cell) == "REFUTED 1 margin −0.5, 0.5×, not refuted 1 margin >0.999, 2×"
     assert (cell.statuses, cell.rank) == ([Status.REFUTED, Status.HOLDS], 0)
-    assert str(evidence_cell(Line(claim, "literal"), Evidence.SDP)) == numbers.MISSING
+    assert str(evidence_cell(Line(claim, "literal"), Evidence.SDP)) == number_format.MISSING
 
 
 def test_the_ledger_has_a_column_a_kind_and_none_is_merged():
@@ -195,7 +195,7 @@ def test_the_ledger_has_a_column_a_kind_and_none_is_merged():
     (literal,) = [row for row in table.rows if [str(c) for c in row[:2]] == ["theorem-1", "literal"]]
     by_kind = dict(zip(Evidence, map(str, literal[2:]), strict=True))
     assert by_kind[Evidence.EXACT] == "REFUTED 9/16 > 1/2" and by_kind[Evidence.EMPIRICAL].startswith("REFUTED 2")
-    assert by_kind[Evidence.SYMBOLIC] == by_kind[Evidence.SDP] == numbers.MISSING
+    assert by_kind[Evidence.SYMBOLIC] == by_kind[Evidence.SDP] == number_format.MISSING
 
 
 def test_statuses_differ_without_colour():
@@ -204,7 +204,7 @@ def test_statuses_differ_without_colour():
 
 def test_the_outputs_of_a_table_say_the_same():
     table = Table.of(("a", "b|c"), [["x<y", Entry((Said("REFUTED", Status.REFUTED, "1 > 0"),))], ["z", None]])
-    assert table.to_json() == [{"a": "x<y", "b|c": "REFUTED 1 > 0"}, {"a": "z", "b|c": numbers.MISSING}]
+    assert table.to_json() == [{"a": "x<y", "b|c": "REFUTED 1 > 0"}, {"a": "z", "b|c": number_format.MISSING}]
     lines = table.to_markdown().splitlines()
     assert lines[0] == r"| a | b\|c |" and lines[2] == r"| x\<y | **REFUTED** 1 \> 0 |"
     page = template("table.html.jinja").module.table(table)
@@ -222,7 +222,7 @@ def test_columns_shrink_where_it_costs_the_fewest_lines():
 def test_html_escapes_everything_a_user_may_write():
     evil = "<script>alert('x')</script>&\""
     result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
-    found = notebook(summary.summary(result, lines, verbose=True))
+    found = notebook(check_text.summary(result, lines, verbose=True))
     tags = []
 
     class Tags(HTMLParser):
@@ -237,7 +237,7 @@ def test_html_escapes_everything_a_user_may_write():
 
 def test_markdown_has_one_table_a_weighting_with_escaped_pipes():
     result, lines = made(("a|b", "fedmax"))
-    told = summary.to_markdown(summary.summary(result, lines))
+    told = check_text.to_markdown(check_text.summary(result, lines))
     tables = [line for line in told.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in tables} == {7}
     assert r"a\|b: rho" in told and "**REFUTED** 0.98" in told
@@ -260,10 +260,14 @@ def test_markdown_has_one_table_a_weighting_with_escaped_pipes():
     ],
 )
 def test_compact_numbers_never_round_across_one(value, width, text):
-    assert numbers.compact(value, width) == text
+    assert number_format.compact(value, width) == text
 
 
 def test_readable_numbers():
-    assert numbers.readable("2.1e+04 and 3e-32") == "2.1·10⁴ and 3·10⁻³²"
-    assert numbers.readable("T^-0.16, x - 1, -3") == "T^−0.16, x - 1, −3"
-    assert numbers.times(0.98) == "0.98×" and numbers.times(None) == "" and numbers.times(-3.0) == "bound < 0"
+    assert number_format.readable("2.1e+04 and 3e-32") == "2.1·10⁴ and 3·10⁻³²"
+    assert number_format.readable("T^-0.16, x - 1, -3") == "T^−0.16, x - 1, −3"
+    assert (
+        number_format.times(0.98) == "0.98×"
+        and number_format.times(None) == ""
+        and number_format.times(-3.0) == "bound < 0"
+    )

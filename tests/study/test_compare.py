@@ -9,16 +9,16 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
-from fedbounds.report import compared as show
-from fedbounds.report import summary
-from fedbounds.study import build
+from fedbounds.report import check_text
+from fedbounds.report import comparison_text as show
 from fedbounds.study import compare as study
-from fedbounds.study.bound import rounds_to
-from fedbounds.study.build import build_experiment, build_problem
+from fedbounds.study import resolve
+from fedbounds.study.bounds import rounds_to
 from fedbounds.study.check import check
-from fedbounds.study.compared import Compared, Contestant, Theorem
-from fedbounds.study.course import Course, Reached, course, stays_from
-from fedbounds.study.promise import MOST_ROUNDS, _falls_to
+from fedbounds.study.comparison import Compared, Contestant, Theorem
+from fedbounds.study.error_curve import Course, Reached, course, stays_from
+from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
+from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status
@@ -40,10 +40,10 @@ CLAIMS = (
 def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkeypatch, problem):
     told, real = [], Settings(problem=problem, data="digits", partition="shards:60", rounds=2, replicates=2)
     build_problem(real, warn=told.append)
-    monkeypatch.setattr(build, "LONG", 0)
+    monkeypatch.setattr(resolve, "LONG", 0)
     build_problem(real, warn=told.append)
     assert not told
-    monkeypatch.setattr(build, "LARGE", 1797 * 64)
+    monkeypatch.setattr(resolve, "LARGE", 1797 * 64)
     build_problem(real, warn=told.append)
     (sentence,) = told
     assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
@@ -190,13 +190,13 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     found = study.compare(settings, 0.01, ("fedavg",))
     assert [row.status for row in found.theorems] == [Status.REFUTED]
     assert found.contestants[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
-    assert "**REFUTED**" in summary.to_markdown(show.blocks(found))
+    assert "**REFUTED**" in check_text.to_markdown(show.blocks(found))
 
 
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")
 TOSSED = TOSSED.replace("s.Delta_0 * sp.exp(-s.T)", "(1 - s.eta_0 * s.mu) ** (20 * s.T) * (s.Delta_0 + zeta_star_sq)")
 TOSSED = TOSSED.replace("eta=1 / (4 * s.L)", 'eta=sp.Min(s.eta_0, 1 / s.L), algorithm="scaffnew"')
-TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.own import zeta_star_sq\nCLAIMS")
+TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.quantity import zeta_star_sq\nCLAIMS")
 
 
 @pytest.mark.parametrize("own", [" + zeta_star_sq", ""])
@@ -249,7 +249,7 @@ def test_equal_promises_rank_nothing_and_one_is_singular():
     found = ranking(("a", 1, 1, 1, 70), ("b", 6, 5, 8, 50))
     assert "of the one pair, which the runs order too, they are wrong in 1 (" in show.answer(found)[2]
     assert "in 1 round." in show.answer(found)[1] and show.answer(found)[0] == "No theorem applies to this problem."
-    assert "Theorems after" not in summary.to_text(show.blocks(found))
+    assert "Theorems after" not in check_text.to_text(show.blocks(found))
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

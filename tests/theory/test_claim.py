@@ -9,10 +9,10 @@ import sympy as sp
 
 from fedbounds import certify, check, derive, plugins, referee, refute
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.covered import own_step
-from fedbounds.evidence.sdp.setting import round_setting
+from fedbounds.evidence.sdp.one_step.coverage import own_step
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import load_file
-from fedbounds.referee.implied import follows, never_negative
+from fedbounds.referee.implication import follows, never_negative
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.trial import try_claim

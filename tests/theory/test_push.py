@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.horizon import Run
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.worst import bounds
+from fedbounds.study.worst_case import bounds
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg

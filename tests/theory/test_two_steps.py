@@ -7,8 +7,8 @@ import pytest
 from scipy.optimize import minimize_scalar
 
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.horizon import Run
-from fedbounds.evidence.sdp.path import worst
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 

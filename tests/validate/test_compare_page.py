@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from fedbounds.report import compared
+from fedbounds.report import comparison_text
 from fedbounds.study.compare import compare
 from validate import compare as study
 
@@ -25,9 +25,9 @@ def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
     found = compare(settings, study.STUDIES[name][1], ("fedavg",))
-    row = compared.theorem_table(found).to_markdown().splitlines()[2]
+    row = comparison_text.theorem_table(found).to_markdown().splitlines()[2]
     assert row in kept[name]["page"]
-    told = compared.algorithm_table(found).rows[0]
+    told = comparison_text.algorithm_table(found).rows[0]
     line = next(
         line for line in kept[name]["page"].splitlines() if line.startswith("| fedavg | ") and "/L | " in line
     )
@@ -70,6 +70,6 @@ def test_a_section_holds_the_command_and_the_answer():
     made = study.row(
         small := compare(replace(study.settings("diabetes"), rounds=3, claims=("li-2020",)), 0.5, ("sgd",)), 1.4
     )
-    assert made["seconds"] == 1 and made["answer"] == compared.answer(small)
+    assert made["seconds"] == 1 and made["answer"] == comparison_text.answer(small)
     section = study.section("diabetes", made)
     assert "fedbounds compare --data diabetes --partition shards:22" in section and "| li-2020 |" in section

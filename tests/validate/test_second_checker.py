@@ -31,7 +31,7 @@ def test_it_shares_no_line_with_the_first():
     mine = {line.strip() for line in SOURCE.splitlines() if len(line.strip()) > long}
     theirs = {
         line.strip()
-        for path in (ROOT / "fedbounds" / "evidence" / "sdp").glob("*.py")
+        for path in (ROOT / "fedbounds" / "evidence" / "sdp").rglob("*.py")
         for line in path.read_text().splitlines()
     }
     assert {

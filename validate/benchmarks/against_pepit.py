@@ -31,7 +31,7 @@ ROOM = F(1, 1000)
 
 def ours(N: int, tau: int) -> tuple[float, list[float]]:
     """(seconds a solve, values) along the curve, what it has in common included."""
-    from fedbounds.evidence.sdp.exchange import coordinates
+    from fedbounds.evidence.sdp.one_step.symmetry import coordinates
 
     coordinates.cache_clear()
     begun = time.perf_counter()
@@ -41,9 +41,9 @@ def ours(N: int, tau: int) -> tuple[float, list[float]]:
 
 def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
     """(setting, model, solution) at one point of the curve."""
-    from fedbounds.evidence.sdp.model import build
-    from fedbounds.evidence.sdp.setting import round_setting
-    from fedbounds.evidence.sdp.solve import worst_case
+    from fedbounds.evidence.sdp.one_step.parameters import round_setting
+    from fedbounds.evidence.sdp.one_step.program import build
+    from fedbounds.evidence.sdp.one_step.solver import worst_case
 
     setting = round_setting(N, tau, kappa=kappa, eta=F(1, 2))
     model = build(setting, float, bounds=())
@@ -53,8 +53,8 @@ def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
 
 def certificates(N: int, tau: int) -> tuple[float, float]:
     """(seconds a certificate, of which its solve) along the curve."""
-    from fedbounds.evidence.sdp.prove import prove
-    from fedbounds.evidence.sdp.solve import interior
+    from fedbounds.evidence.sdp.one_step.rounding import prove
+    from fedbounds.evidence.sdp.one_step.solver import interior
 
     whole = solves = 0.0
     for kappa in KAPPAS:

@@ -10,33 +10,33 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.moments import applies, work
+from fedbounds.engine.expectations import applies, work
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence import expectation, kernel
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.run import Policy, Run
-from fedbounds.evidence.sdp import covered
-from fedbounds.evidence.sdp import decide as sdp
-from fedbounds.evidence.sdp.setting import Setting, round_setting
-from fedbounds.evidence.sdp.setting import applies as has_model
+from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.sdp.one_step import coverage
+from fedbounds.evidence.sdp.one_step import verdict as sdp
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import checker as check
 from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic.definitions import DEFINITIONS
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Step, premise, step
-from fedbounds.evidence.symbolic.objects import DEFINITIONS
-from fedbounds.evidence.symbolic.sums import citations
+from fedbounds.evidence.symbolic.facts import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
-from fedbounds.referee.implied import inherited
+from fedbounds.referee.implication import inherited
 from fedbounds.referee.mutants import as_read
 from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.study.alarm import instance_of
+from fedbounds.study.contradictions import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -106,7 +106,7 @@ class Bench:
         """The setting with the claim's own step size."""
         key = claim.steps, claim.assumptions_in(setting.how), setting
         if key not in self.steps:
-            self.steps[key] = covered.own_setting(claim, setting)
+            self.steps[key] = coverage.own_setting(claim, setting)
         return self.steps[key]
 
     def expectations(self, regime: Regime, reading: Reading) -> Run | None:
@@ -268,7 +268,7 @@ def _at_setting(fate: Fate, bench: Bench, setting: Setting, own: Setting, rng: n
         if fate.specimen.true and _original_holds(bench, fate.specimen, setting):
             fate.narrower.append(f"sdp: {verdict.status} at {own.to_json()}: {verdict.detail}")
     elif found is not None and _contains(verdict, found):
-        fate.unsound.append(f"sdp at {covered.in_words(claim, own)}: {found.data}")
+        fate.unsound.append(f"sdp at {coverage.in_words(claim, own)}: {found.data}")
 
 
 def _original_holds(bench: Bench, specimen: Specimen, setting: Setting) -> bool:
@@ -285,7 +285,7 @@ def class_of(claim: Claim, reading: Reading, against: Verdict) -> Setting | None
     record, t = run(instance), int(against.data["t"] or 0)
     if len(record.alphas) > 1:
         return None
-    unit = instance.L if covered.homogeneous(claim) else Q(1)
+    unit = instance.L if coverage.homogeneous(claim) else Q(1)
     start = t - t % instance.tau
     try:
         return Setting(

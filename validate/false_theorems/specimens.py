@@ -20,7 +20,7 @@ from fedbounds.evidence.exact import compare as exactly
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.record import ExactRun
-from fedbounds.evidence.sdp.setting import applies as has_model
+from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.plugins import claims
 from fedbounds.referee.mutants import parts, scaled, shifted, swapped
@@ -91,7 +91,7 @@ class Pool:
     def _floats(self, k: int, reading: Reading, scope: Scope) -> dict[str, np.ndarray]:
         key = k, reading.name, scope
         if key not in self.columns:
-            seen = self.records[k].observed(reading)
+            seen = self.records[k].measurement(reading)
             count = len(seen.times(scope))
             self.columns[key] = {name: np.asarray(float(value)) for name, value in seen.constants.items()} | {
                 name: np.array([float(v) for v in column[:count]]) for name, column in seen.places(scope).items()

@@ -261,10 +261,10 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
-    from fedbounds.report import summary
+    from fedbounds.report import check_text
     from fedbounds.report.html.page import page
     from fedbounds.study import store
-    from fedbounds.study.ledger import claims_of, ledger
+    from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
 
     out = folder / "study"
@@ -276,14 +276,14 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
     def shown(path: Path) -> None:
         found = Result.from_json(read_json(path))
-        lines = ledger(claims_of(found), found.verdicts)
-        summary.to_text(summary.summary(found, lines, True))
+        lines = ledger_lines(claims_of(found), found.verdicts)
+        check_text.to_text(check_text.summary(found, lines, True))
         json.dumps(found.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
         found = Result.from_json(read_json(path))
         if len(found.runs) == len(drawn):
-            page(found, ledger(claims_of(found), found.verdicts), drawn, "")
+            page(found, ledger_lines(claims_of(found), found.verdicts), drawn, "")
 
     yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
     yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
@@ -338,17 +338,17 @@ batch = 2
 
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
-    from fedbounds.evidence.kernel.audit import Audited
-    from fedbounds.evidence.sdp import written
+    from fedbounds.evidence.kernel.rocq_runs import Audited
+    from fedbounds.evidence.sdp.one_step import certificate_files
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
 
     def certificates(path: Path) -> None:
-        for certificate, wrong in written.verified([path], known):
+        for certificate, wrong in certificate_files.verified([path], known):
             if not wrong:
-                written.describe(certificate)
+                certificate_files.describe(certificate)
 
     lines = next(path for path in shipped("certificates/stated.jsonl")).read_bytes().splitlines(keepends=True)
     yield Format("certificates", certificates, folder / "c.jsonl", json_file), b"".join(lines[:2])
@@ -364,12 +364,12 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
-    from fedbounds.referee.identity import stated
-    from fedbounds.referee.search.campaign import _saved
+    from fedbounds.referee.counterexamples import _saved
     from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept
-    from fedbounds.report import trial as show
+    from fedbounds.report import trial_text as show
+    from fedbounds.study.fingerprint import stated
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 

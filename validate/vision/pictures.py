@@ -9,8 +9,8 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.model.problem import Array
-from fedbounds.report import palette, plots
-from fedbounds.report.palette import BLACK, BLUE, CLIENTS, DASHES, ORANGE
+from fedbounds.report.figures import line_styles, study_figures
+from fedbounds.report.figures.line_styles import BLACK, BLUE, CLIENTS, DASHES, ORANGE
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, mapped, measures, paper, weights
 from validate.vision.estimates import Estimate
@@ -34,9 +34,9 @@ RANKS = ("farthest", "2nd farthest", "3rd farthest")
 
 def _panels(lines: int, columns: int, **share: Any) -> tuple[Any, Any]:
     """A figure with its grid of axes (lines, columns)."""
-    width = max(columns * palette.PANEL[0], NARROWEST)
-    size = (width, lines * palette.PANEL[1] + FRAME)
-    figure = plots.Figure(figsize=size, layout="constrained", dpi=palette.DPI)
+    width = max(columns * line_styles.PANEL[0], NARROWEST)
+    size = (width, lines * line_styles.PANEL[1] + FRAME)
+    figure = study_figures.Figure(figsize=size, layout="constrained", dpi=line_styles.DPI)
     grid = figure.subplots(lines, columns, squeeze=False, **share)
     for axes in grid.ravel():
         axes.tick_params(labelbottom=True, labelleft=True)
@@ -54,13 +54,13 @@ def _finish(figure: Any, grid: Sequence[Any], title: str) -> Any:
     return figure
 
 
-def _style(j: int) -> palette.Style:
+def _style(j: int) -> line_styles.Style:
     every = (SHIFT * (j % len(MARKERS)), SPACING)
     colour, dash = CLIENTS[j % len(CLIENTS)], DASHES[j % len(DASHES)]
     return {"color": colour, "ls": dash, "marker": MARKERS[j % len(MARKERS)], "markevery": every}
 
 
-def _curve(axes: Any, curves: Sequence[Array], label: str, style: palette.Style) -> None:
+def _curve(axes: Any, curves: Sequence[Array], label: str, style: line_styles.Style) -> None:
     """Mean and range over repetitions against r = 0, 1, ..., up to the last round that all of them have."""
     length = min(len(values) for values in curves)
     table, r = np.array([values[:length] for values in curves]), np.arange(length)
@@ -105,7 +105,9 @@ Marked = tuple[Estimate, Sequence[int], "tuple[float, float, float] | None"]
 def _dots(cases: Cases, mark: Callable[[str, str, list[ImageRun]], Marked], x: str, title: str) -> Any:
     """One line a framework and weighting: what is measured, and just below it what the paper prints."""
     rows = [(framework, name, group) for framework, case in cases.items() for name, group in case.items()]
-    figure = plots.Figure(figsize=(NARROWEST, LINE * len(rows) + FRAME), layout="constrained", dpi=palette.DPI)
+    figure = study_figures.Figure(
+        figsize=(NARROWEST, LINE * len(rows) + FRAME), layout="constrained", dpi=line_styles.DPI
+    )
     axes = figure.subplots()
     for y, row in enumerate(rows):
         found, values, printed = mark(*row)
@@ -277,5 +279,5 @@ def _written(build: Callable[[Any], Any], shown: Any, path: Path) -> Path:
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    with mpl.rc_context(palette.RC):
+    with mpl.rc_context(line_styles.RC):
         return io.write(path, FigureCanvasAgg(build(shown)).print_png)

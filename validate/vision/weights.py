@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.model.problem import Array
-from fedbounds.report import curves
+from fedbounds.report.figures import series
 from fedbounds.vision.records import ImageRun
 from validate.vision import estimates, paper
 from validate.vision.estimates import Estimate
@@ -96,9 +96,9 @@ def _slope(distances: Array, first: int, last: int) -> float:
 def marks(run: ImageRun, losses: bool = False) -> np.ndarray:
     """(rounds, N): the ten largest weights of each round, or the losses where known; none that tie at the edge."""
     if not losses:
-        return curves.largest(run.alpha, paper.MARKED)
+        return series.largest(run.alpha, paper.MARKED)
     known = run.client_losses[:-1]
-    return curves.largest(known[np.isfinite(known).all(axis=1)], paper.MARKED)
+    return series.largest(known[np.isfinite(known).all(axis=1)], paper.MARKED)
 
 
 def effective(counts: Array) -> float:

@@ -18,7 +18,7 @@ def cache() -> None:
 @cache.command(cls=SectionedCommand)
 def clear() -> int:
     """Delete what is kept; the next check with --out takes a minute longer."""
-    from fedbounds.study.kept import forget
+    from fedbounds.study.cache import forget
 
     gone = forget()
     say(f"Deleted {len(gone)} files{f' in {gone[0].parent}' if gone else ''}.")

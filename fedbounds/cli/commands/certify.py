@@ -44,7 +44,7 @@ ROCQ = click.option("--rocq", type=Place(), help="File for the certificates that
 
 def written_for_rocq(path: Path, certificates: list[Any]) -> None:
     """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
-    from fedbounds.evidence.kernel.gram import standalone
+    from fedbounds.evidence.kernel.gram_certificates import standalone
     from fedbounds.io import write_text
 
     if not certificates:
@@ -141,7 +141,7 @@ def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...], r
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
     """
-    from fedbounds.evidence.sdp.written import describe, subject, verified
+    from fedbounds.evidence.sdp.one_step.certificate_files import describe, subject, verified
     from fedbounds.plugins import claims
 
     known = claims(extra)

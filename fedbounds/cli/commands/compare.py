@@ -42,7 +42,8 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     with --limit, as w* is found first.
     """
     from fedbounds import io
-    from fedbounds.report import compared, summary, writing
+    from fedbounds.report import check_text, comparison_text
+    from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compare as run
     from fedbounds.study.settings import Settings
@@ -52,13 +53,13 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
             found = run(Settings.of(given(flags)), target, wanted, bar, None if quiet else say)
         if out is not None:
             io.write_json(out / "compare.json", found.to_json())
-            writing.save(partial(compared.figure, found), out, "compare")
+            files.save(partial(comparison_text.figure, found), out, "compare")
     if form == "json":
         print_json(found.to_json())
     elif form == "markdown":
-        click.echo(summary.to_markdown(compared.blocks(found)), nl=False)
+        click.echo(check_text.to_markdown(comparison_text.blocks(found)), nl=False)
     else:
-        click.echo(summary.to_text(compared.blocks(found), colour=colour()), nl=False)
+        click.echo(check_text.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 

@@ -25,7 +25,7 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
     """
     import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.evidence.kernel.derived import script
+    from fedbounds.evidence.kernel.derivation_script import script
     from fedbounds.evidence.symbolic import render
 
     if everything == (name is not None):
@@ -45,8 +45,8 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
 @PLUGIN
 def statement(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
+    from fedbounds.evidence.kernel import claim_statement as written
     from fedbounds.evidence.kernel import reading_of
-    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
@@ -70,8 +70,8 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     from fedbounds.errors import reject
     from fedbounds.evidence import kernel as rocq
     from fedbounds.io import require_replaceable
+    from fedbounds.theory.labels import word
     from fedbounds.theory.verdict import Evidence
-    from fedbounds.theory.words import word
 
     start, here = time.perf_counter(), rocq.available() is not None
     if out is not None:

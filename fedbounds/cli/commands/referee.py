@@ -54,7 +54,7 @@ def referee(
     import fedbounds
     from fedbounds import io
     from fedbounds.referee.trial import Outcome
-    from fedbounds.report import trial as show
+    from fedbounds.report import trial_text as show
 
     def said(trial: Trial) -> None:
         if not as_json:

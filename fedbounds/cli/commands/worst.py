@@ -12,8 +12,8 @@ import click
 from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.horizon import Run
-    from fedbounds.study.worst import Sandwich
+    from fedbounds.evidence.sdp.multi_round.program import Run
+    from fedbounds.study.worst_case import Sandwich
     from fedbounds.theory.claim import Claim
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
@@ -63,10 +63,10 @@ def worst(
     smallest bound that a claim's formula gives and that this run does not exceed.
     """
     from fedbounds.errors import reject
-    from fedbounds.evidence.sdp.covered import fraction, fractions
-    from fedbounds.evidence.sdp.horizon import Run
+    from fedbounds.evidence.sdp.multi_round.program import Run
+    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
     from fedbounds.report.terminal import progress
-    from fedbounds.study.worst import CURVES, curve
+    from fedbounds.study.worst_case import CURVES, curve
 
     if fraction(kappa) <= 1:
         raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
@@ -102,7 +102,7 @@ def worst(
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
         _say_weights(run, found[0])
-    if any(one.own for one in found):
+    if any(one.computed for one in found):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
@@ -127,7 +127,7 @@ def _steps(step: str, extra: tuple[ModuleType, ...]) -> Claim | None:
 def _weights(weights: str, p: Any) -> dict[str, Any]:
     """Of a `Run`: alpha, p and whether alpha is free."""
     from fedbounds.errors import reject
-    from fedbounds.evidence.sdp.covered import fractions
+    from fedbounds.evidence.sdp.one_step.coverage import fractions
 
     if weights == "any" and p:
         least = p.index(min(p))
@@ -151,7 +151,7 @@ def _say_weights(run: Run, found: Sandwich) -> None:
 
 def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURES["distance"]) -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
-    from fedbounds.report.numbers import downward, number, upward
+    from fedbounds.report.number_format import downward, number, upward
     from fedbounds.report.terminal import plain_table
 
     rows = []

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import objects
+from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
+from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, shown_positive, union
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
@@ -22,8 +23,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     StepCheck,
     Unproved,
 )
-from fedbounds.evidence.symbolic.rules import outcome_of
-from fedbounds.evidence.symbolic.sums import citations, shown
+from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -61,7 +61,7 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
     abbreviations = dict(derivation.abbreviations)
     schedule = _schedule(derivation, claim, abbreviations)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
-    states = objects.meanings(alpha_weighted, objects.ALL_PRESENT in universe)
+    states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe)
     return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
 
 
@@ -98,7 +98,7 @@ def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Bas
         share = sp.cancel(value / sy.L)
         found |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
     if eta is not None:
-        found |= {sy.eta: eta, objects.ETA_S: eta.subs(sy.t, objects.M_S - sy.gamma)}
+        found |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
     return found
 
 
@@ -125,7 +125,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
     keys |= {shipped.unbiased.key} if scope.reading.virtual == "p" and _one_iterate(scope.universe) else set()
     cited, clash = _cited_universe(scope, keys)
-    granted = objects.definitions(scope.reading)
+    granted = definitions.granted(scope.reading)
     failed += clash
     return Checked(
         derivation,

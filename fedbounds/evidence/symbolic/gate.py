@@ -12,9 +12,10 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import atoms, objects
-from fedbounds.evidence.symbolic.algebra import depends
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.normal_form import depends
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -25,15 +26,23 @@ from fedbounds.theory.symbols import NOTATION
 
 # What these give to a proof was compared with what they say, by hand.
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
-CANONICAL = {s.name: s for s in (*vars(sy).values(), *objects.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
-VALUES = (objects.ETA_S, objects.M_S, objects.SHARE, objects.SIGMA_I, objects.F_MIN)
+CANONICAL = {s.name: s for s in (*vars(sy).values(), *definitions.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
-NAMED = (atoms.Vec, atoms.Noise, atoms.Value, atoms.Slack, atoms.Ratio, atoms.Excess, atoms.Positive)
+NAMED = (
+    formal.Vec,
+    formal.Noise,
+    formal.Value,
+    formal.Slack,
+    formal.Ratio,
+    formal.Excess,
+    formal.Positive,
+)
 SIGNS = ("real", "nonnegative", "positive")
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
 MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
-    symbol.name for symbol in objects.SHIPPED_OWN
+    symbol.name for symbol in definitions.SHIPPED_OWN
 }
 
 
@@ -87,11 +96,11 @@ def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
 
 
 def _name(symbol: sp.Basic) -> str:
-    return str(symbol.args[0] if isinstance(symbol, atoms.Value) else symbol)
+    return str(symbol.args[0] if isinstance(symbol, formal.Value) else symbol)
 
 
 def _admit_own(symbol: Any, role: str) -> None:
-    if role == "condition" and type(symbol) is atoms.Slack:
+    if role == "condition" and type(symbol) is formal.Slack:
         if symbol in VALUES or not _well_named(symbol):
             raise Unproved(f"{symbol} has a meaning already")
         return
@@ -107,7 +116,7 @@ def _declared(symbol: sp.Symbol) -> bool:
 
 def _well_named(atom: sp.Expr) -> bool:
     name, *about = atom.args
-    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {objects.I, objects.S})
+    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S})
 
 
 def _admit_abbreviations(derivation: Derivation) -> None:
@@ -116,7 +125,7 @@ def _admit_abbreviations(derivation: Derivation) -> None:
     for symbol, extreme in derivation.abbreviations.items():
         if type(extreme) not in (sp.Min, sp.Max) or extreme.free_symbols & left or extreme.has(*conditions):
             raise Unproved(f"{symbol} cannot abbreviate {extreme}")
-        if atoms.random(extreme) or indices(extreme):
+        if formal.random(extreme) or indices(extreme):
             raise Unproved(f"{symbol} cannot abbreviate {extreme}, which is not one number")
         left.discard(symbol)
 
@@ -134,13 +143,13 @@ def _symbols_of(claim: Claim) -> set[sp.Basic]:
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
-    universe = objects.definitions(reading)
+    universe = definitions.granted(reading)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
         if type(assumption) not in (Assumption, OwnSteps):
             raise Unproved(f"{assumption} is no assumption")
         key = assumption.key
-        if key in objects.DEFINITIONS:
+        if key in definitions.DEFINITIONS:
             raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
         if SHIPPED.get(key, assumption) != assumption:
             raise Unproved(f"{key} is the name of another assumption")
@@ -156,7 +165,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     """What an assumption gives at points: by its own function, or its relation."""
     if assumption.gives is not None:
         try:
-            part = assumption.gives(objects.OBJECTS, *points)
+            part = assumption.gives(definitions.OBJECTS, *points)
         except (TypeError, KeyError, AttributeError) as fault:
             where = ", ".join(map(str, points)) or "no point"
             raise Unproved(f"{assumption.key} gives nothing at {where}") from fault
@@ -177,15 +186,15 @@ def require_own_words(assumption: Assumption, points: tuple[Any, ...], scope: Co
     # What the points bring with them is the proof's own: there it has another name.
     fresh = {symbol: _renamed(symbol) for symbol in meanings}
     part = given(assumption, tuple(sp.sympify(point).xreplace(fresh) for point in points))
-    taken = meanings & sp.sympify(part.right - part.left).atoms(sp.Symbol, atoms.Slack)
+    taken = meanings & sp.sympify(part.right - part.left).atoms(sp.Symbol, formal.Slack)
     if taken:
         names = ", ".join(sorted(map(str, taken)))
         raise Unproved(f"{assumption.key} speaks of {names}, which the proof gives another meaning")
 
 
 def _renamed(symbol: sp.Expr) -> sp.Expr:
-    if isinstance(symbol, atoms.Slack):
-        return atoms.Slack(sp.Symbol(f"{symbol.args[0]}'"), *symbol.args[1:])
+    if isinstance(symbol, formal.Slack):
+        return formal.Slack(sp.Symbol(f"{symbol.args[0]}'"), *symbol.args[1:])
     return sp.Dummy(symbol.name, **symbol.assumptions0)
 
 
@@ -196,9 +205,9 @@ def takes_points(assumption: Assumption) -> bool:
 
 def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
     """Whether a fact is about the whole run's expectations: a relation between run symbols, or made of them."""
-    if not atoms.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) == assumption):
+    if not formal.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) == assumption):
         return False
-    if assumption.key in objects.DEFINITIONS:
+    if assumption.key in definitions.DEFINITIONS:
         return False
     states = {s for s in expression.free_symbols if s.name in NOTATION and NOTATION[s.name].axis == "random"}
     return assumption.gives is None or bool(assumption.parts) or bool(states)
@@ -214,7 +223,7 @@ def _require_follows(assumption: Assumption, part: Part) -> None:
     value = sp.expand(sp.sympify(part.right - part.left))
     facts = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
     facts += [
-        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, objects.ETA_S / sy.eta)), sign)
+        (sp.expand(sy.eta * fact.subs(sy.eta_ratio, definitions.ETA_S / sy.eta)), sign)
         for fact, sign in facts
         if sp.diff(fact, sy.eta_ratio).is_negative and sign != "="
     ]
@@ -247,7 +256,7 @@ def _no_stronger(value: sp.Expr, wanted: str, fact: sp.Expr, sign: str) -> bool:
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if kind is sp.Symbol or expression in objects.OWN_SYMBOLS:
+    if kind is sp.Symbol or expression in definitions.OWN_SYMBOLS:
         return _symbol(expression, scope)
     if kind in NUMBERS:
         return Grounds()
@@ -255,25 +264,25 @@ def admit(expression: sp.Basic, scope: Context) -> Grounds:
         return _named(expression, scope)
     if kind is sp.Pow:
         return _power(expression, scope)
-    if kind in (atoms.Mean, atoms.Centre):
+    if kind in (formal.Mean, formal.Centre):
         admit_weights(expression.args[0])
         return admit(expression.args[1], scope)
-    if kind in (atoms.Grad, atoms.Loss):
-        if expression.args[1] != objects.I:
+    if kind in (formal.Grad, formal.Loss):
+        if expression.args[1] != definitions.I:
             raise Unproved(f"{expression} belongs to no client")
         return admit(expression.args[0], scope)
-    if kind in (sp.Min, sp.Max, sp.exp) and atoms.random(expression):
+    if kind in (sp.Min, sp.Max, sp.exp) and formal.random(expression):
         raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
-    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, atoms.Inner):
+    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, formal.Inner):
         raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
     return union(admit(argument, scope) for argument in expression.args)
 
 
 def admit_weights(weights: sp.Basic) -> None:
     """Raise unless these are weights of the setting, over clients or steps."""
-    if type(weights) is not atoms.Weights or weights.args[1] not in (objects.I, objects.S):
+    if type(weights) is not formal.Weights or weights.args[1] not in (definitions.I, definitions.S):
         raise Unproved(f"{weights} are no weights of the setting")
-    if weights.args[0] not in [sp.Symbol(name) for name in atoms.WEIGHTS]:
+    if weights.args[0] not in [sp.Symbol(name) for name in formal.WEIGHTS]:
         raise Unproved(f"{weights} are no weights of the setting")
 
 
@@ -292,8 +301,8 @@ def _named(atom: sp.Expr, scope: Context) -> Grounds:
         return scope.slacks[atom][1]
     if atom in {c.symbol for c in scope.derivation.conditions}:
         raise Unproved(f"what {atom} stands for is not shown yet")
-    present = atom == objects.W_NEXT and objects.ALL_PRESENT in scope.universe
-    return Grounds(frozenset({objects.ALL_PRESENT})) if present else Grounds()
+    present = atom == definitions.W_NEXT and definitions.ALL_PRESENT in scope.universe
+    return Grounds(frozenset({definitions.ALL_PRESENT})) if present else Grounds()
 
 
 def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
@@ -301,9 +310,9 @@ def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
     if name in CANONICAL:
         if symbol != CANONICAL[name]:
             raise Unproved(f"{name} is declared otherwise than the claims' {name}")
-        key = objects.SIGN_OF.get(symbol)
-        if symbol == sy.Delta_next and objects.ALL_PRESENT in scope.universe:
-            key = objects.ALL_PRESENT
+        key = definitions.SIGN_OF.get(symbol)
+        if symbol == sy.Delta_next and definitions.ALL_PRESENT in scope.universe:
+            key = definitions.ALL_PRESENT
         if key is not None and key not in scope.universe:
             raise Unproved(f"{name} is positive only under {key}")
         return Grounds(frozenset({key})) if key else Grounds()
@@ -384,7 +393,7 @@ def shown_positive(expression: sp.Expr) -> bool:
 
 def degree(expression: sp.Basic) -> int:
     """How many random variables are multiplied in an expression: its mean is known where there is at most one."""
-    if not atoms.random(expression):
+    if not formal.random(expression):
         return 0
     if isinstance(expression, sp.Add):
         return max(degree(term) for term in expression.args)
@@ -392,7 +401,7 @@ def degree(expression: sp.Basic) -> int:
         count = sum(degree(factor) for factor in expression.args)
     elif isinstance(expression, sp.Pow):
         count = 2
-    elif isinstance(expression, atoms.Mean):
+    elif isinstance(expression, formal.Mean):
         count = max(1, degree(expression.args[1]))
     else:
         count = 1
@@ -403,13 +412,13 @@ def degree(expression: sp.Basic) -> int:
 
 def indices(expression: sp.Basic) -> set[sp.Symbol]:
     """The client or step that an expression is about, where it is about one."""
-    return {index for index in (objects.I, objects.S) if depends(expression, index)}
+    return {index for index in (definitions.I, definitions.S) if depends(expression, index)}
 
 
 def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Basic] = ()) -> None:
     """Raise unless an expression, its meanings put in, is one number (or one for each of the allowed indices)."""
     meaning = scope.unfolded(expression)
-    if atoms.random(meaning) or not indices(meaning) <= set(allowed):
+    if formal.random(meaning) or not indices(meaning) <= set(allowed):
         raise Unproved(f"{expression} is not one number")
 
 
@@ -422,7 +431,7 @@ def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic
         if s.name in MOVING or (s.name in NOTATION and NOTATION[s.name].axis != "constant" and s != sy.T)
     }
     moving |= {str(s) for s in set(fixed) & meaning.free_symbols}
-    if moving or atoms.random(meaning) or indices(meaning):
+    if moving or formal.random(meaning) or indices(meaning):
         raise Unproved(
             f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
         )

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import atoms, objects
-from fedbounds.evidence.symbolic.algebra import normal_fraction
+from fedbounds.evidence.symbolic import definitions, formal_vectors
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.normal_form import normal_fraction
 from fedbounds.theory.assumption import Assumption, Sign
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
@@ -136,7 +136,7 @@ class Context:
 
     def unfolded(self, expression: sp.Expr) -> sp.Expr:
         """The expression with what its symbols mean put in, the states Delta, gap, ... left as they are."""
-        meaning = {**objects.OF_A_CLIENT, **self.numbers}
+        meaning = {**definitions.OF_A_CLIENT, **self.numbers}
         for _ in meaning:  # each is made of others, in no circle
             if not expression.has(*meaning):
                 break
@@ -149,8 +149,8 @@ class Context:
 
     def rest(self, expression: sp.Expr) -> sp.Expr:
         """The normal form of an expression."""
-        if not expression.has(atoms.Vec, atoms.Noise, atoms.Grad, atoms.Loss):
-            form = normal_fraction(expression, {**objects.OF_A_CLIENT, **self.numbers})
+        if not expression.has(formal_vectors.Vec, formal_vectors.Noise, formal_vectors.Grad, formal_vectors.Loss):
+            form = normal_fraction(expression, {**definitions.OF_A_CLIENT, **self.numbers})
             if form == 0:
                 return form
         return normal_fraction(expression, {**self.states, **self.numbers})

@@ -12,7 +12,7 @@ import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.model.problem import Array
-from fedbounds.study.bound import main_bound
+from fedbounds.study.bounds import main_bound
 from fedbounds.theory.claim import Claim
 
 # Ranges of the families. Scales are fixed by mu = 1 and the first minimiser at 0, without loss of generality.

@@ -20,17 +20,17 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.model.problem import Array
-from fedbounds.referee.identity import identity, tell_anew
 from fedbounds.referee.search.families import OF_STEPS, Budget, examples, families, opaque, told
 from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule
 from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
 from fedbounds.referee.search.searched import OF_CHANCE, limits, parts, searched
 from fedbounds.referee.search.shrink import DENOMINATORS, by_hand, judge, rationalise, round_to, shrink
+from fedbounds.study.fingerprint import identity, tell_anew
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import Reading

@@ -12,18 +12,18 @@ from markupsafe import Markup
 from fedbounds import plugins
 from fedbounds.errors import InputError, reject
 from fedbounds.io import parse_json, shaped
-from fedbounds.report.html.figures import Picture, inline
+from fedbounds.report.check_text import ranked
 from fedbounds.report.html.mathml import prose
 from fedbounds.report.html.page import render, setting
-from fedbounds.report.numbers import times
-from fedbounds.report.summary import ranked
+from fedbounds.report.html.pictures import Picture, inline
+from fedbounds.report.number_format import times
 from fedbounds.report.table import ORDER, Entry, Said, Table
-from fedbounds.study.bound import main_tightness
+from fedbounds.study.bounds import main_tightness
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import SETTINGS, reading, verdicts
+from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.verdict import Evidence, Status
-from fedbounds.theory.words import LABELS, shown
 
 # Failed cells listed one by one; a longer list says little, and the table holds every one.
 LISTED = 200
@@ -126,7 +126,7 @@ def setting_word(name: str, value: Any) -> str:
 
 def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | None:
     """Tightness of the corollary, and the floor, against the first numeric axis; None where nothing can be drawn."""
-    from fedbounds.report import writing
+    from fedbounds.report.figures import files
     from fedbounds.report.sweep_plot import panels_figure
 
     name = next((name for name, values in axes.items() if name not in SUMMED and _numeric(values)), None)
@@ -147,7 +147,7 @@ def sweep_picture(folder: Path, axes: Mapping[str, Sequence[Any]]) -> Picture | 
         f"Against {name.replace('_', ' ')}, a line a weighting: {'; '.join(said[quantity] for quantity in drawn)}. "
         "A point is the median over the other axes and the seeds; a bar of tightness is its range."
     )
-    return Picture(inline(writing.svg(partial(panels_figure, drawn, name)), "sweep", caption), caption)
+    return Picture(inline(files.svg(partial(panels_figure, drawn, name)), "sweep", caption), caption)
 
 
 def _lines(folder: Path, x: str, y: str, where: Mapping[str, str]) -> list[Series]:

@@ -9,21 +9,21 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.report.html.figures import Drawn, all_pictures
+from fedbounds.report.check_text import evidence_cell, findings, heading
+from fedbounds.report.html.claim_section import section
 from fedbounds.report.html.mathml import formula, prose
-from fedbounds.report.html.sections import section
-from fedbounds.report.html.shipped import OTHERS as OTHER_EVIDENCE
-from fedbounds.report.html.shipped import evidence
+from fedbounds.report.html.pictures import Drawn, all_pictures
+from fedbounds.report.html.stored_evidence import OTHERS as OTHER_EVIDENCE
+from fedbounds.report.html.stored_evidence import evidence
 from fedbounds.report.html.templates import PACKAGE, template
-from fedbounds.report.numbers import MISSING, number, readable
-from fedbounds.report.summary import evidence_cell, findings, heading
+from fedbounds.report.number_format import MISSING, number, readable
 from fedbounds.report.table import ORDER, Entry, Said, Table
-from fedbounds.study.alarm import alarms
+from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
+from fedbounds.theory.labels import ABOUT, LABELS
 from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence
-from fedbounds.theory.words import ABOUT, LABELS
 
 # How a status is called where it stands for several kinds of evidence.
 STATUSES = {status: str(status).lower().replace("_", " ") for status in ORDER}

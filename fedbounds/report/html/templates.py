@@ -5,7 +5,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from fedbounds.report.html.instances import decimal
+from fedbounds.report.html.exact_instances import decimal
 from fedbounds.report.html.mathml import fraction, prose
 from fedbounds.report.table import MARKS, ORDER, Block
 from fedbounds.theory.verdict import Status

@@ -30,7 +30,7 @@ def on_cluster(cells: Sequence[Cell], compute: Compute, scheduler: str) -> Gener
     with cluster(scheduler) as client:
         from distributed import KilledWorker, as_completed
 
-        from fedbounds.study.kept import versions
+        from fedbounds.study.cache import versions
 
         alike = functools.partial(_alike, compute, versions())
 
@@ -62,7 +62,7 @@ def cluster(scheduler: str) -> Generator[Any, None, None]:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
     from distributed import Client
 
-    from fedbounds.study.kept import versions
+    from fedbounds.study.cache import versions
 
     remedy = "start it with its workers and give the same command again; every finished cell is kept"
     log = logging.getLogger("distributed.client")
@@ -101,7 +101,7 @@ async def _identity(scheduler: str) -> object:
 
 def _alike(compute: Compute, wanted: dict[str, str], cell: Cell) -> CellOutcome:
     """The cell's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
-    from fedbounds.study.kept import versions
+    from fedbounds.study.cache import versions
 
     if versions() != wanted:
         raise reject(f"every worker needs the versions {wanted}", versions(), "install the same ones")

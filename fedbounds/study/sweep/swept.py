@@ -9,7 +9,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.study.sweep.grid import Grid, read
 from fedbounds.study.sweep.run import Summary, run
 from fedbounds.study.sweep.table import export, failures, tidy, verdicts
-from fedbounds.study.tabled import Tabled
+from fedbounds.study.tabular import Tabled
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,10 +10,10 @@ from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds.evidence.sdp.certificate as module
-from fedbounds.evidence.sdp.certificate import check, is_psd
-from fedbounds.evidence.sdp.decide import certify
-from fedbounds.evidence.sdp.setting import round_setting
+import fedbounds.evidence.sdp.one_step.certificate as module
+from fedbounds.evidence.sdp.one_step.certificate import check, is_psd
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.verdict import certify
 from fedbounds.plugins import claim_named
 
 LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))

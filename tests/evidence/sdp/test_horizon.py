@@ -20,19 +20,19 @@ from fedbounds.cli.commands.worst import AXES, _print
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.sdp.attained import attained, surely
-from fedbounds.evidence.sdp.certificate import is_psd
-from fedbounds.evidence.sdp.forms import exact
-from fedbounds.evidence.sdp.horizon import Run, _slack, is_definite, verify
-from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.path import Worst, above, worst
-from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.evidence.sdp.solve import worst_case
+from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
+from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
+from fedbounds.evidence.sdp.multi_round.program import Run, _slack, is_definite, verify
+from fedbounds.evidence.sdp.one_step.certificate import is_psd
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.solver import worst_case
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.report.numbers import downward, upward
-from fedbounds.study.worst import CURVES, bounds, curve, sandwich
+from fedbounds.report.number_format import downward, upward
+from fedbounds.study.worst_case import CURVES, bounds, curve, sandwich
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
@@ -389,7 +389,7 @@ def test_where_the_search_stalls_nothing_is_claimed():
 def test_a_number_below_the_instance_is_no_worst_case(monkeypatch):
     def solver(certified, value):
         low = Worst(rounds_of(1, 2), Q(1), Q(0), value, 0.0, certified)
-        monkeypatch.setattr("fedbounds.study.worst.worst", lambda *args: low)
+        monkeypatch.setattr("fedbounds.study.worst_case.worst", lambda *args: low)
         return sandwich(rounds_of(1, 2))
 
     assert solver(False, 0.5).worst is None and solver(False, 0.5).mark == "not established"

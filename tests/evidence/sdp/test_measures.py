@@ -17,11 +17,11 @@ from run_oracle import by_clients
 from fedbounds.cli.app import main
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.attained import attained, experiment, surely
-from fedbounds.evidence.sdp.horizon import Run, verify
-from fedbounds.evidence.sdp.path import worst
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.lower_bound import attained, experiment, surely
+from fedbounds.evidence.sdp.multi_round.program import Run, verify
 from fedbounds.plugins import claim_named
-from fedbounds.study.worst import bounds, curve, sandwich, scheduled
+from fedbounds.study.worst_case import bounds, curve, sandwich, scheduled
 from validate.horizon import of_measure
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp import noisy as noise
-from fedbounds.evidence.sdp.attained import alike, attained, with_noise
-from fedbounds.evidence.sdp.horizon import Run
-from fedbounds.evidence.sdp.noisy import noisy
-from fedbounds.evidence.sdp.path import worst
+from fedbounds.evidence.sdp.multi_round import noise as noise
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.lower_bound import alike, attained, with_noise
+from fedbounds.evidence.sdp.multi_round.noise import noisy
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.worst import bounds, scheduled
+from fedbounds.study.worst_case import bounds, scheduled
 
 MU, L, ETA = Q(1, 10), Q(1), Q(1, 2)
 

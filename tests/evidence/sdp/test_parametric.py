@@ -15,22 +15,22 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import Certificate, check
-from fedbounds.evidence.sdp.covered import coverage, round_settings
-from fedbounds.evidence.sdp.decide import certify, examination
-from fedbounds.evidence.sdp.functions import LONGEST, Function, Interval, ranged, read, roots, variable
-from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import worst_case
-from fedbounds.evidence.sdp.whole import setting_over
-from fedbounds.evidence.sdp.written import read as read_file
-from fedbounds.evidence.sdp.written import save, subject
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
+from fedbounds.evidence.sdp.one_step.certificate_files import read as read_file
+from fedbounds.evidence.sdp.one_step.certificate_files import save, subject
+from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
+from fedbounds.evidence.sdp.one_step.intervals import setting_over
+from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.solver import worst_case
+from fedbounds.evidence.sdp.one_step.verdict import certify, examination
+from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, ranged, read, roots, variable
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
-from fedbounds.report.summary import evidence_cell
+from fedbounds.report.check_text import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
-from fedbounds.theory.own import measured
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.sums import gone_sq
 from fedbounds.theory.symbols import L, mu
 from fedbounds.theory.verdict import Evidence, Status

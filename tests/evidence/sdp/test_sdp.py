@@ -12,14 +12,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import check
-from fedbounds.evidence.sdp.decide import certify, certify_form, examination, examine, worst_ratio
-from fedbounds.evidence.sdp.interpolation import Interpolant
-from fedbounds.evidence.sdp.model import BOUNDS, build
-from fedbounds.evidence.sdp.replay import replay
-from fedbounds.evidence.sdp.setting import applies, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import Solved, worst_case
-from fedbounds.evidence.sdp.tight import tight, tight_value
+from fedbounds.evidence.sdp.one_step.certificate import check
+from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant
+from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
+from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
+from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
+from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination, examine, worst_ratio
+from fedbounds.evidence.sdp.one_step.worst_instance import replay
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import G_sq, eta, tau

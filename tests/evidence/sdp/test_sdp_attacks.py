@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import LARGEST, check
-from fedbounds.evidence.sdp.covered import largest_step, own_setting, own_step
-from fedbounds.evidence.sdp.decide import certify, examination, examine
-from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.evidence.sdp.tight import tight_value
-from fedbounds.evidence.sdp.written import read, save, subject, verified
+from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check
+from fedbounds.evidence.sdp.one_step.certificate_files import read, save, subject, verified
+from fedbounds.evidence.sdp.one_step.coverage import largest_step, own_setting, own_step
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
+from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
 from fedbounds.io import DIGITS
 from fedbounds.plugins import claim_named, claims
-from fedbounds.report.explain import sides
+from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim

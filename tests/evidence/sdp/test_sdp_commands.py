@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.evidence.sdp.written import read, verified
+from fedbounds.evidence.sdp.one_step.certificate_files import read, verified
 from validate import pareto, sharper, tight_constants
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -33,7 +33,7 @@ def test_certify_prints_every_step_and_writes_certificates(tmp_path):
 
 @pytest.mark.parametrize("words", ["star-step --clients 50", "lemma-2 --tau 1000000"])
 def test_a_model_too_large_at_its_last_step_is_refused_before_the_first(words, monkeypatch):
-    monkeypatch.setattr("fedbounds.evidence.sdp.decide.examination", None)
+    monkeypatch.setattr("fedbounds.evidence.sdp.one_step.verdict.examination", None)
     said = call("certify", *words.split())
     assert said.exit_code == 2 and said.stderr.endswith("take fewer clients or local steps.\n")
 

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.certificate import check, verify
-from fedbounds.evidence.sdp.derived import candidates
-from fedbounds.evidence.sdp.forms import Form, exact
-from fedbounds.evidence.sdp.interpolation import simplex_minimum
-from fedbounds.evidence.sdp.model import build
-from fedbounds.evidence.sdp.prove import size
-from fedbounds.evidence.sdp.setting import Setting, coefficients, round_setting
-from fedbounds.evidence.sdp.solve import Solved, worst_case
+from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.one_step.certificate import check, verify
+from fedbounds.evidence.sdp.one_step.interpolating_functions import simplex_minimum
+from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.rounding import size
+from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
 from fedbounds.plugins import claim_named
 from validate.appendix import certify_appendix
 

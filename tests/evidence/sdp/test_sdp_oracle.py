@@ -8,13 +8,13 @@ from pathlib import Path
 import pepit_oracle
 import pytest
 
-import fedbounds.evidence.sdp.certificate
-import fedbounds.evidence.sdp.forms
-import fedbounds.evidence.sdp.model
-from fedbounds.evidence.sdp import model as true_model
-from fedbounds.evidence.sdp.setting import round_setting
-from fedbounds.evidence.sdp.solve import Solved, worst_case
-from fedbounds.evidence.sdp.written import read
+import fedbounds.evidence.sdp.expressions
+import fedbounds.evidence.sdp.one_step.certificate
+import fedbounds.evidence.sdp.one_step.program
+from fedbounds.evidence.sdp.one_step import program as true_model
+from fedbounds.evidence.sdp.one_step.certificate_files import read
+from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
 from validate.second_checker import judge
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -127,7 +127,7 @@ BUGS = {
 
 def planted(module, before, after):
     """``build`` with one piece of the model's source replaced."""
-    modules = {"forms": fedbounds.evidence.sdp.forms, "model": fedbounds.evidence.sdp.model}
+    modules = {"forms": fedbounds.evidence.sdp.expressions, "model": fedbounds.evidence.sdp.one_step.program}
     texts = {name: Path(one.__file__).read_text() for name, one in modules.items()}
     assert texts[module].count(before) >= 1, "the bug no longer fits the source"
     made = {}
@@ -174,11 +174,11 @@ CHECKS = {"value < 0": "False", "any(value != 0 for value in lin)": "False", "is
 
 @pytest.mark.parametrize("how", ["negative", "values", "remainder"])
 def test_what_a_lax_first_checker_lets_through_the_second_does_not(how):
-    source = Path(fedbounds.evidence.sdp.certificate.__file__).read_text()
+    source = Path(fedbounds.evidence.sdp.one_step.certificate.__file__).read_text()
     for condition, constant in CHECKS.items():
         assert f"if {condition}" in source
         source = source.replace(f"if {condition}", f"if {constant}")
-    lax = types.ModuleType(fedbounds.evidence.sdp.certificate.__name__)
+    lax = types.ModuleType(fedbounds.evidence.sdp.one_step.certificate.__name__)
     exec(compile(source, "certificate", "exec"), lax.__dict__)
     wrong = tampered(how)
     assert lax.check(wrong)[0]

@@ -10,8 +10,22 @@ from proofs import checked, fault, gives, outcome
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.algebra import depends, normal, normal_fraction, spread
-from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    G_S,
+    NOISE,
+    NOISE_0,
+    START,
+    W_NEXT,
+    I,
+    P,
+    S,
+    U,
+    W,
+    X,
+    grad,
+    loss,
+)
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cases,
@@ -31,23 +45,9 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.gate import shown_non_negative, shown_positive
-from fedbounds.evidence.symbolic.objects import (
-    ALPHA,
-    G_S,
-    NOISE,
-    NOISE_0,
-    START,
-    W_NEXT,
-    I,
-    P,
-    S,
-    U,
-    W,
-    X,
-    grad,
-    loss,
-)
+from fedbounds.evidence.symbolic.normal_form import depends, normal, normal_fraction, spread
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind

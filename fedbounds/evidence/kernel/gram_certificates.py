@@ -1,0 +1,135 @@
+"""A certificate as a file that Rocq checks: whole numbers that write the inequality as constraints and squares.
+
+What is proved here is about any vectors v_0 ... and numbers f_0 ...: where all constraints of the certificate hold of
+their inner products and of the numbers, so does the inequality. Each row is the certificate's own, times a positive
+number that makes it whole. Where `rounds` has words for a certificate, it is proved about functions there instead.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+from fedbounds.evidence.kernel import certificate_proofs
+from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, numeral, scale, squares, whole
+from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
+from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.certificate_files import read
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.plugins import shipped
+from fedbounds.theory.verdict import Status
+
+HEAD = (
+    "From Coq Require Import Reals ZArith List.\nRequire Import Space Certificate.\n"
+    "Import ListNotations.\nOpen Scope R_scope.\n"
+)
+
+
+def standalone(certificates: Iterable[Certificate]) -> str:
+    """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
+    every = [(_statement(one), _proof(one)) for one in certificates]
+    texts = [sources()[name].read_text(encoding="utf-8") for name in ("Space", "Certificate")]
+    together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
+    modules = [
+        f"\nModule C{k}.\n{stated}\n{proof}Print Assumptions proof.\nEnd C{k}.\n"
+        for k, (stated, proof) in enumerate(every)
+    ]
+    return f"{together}\n{''.join(modules)}"
+
+
+def certified() -> Iterator[Obligation]:
+    """Every shipped certificate of one setting as a obligation, about its claim or about ``certificate``."""
+    for path in shipped("certificates/*.json*"):
+        yield from (obligation_of(one) for one in read(path) if one.interval is None)
+
+
+def obligation_of(certificate: Certificate) -> Obligation:
+    """The obligation of a certificate: about functions where `rounds` has words for it, else about inner products."""
+    reading = str(Setting.from_json(certificate.setting).reading)
+    if stated.expressible(certificate):
+        head, proposition, proof = (
+            stated.head(certificate),
+            stated.statement(certificate),
+            certificate_proofs.proof,
+        )
+    else:
+        head, proposition, proof = HEAD, _statement(certificate), _proof
+    subject = certificate.claim or "certificate"
+    module = module_of(certificate)
+    return Obligation(module, subject, (reading,), Status.HOLDS, head + proposition, proof=lambda: proof(certificate))
+
+
+def module_of(certificate: Certificate) -> str:
+    """The module of a certificate's proof."""
+    return "certificate_" + re.sub(r"\W", "_", certificate.name)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A certificate's model, ``used`` (label, multiplier > 0), their ``constraints``, right less left side."""
+
+    model: Model
+    used: list[tuple[str, Fraction]]
+    constraints: list[Form]
+    claim: Form
+
+
+def _rows(certificate: Certificate) -> Rows:
+    model = build(Setting.from_json(certificate.setting), exact)
+    place = {label: j for j, label in enumerate(model.labels)}
+    used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value]
+    rhs = model.combine(certificate.numbers(certificate.rhs), exact)
+    constraints = [Form(model.quad[place[label]], model.lin[place[label]]) for label, _ in used]
+    return Rows(model, used, constraints, rhs - model.forms[certificate.lhs])
+
+
+def _statement(certificate: Certificate) -> str:
+    """The proposition ``statement``: where the constraints hold, so does the inequality."""
+    rows = _rows(certificate)
+    model = rows.model
+    lines = [
+        f"  {listed(whole(_flat(form)))} (* {label} *)"
+        for form, (label, _) in zip(rows.constraints, rows.used, strict=True)
+    ]
+    return (
+        f"{stated.header(certificate)}(* v: {', '.join(model.basis)}; f: {', '.join(model.scalars)}. *)\n"
+        "Definition constraints : list (list Z) := [\n" + ";\n".join(lines) + f"]%Z.\n"
+        f"Definition claim : list Z := {listed(whole(_flat(rows.claim)))}%Z. (* right side less left side *)\n\n"
+        "Definition statement :=\n"
+        f"  forall (V : Space) (v : list V) (f : list R), length v = {len(model.basis)}%nat ->\n"
+        "  Forall (holds v f) constraints -> holds v f claim.\n"
+    )
+
+
+def _proof(certificate: Certificate) -> str:
+    """The theorem ``proof`` of the statement."""
+    rows = _rows(certificate)
+    rest = rows.claim.quad.copy()
+    for form, (_, value) in zip(rows.constraints, rows.used, strict=True):
+        rest = rest - form.quad * exact(value)
+    parts = list(squares([[fraction(x) for x in row] for row in rest.tolist()]))
+    weights = [value / scale(_flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
+    weights = [Fraction(1) / scale(_flat(rows.claim)), *weights, *(weight for weight, _ in parts)]
+    common = lcm(*(weight.denominator for weight in weights))
+    factor, *numbers = [int(weight * common) for weight in weights]
+    multipliers, of_squares = numbers[: len(rows.used)], numbers[len(rows.used) :]
+    return (
+        "Theorem proof : statement.\nProof.\n  intros V v f n.\n"
+        f"  apply (sound v f {numeral(factor)}%Z claim {listed(multipliers)}%Z constraints {listed(of_squares)}%Z\n"
+        f"    [{'; '.join(listed(root) for _, root in parts)}]%Z).\n"
+        "  rewrite n. vm_compute. reflexivity.\nQed.\n"
+    )
+
+
+def _flat(form: Form) -> Row:
+    """Coefficients of <v_i, v_j>, i <= j, row by row, and of the values."""
+    quad = [[fraction(x) for x in row] for row in form.quad.tolist()]
+    n = len(quad)
+    upper = [quad[i][j] * (1 if i == j else 2) for i in range(n) for j in range(i, n)]
+    return upper + [fraction(x) for x in form.lin.tolist()]

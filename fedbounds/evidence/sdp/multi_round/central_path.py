@@ -1,0 +1,288 @@
+"""The central path of the proofs of a bound on R rounds: a solver whose every answer can be a certificate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.errors import reject
+from fedbounds.evidence.sdp.multi_round.program import Run, flow, verify
+
+Array = NDArray[Any]
+# The path ends where the barrier's bound on the remaining gap is this part of the value.
+GAP = 1e-6
+# By what the weight of the objective grows once Newton's decrement is below CENTRED.
+GROWTH, CENTRED = 8.0, 0.5
+# A number that is no certificate is given where the solver was this near to the best one, relatively.
+ACCURATE = 1e-3
+# Proofs on the path, the last first, of which one must verify; each leaves GROWTH times the room of the next.
+TRIED = 6
+# Newton's steps: the most in all, the least length that is still progress, the part of the way to a bound taken.
+STEPS, SHORTEST, INSIDE = 2000, 1e-8, 0.98
+# Added to the diagonal of Newton's matrix, scaled to 1, whose condition is beyond a double's near the end: the least
+# that lets it be factored.
+DAMPING = (1e-11, 1e-9, 1e-7)
+# How far above the contraction of one step the first proof lies; the first that is strictly feasible is taken.
+ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Worst:
+    """A proof that what a run measures is at most a Delta_0 + b zeta_*^2, with rational multipliers of ``run.pairs``.
+
+    Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
+    ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
+    smallest such value, ``certified`` whether the proof was verified in exact arithmetic, and ``exact`` whether the
+    value is a closed form instead, of which no multipliers were asked.
+    """
+
+    run: Run
+    a: Fraction
+    b: Fraction
+    value: float
+    gap: float
+    certified: bool
+    multipliers: tuple[Fraction, ...] = field(default=(), repr=False)
+    exact: bool = False
+    bias: Fraction = Fraction(0)
+
+
+def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
+    """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
+
+    None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
+    that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
+    that of the last round, from the bound of the rounds before.
+    """
+    from threadpoolctl import threadpool_limits
+
+    if delta_0 <= 0 or zeta_sq < 0:
+        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
+        raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
+    if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
+        a = run.contraction**2
+        return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
+    if run.free and run.rounds > 1:
+        sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
+        before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
+        if before is None or not before.certified:
+            return None
+        return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+    tried: list[Worst] = []
+    path = _Path(run, float(delta_0), float(zeta_sq))
+    # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
+    with threadpool_limits(limits=1, user_api="blas"):
+        followed = path.follow()
+    for z, gap in reversed(followed[-TRIED:]):
+        count = len(run.pairs)
+        multipliers = _balanced(run, [Fraction(float(value)) for value in z[:count]])
+        a, b, bias = (Fraction(float(value)) for value in (*z[count:], *path.paid(z), 0)[:3])
+        certified = verify(run, a, b, multipliers, bias)
+        most, mean = run.spread
+        lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
+        value = above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
+        tried.append(Worst(run, a, b, value, gap + float(lost), certified, tuple(multipliers), bias=bias))
+        if certified:
+            return tried[-1]
+    return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
+
+
+def above(value: Fraction) -> float:
+    """The least float that is not below a fraction: the nearest one may be."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
+def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
+    """The multipliers with those towards w* raised until the function values cancel."""
+    found = list(multipliers)
+    for k, excess in enumerate(flow(run, multipliers)):
+        found[2 * k + (excess > 0)] += abs(excess)
+    return found
+
+
+class _Path:
+    """The central path of the proofs z = (lambda, a, b), or (lambda, a, b, bias), in floating point."""
+
+    def __init__(self, run: Run, delta_0: float, zeta_sq: float) -> None:
+        # Before the path is followed: a library that is loaded later has threads of its own, which nothing holds.
+        from scipy.linalg import cho_solve
+
+        self.solve = cho_solve
+        self.run, self.K = run, float(run.L - run.mu)
+        self.a, self.b = (np.array([pair[side] for pair in run.pairs]) for side in (0, 1))
+        self.count = len(self.a)
+        sizes = run.star + 1 + run.biased, run.star + 1
+        self.whole = [
+            tuple(_dense(part, size) for part in block) for block, size in zip(run.vectors(float), sizes, strict=True)
+        ]
+        # (block, diagonal entry, what it costs) of the last entries of z.
+        most, mean = (float(one) * zeta_sq for one in run.spread)
+        ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
+        # Where zeta_* = 0 a proof may spend on s what it likes, so that the path has no such coordinates.
+        self.ends, self.unpaid = ends[: 3 if zeta_sq else 1], ends[3 if zeta_sq else 1 :]
+        self.blocks = [tuple(part.copy() for part in block) for block in self.whole]
+        for block, at, _ in self.unpaid:
+            for part in self.blocks[block]:
+                part[:, at] = 0
+        self.cost = np.append(np.zeros(self.count), [cost for _, _, cost in self.ends])
+        self.flow = np.zeros((run.star + 1, len(self.cost)))
+        np.add.at(self.flow, (self.a, np.arange(self.count)), 1.0)
+        np.add.at(self.flow, (self.b, np.arange(self.count)), -1.0)
+        self.flow = self.flow[:-1]
+
+    def follow(self) -> list[tuple[Array, float]]:
+        """The centred proofs along the path, each with the barrier's bound on its distance from the best.
+
+        The path ends where a step makes no progress or Newton's matrix has no factor: there is no such bound there.
+        """
+        z, factors = self.start()
+        barriers = 2 * (self.run.star + 1) + self.run.biased + self.count
+        t, found = barriers / float(self.cost @ z), []
+        for _ in range(STEPS):
+            try:
+                step, decrement = self.newton(z, factors, t)
+            except np.linalg.LinAlgError:
+                break
+            length, z, factors = self.advance(z, factors, step, decrement, t)
+            if length < SHORTEST:
+                break
+            if decrement < CENTRED and length == 1.0:
+                found.append((z, barriers / t))
+                if barriers / t < GAP * float(self.cost @ z):
+                    break
+                t *= GROWTH
+        return found
+
+    def start(self) -> tuple[Array, list[Array]]:
+        """A strictly feasible proof: the contraction of one step, with room, as many times as there are steps.
+
+        For F the proof of (L/2) ||w - w*||^2, where ||w||^2 is at most the mean of ||w_t||^2 if w is their mean.
+        """
+        run, mu, T = self.run, float(self.run.mu), self.run.T
+        eta = np.array([float(size) for size in run.sizes])
+        q = 1 - eta * mu
+        for room in ROOM:
+            beyond = abs(self.K * eta**2 - 2 * q * eta) / self.K * (1 + room) + 1e-3 * room * eta**2
+            each = self.K * (beyond + eta**2)
+            rate = q**2 + (q * eta - each / 2) ** 2 / beyond * (1 + room) + room * eta * mu
+            scale = 1.0 if run.star == T else float(run.L) / 2 * (1 + room)
+            after = np.full(T + 1, scale / (T if run.measure == "average" else 1))
+            for k in reversed(range(T)):
+                after[k] = after[k + 1] * max(rate[k], 1 - 5 / T) + (after[T] if run.measure == "average" else 0)
+            later = np.append(each * (1 + 0.01 * room) * after[1:], [scale * each[-1]] * 2)
+            z = np.zeros(len(self.cost))
+            z[: self.count] = np.minimum(later[self.a], later[self.b]) * 1e-4 * room / T
+            z[: 2 * T], z[self.count] = np.repeat(later[:T], 2), 2 * after[0] * (1 + room)
+            if run.star > T:
+                z[2 * T : 2 * T + 2] = 0.1 * room, 1 + 0.1 * room
+            for z[self.count + 1 :] in 10.0 ** np.arange(-3, 12):
+                factors = self.factors(z)
+                if factors is not None:
+                    return z, factors
+        raise reject("no first proof was found", f"{self.run}", "take a smaller step, or fewer rounds")
+
+    def slack(self, z: Array, block: int, blocks: list[Any] | None = None) -> Array:
+        """S of the means (0) or S' of the deviations (1)."""
+        (x, c), weights = (blocks or self.blocks)[block], z[: self.count, None]
+        dx, dc, cb = x[self.a] - x[self.b], c[self.a] - c[self.b], c[self.b]
+        product = (cb * weights).T @ dx
+        S: Array = (product + product.T) / 2 + (dc * weights).T @ dc / (2 * self.K)
+        for (where, at, _), value in zip(self.ends, z[self.count :], strict=True):
+            if where == block:
+                S[at, at] += value
+        if block == 0:
+            S -= float(self.run.weight) * np.outer(x[-1], x[-1])
+        for where, at, _ in self.unpaid if blocks is None else ():
+            if where == block:
+                S[at, at] += 1
+        return S
+
+    def paid(self, z: Array) -> list[float]:
+        """Enough of what costs nothing for the whole matrices to be definite."""
+        found = []
+        for block, at, _ in self.unpaid:
+            S = self.slack(z, block, self.whole)
+            others = np.delete(S[at], at)
+            rest = np.delete(np.delete(S, at, 0), at, 1)
+            found.append(2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2)
+        return found
+
+    def factors(self, z: Array) -> list[Array] | None:
+        """The Cholesky factors of both matrices; None where z is no strictly feasible proof."""
+        try:
+            return [np.linalg.cholesky(self.slack(z, k)) for k in (0, 1)] if (z > 0).all() else None
+        except np.linalg.LinAlgError:
+            return None
+
+    def barrier(self, z: Array, factors: list[Array], t: float) -> float:
+        logs = sum(2 * np.log(np.diag(factor)).sum() for factor in factors)
+        return float(t * self.cost @ z - logs - np.log(z[: self.count]).sum())
+
+    def newton(self, z: Array, factors: list[Array], t: float) -> tuple[Array, float]:
+        """(Newton's step of the barrier along the flow's kernel, its decrement)."""
+        H, g = np.zeros((len(z), len(z))), t * self.cost
+        H[np.arange(self.count), np.arange(self.count)] = 1 / z[: self.count] ** 2
+        g[: self.count] -= 1 / z[: self.count]
+        for block, factor in enumerate(factors):
+            self.add_curvature(H, g, block, self.solve((factor, True), np.eye(len(factor))))
+        d = 1 / np.sqrt(np.diag(H))
+        right = np.column_stack([d[:, None] * self.flow.T, d * g])
+        solved = d[:, None] * self.solve((_damped(H * d[:, None] * d), True), right)
+        price = np.linalg.lstsq(self.flow @ solved[:, :-1], self.flow @ solved[:, -1], rcond=None)[0]
+        step = solved[:, :-1] @ price - solved[:, -1]
+        return step, math.sqrt(max(-float(g @ step), 0.0))
+
+    def add_curvature(self, H: Array, g: Array, block: int, P: Array) -> None:
+        """Add the Hessian and gradient of -log det S, P its inverse; a constraint is of rank 3: inner products do."""
+        x, c = self.blocks[block]
+        dx, dc, cb = x[self.a] - x[self.b], c[self.a] - c[self.b], c[self.b]
+        Pc, Px, Pd = cb @ P, dx @ P, dc @ P
+        cx, cd, xd, dd, bend = Pc @ dx.T, Pc @ dc.T, Px @ dc.T, Pd @ dc.T, 1 / (2 * self.K)
+        mixed = cd * xd
+        n = self.count
+        H[:n, :n] += (Pc @ cb.T * (Px @ dx.T) + cx * cx.T) / 2 + bend * (mixed + mixed.T) + bend**2 * dd**2
+        g[:n] -= np.diag(cx) + bend * np.diag(dd)
+        ends = [(n + k, at) for k, (where, at, _) in enumerate(self.ends) if where == block]
+        for own, at in ends:
+            H[own, :n] = H[:n, own] = Pc[:, at] * Px[:, at] + bend * Pd[:, at] ** 2
+            g[own] -= P[at, at]
+            for other, there in ends:
+                H[own, other] = P[at, there] ** 2
+
+    def advance(
+        self, z: Array, factors: list[Array], step: Array, decrement: float, t: float
+    ) -> tuple[float, Array, list[Array]]:
+        """(length, proof, factors) after a step that stays inside and lowers the barrier; length 0 if none."""
+        before, falls = self.barrier(z, factors, t), step[: self.count] < 0
+        length = min(1.0, INSIDE * float(np.min(-z[: self.count][falls] / step[: self.count][falls], initial=np.inf)))
+        while length >= SHORTEST:
+            there = z + length * step
+            inside = self.factors(there)
+            allowed = before - 1e-4 * length * decrement**2 + 1e-12 * abs(before)
+            if inside is not None and self.barrier(there, inside, t) <= allowed:
+                return length, there, inside
+            length *= 0.6
+        return 0.0, z, factors
+
+
+def _damped(H: Array) -> Array:
+    """The Cholesky factor of a matrix of unit diagonal, damped where rounding left it indefinite."""
+    for damping in DAMPING[:-1]:
+        try:
+            return np.linalg.cholesky(H + damping * np.eye(len(H)))
+        except np.linalg.LinAlgError:
+            continue
+    return np.linalg.cholesky(H + DAMPING[-1] * np.eye(len(H)))
+
+
+def _dense(vectors: list[dict[int, float]], size: int) -> Array:
+    found = np.zeros((len(vectors), size))
+    for row, vector in enumerate(vectors):
+        found[row, list(vector)] = list(vector.values())
+    return found

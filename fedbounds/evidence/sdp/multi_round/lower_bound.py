@@ -1,0 +1,246 @@
+"""An instance near the worst case of R rounds: two quadratics in the plane, run in the engine.
+
+Their gradients at w* = 0 are opposite along e_2, and their Hessians have eigenvalues mu and h with turned axes: the
+local models part along e_2, and the Hessians turn that into a push along e_1, away from w*. For equal weights the two
+are mirror images, and two numbers are searched: the angle of the axes and h. The same run is that of any clients of
+which none has more than half of the weight: their pulls of one size sum to 0 in the plane, and each has its own turn
+of e_2. Where one has more, it stands against all the others; where the server's weights are not p, those who have too
+much stand against the rest, with gradients that give the largest mean. Both Hessians are searched for then, and the
+direction of the start. Where F is bounded that is always searched for, and one function on a line is tried besides,
+the same of every client: its curvature is L up to a point and mu beyond. Whatever is found, the run is a lower bound
+on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.ball_arithmetic import enclosed, in_digits
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.weightings.fedavg import FedAvg
+from fedbounds.weightings.fixed import Fixed
+
+# Points a side of the search's grid, how often it is made finer, and how much; points of one at random.
+POINTS, TIMES, FINER, RANDOM = 41, 6, 0.2, 2000
+# Digits in which a run is enclosed: intervals grow by a small factor in each of a few hundred steps.
+SURE_DIGITS = 400
+
+
+@dataclass(frozen=True)
+class Attained:
+    """The instance and what is measured after every round as it was run: (R + 1,), or on a line after the last.
+
+    ``shape`` is the angles of both clients, their larger curvatures, and the angle of the start; or where the
+    curvature of a function on a line falls, and there is no ``problem``.
+    """
+
+    shape: tuple[float, ...]
+    problem: QuadraticProblem | None
+    path: Array
+
+    @property
+    def value(self) -> float:
+        return float(self.path[-1])
+
+
+def clients(run: Run) -> list[tuple[int, Fraction, Fraction, Fraction]]:
+    """(which Hessian, signed square of -grad F_i(w*) along e_2 over zeta_*^2, alpha, p) of the instance's clients."""
+    if run.exact:
+        return [(k, Fraction(sign), Fraction(1, 2), Fraction(1, 2)) for k, sign in enumerate((1, -1))]
+    if not run.biased:
+        p = max(run.p)
+        return [(0, (1 - p) / p, p, p), (1, -p / (1 - p), 1 - p, 1 - p)]
+    most = run.spread[1]
+    pairs = zip(run.alpha, run.p, strict=True)
+    return [(int(a <= p), (a - p) * abs(a - p) / (p**2 * most), a, p) for a, p in pairs]
+
+
+def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
+    """The best such instance, replayed."""
+    mu, L = float(run.mu), float(run.L)
+    centre, reach = np.array([np.pi / 4, (mu + L) / 2]), np.array([np.pi / 4, (L - mu) / 2])
+    for _ in range(TIMES):
+        angles, highs = (c + r * np.linspace(-1, 1, POINTS) for c, r in zip(centre, reach, strict=True))
+        angle, high = np.meshgrid(angles, np.clip(highs, mu, L), indexing="ij")
+        best = np.argmax(_ends(run, (angle, -angle, high, high, 0 * high), delta_0, zeta_sq))
+        centre, reach = np.array([angle.flat[best], high.flat[best]]), reach * FINER
+    angle, high = centre
+    shape = np.array([angle, -angle, high, high, 0.0])
+    reach, rng = np.array([np.pi / 2, np.pi / 2, L - mu, L - mu, np.pi / 2]), np.random.default_rng(0)
+    for _ in range(0 if run.exact and run.star == run.T else 2 * TIMES):
+        tried = shape[:, None] + reach[:, None] * np.append(np.zeros((5, 1)), rng.uniform(-1, 1, (5, RANDOM)), axis=1)
+        tried[2:4] = np.clip(tried[2:4], mu, L)
+        shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
+    problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
+    found = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
+    if run.star == run.T:
+        return found
+    at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
+    for _ in range(2 * TIMES):
+        tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), 0, delta_0**0.5)
+        ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
+        at, reach = tried[np.argmax(ends)], reach * FINER
+    line = Attained((float(at),), None, ends.max(keepdims=True))
+    return max(found, line, key=lambda one: one.value)
+
+
+def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
+    """What is measured after every round, of a mean of no iterate w_0."""
+    begun = experiment(run, problem, start)
+    if run.measure == "average":
+        w: Any = simulate(begun, record="iterates").w
+        means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
+        return np.array([float(problem.gap(one)) for one in means])
+    found = simulate(begun, record="distance")
+    path: Array = (found.distance_sq if run.measure == "distance" else found.gap)[0]
+    return path
+
+
+def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
+    """A number that what is measured of an instance of that shape is not below, in interval arithmetic."""
+    with in_digits(SURE_DIGITS):
+        if len(found.shape) == 1:
+            start = enclosed(delta_0).sqrt()
+            end = _on_a_line(run, enclosed, enclosed(found.shape[0]), start, lambda x, y: x.min(y))
+            return math.nextafter(float(end.lower()), 0.0)
+        angles, highs = found.shape[:2], (min(max(Fraction(high), run.mu), run.L) for high in found.shape[2:4])
+        turned = [
+            _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(high))
+            for c, high in zip(map(enclosed, angles), highs, strict=True)
+        ]
+        several = [
+            (*turned[k], enclosed(abs(pull) * zeta_sq).sqrt() * (1 if pull > 0 else -1), enclosed(alpha))
+            for k, pull, alpha, _ in clients(run)
+        ]
+        m, start = enclosed(delta_0).sqrt(), enclosed(found.shape[4])
+        end = _run(run, [enclosed(size) for size in run.sizes], several, (m * start.cos(), m * start.sin()))
+        return math.nextafter(float(end.lower()), 0.0)
+
+
+def with_noise(run: Run, found: Attained, sigma_sq: float) -> float:
+    """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
+
+    The clients are those of the run: two, or as many as one likes of equal weight.
+    """
+    several, end, value = clients(run), np.eye(2), found.value
+    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, found.shape)]
+    for start in reversed(range(0, run.T, run.tau)):
+        mean = np.zeros((2, 2))
+        for k, _, _, p in several:
+            later = np.eye(2)
+            for size in map(float, reversed(run.sizes[start : start + run.tau])):
+                value += sigma_sq * (float(p) * size) ** 2 * float(np.linalg.eigvalsh(later.T @ end @ later)[-1])
+                later = later @ (np.eye(2) - size * turned[k])
+            mean += float(p) * later
+        end = mean.T @ end @ mean
+    return value
+
+
+def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
+    """The same of equal clients of one curvature, ``noise`` being the variance of the mean of their noise."""
+    ends = []
+    for curvature in (run.mu, run.L):
+        kept, added = Fraction(1), Fraction(0)
+        for size in reversed(run.sizes):
+            added, kept = added + (size * kept) ** 2, kept * (1 - size * curvature)
+        ends.append(kept**2 * delta_0 + noise * added)
+    return max(ends)
+
+
+def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
+    """(first, mixed, second) entries, of eigenvalues mu and high."""
+    return mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
+
+
+def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
+    """What is measured of every instance of several shapes."""
+    turned = _turned(run, shape)
+    several = [(*turned[k], pull, float(alpha)) for (k, _, alpha, _), pull in _pulled(run, zeta_sq)]
+    start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
+    return _run(run, [float(size) for size in run.sizes], several, start)
+
+
+def _turned(run: Run, shape: Iterable[Any]) -> list[tuple[Any, Any, Any]]:
+    """Both Hessians."""
+    one, other, high, higher, _ = shape
+    return [_hessian(float(run.mu), np.cos(a), np.sin(a), h) for a, h in ((one, high), (other, higher))]
+
+
+def _pulled(run: Run, zeta_sq: float) -> list[tuple[tuple[int, Fraction, Fraction, Fraction], float]]:
+    """Each of `clients` with -grad F_i(w*) along e_2."""
+    return [(one, math.copysign(math.sqrt(abs(one[1]) * zeta_sq), one[1])) for one in clients(run)]
+
+
+def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
+    """What is measured of clients (three entries of the Hessian, pull, weight), in any arithmetic."""
+
+    def mean(several: list[Any], *places: int) -> tuple[Any, ...]:
+        weighted = list(zip((client[-1] for client in clients), several, strict=True))
+        return tuple(sum(weight * one[k] for weight, one in weighted) for k in places)
+
+    summed: tuple[Any, ...] = (0, 0)
+    for t, size in enumerate(sizes):
+        if t % run.tau == 0:
+            several = [w] * len(clients)
+        if run.measure == "average":
+            summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
+        several = [_moved(size, client, one) for client, one in zip(clients, several, strict=True)]
+        if (t + 1) % run.tau == 0:
+            w = mean(several, 0, 1)
+    x, y = summed if run.measure == "average" else w
+    if run.measure == "distance":
+        return x * x + y * y
+    first, mixed, second = mean(list(clients), 0, 1, 2)
+    return (first * x * x + 2 * mixed * x * y + second * y * y) / 2
+
+
+def _moved(eta: Any, client: tuple[Any, ...], w: tuple[Any, Any]) -> tuple[Any, Any]:
+    (first, mixed, second, pull, _), (x, y) = client, w
+    return x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
+
+
+def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
+    """F - F* where it is measured, of one function of curvature L up to ``far`` from 0 and mu beyond."""
+    mu, K, summed = number(run.mu), number(run.L - run.mu), 0 * far
+    for size in run.sizes:
+        summed = summed + x / run.T
+        x = x - number(size) * (mu * x - K * least(far, -least(far, x)))
+    x = abs(summed if run.measure == "average" else x)
+    bent = least(x, far)
+    return mu * x * x / 2 + K * bent * (x - bent / 2)
+
+
+def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
+    """The clients of a shape, with F_i(w*) = 0 at w* = 0."""
+    turned, several = _turned(run, shape), _pulled(run, zeta_sq)
+    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[one[0]] for one, _ in several)])
+    pull = np.array([[0.0, pull] for _, pull in several])
+    own = np.linalg.solve(H, pull[..., None])[..., 0]
+    p = np.array([float(one[3]) for one, _ in several])
+    return QuadraticProblem(H, own, -np.einsum("nd,nd->n", own, pull) / 2, p)
+
+
+def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
+    """FedAvg, or the server's weights, with full gradients."""
+    sizes = [float(size) for size in run.sizes]
+    weighting = Fixed(tuple(map(float, run.alpha))) if run.biased else FedAvg()
+    return Experiment(
+        problem,
+        weighting,
+        lambda t: sizes[min(t, run.T - 1)],
+        tau=run.tau,
+        rounds=run.rounds,
+        replicates=1,
+        batch_size=None,
+        w0=start,
+    )

@@ -1,0 +1,238 @@
+"""A certified bound on E||w_R - w*||^2 with noise in every local step, by a quadratic potential a step.
+
+Client i steps along grad F_i(x_i) + xi_i. Given the past the noise has mean 0, E||xi_i||^2 <= sigma^2, and that of
+different clients is uncorrelated. With c, v and d as in `multi_round.program`, m the mean and w* = 0, let
+
+    V_k = A_k ||m||^2 + sum_i p_i (B_k ||d_i||^2 + 2 C_k <d_i, s_i> + D_k ||s_i||^2),    V_T = ||m||^2,
+
+where at a round's end, as the d_i are set to 0, B = C = 0. Co-convexity with K = L - mu gives
+
+    <c, m> - ||c||^2/K + sum_i p_i (<v_i - s_i, d_i> - ||v_i - s_i||^2/K) >= 0.
+
+A step without noise has V_{k+1} <= V_k if V_k - V_{k+1}(q m - eta c, q d - eta v, s) - lambda_k times the left side
+is no negative form in (m, c), nor in (d, v, s) for each client: two small matrices, whose entries are rational. That
+step is known given the past, so noise adds to E V_{k+1} just eta^2 (A_{k+1} E||noise of the mean||^2 + B_{k+1} E of
+that of the deviations), and those are at most sigma^2 sum p_i^2 and sigma^2 (1 - sum p_i^2). The sum over the steps
+is the bound.
+
+Function values are not used, nor two points of a run at once: the noise of a step moves the gradients after it, and
+what joins them has no such expectation. Where sigma = 0 that costs what `docs/worst.md` says. The least V_k is a
+recursion in lambda, which is searched for in floats, and the proof is made of fractions.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from fedbounds.errors import reject
+from fedbounds.evidence.sdp.multi_round.central_path import Array, above
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.certificate import is_psd
+
+# Bits of the potentials' entries, which are rounded up.
+BITS = 120
+# Multipliers are told by their ratios to the A_{k+1}, which must exceed K eta^2. The first ones of a round are those
+# of `fedavg-rounds`, or so many times the least where these are too small.
+FIRST = 1.1
+# A search ends where a quasi-Newton step would lower the bound by less than this part of it, and is begun again until
+# it lowers the bound by no more; its steps at the most, the first one's length, and the part of one that is none.
+GAP, SEARCHES, STEPS, LENGTH, SHORTEST = 1e-7, 5, 5000, 0.1, 1e-12
+# The largest logarithm, which no search needs, so that nothing overflows.
+LARGEST = 50.0
+
+# Delta_0, zeta_*^2, and the noise's variance in the mean and in the deviations.
+Given = tuple[float, float, tuple[float, float]]
+Potential = tuple[Any, Any, Any, Any]
+
+
+@dataclass(frozen=True)
+class Noisy:
+    """A proof of E||w_R - w*||^2 <= a Delta_0 + b zeta_*^2 + sigma^2 (c sum p_i^2 + d (1 - sum p_i^2)).
+
+    ``potentials`` are (A, B, C, D) before each step and after the last; ``value`` is rounded up, for every N where
+    the run has no weights. ``gap`` is None: the search tells nothing of the smallest such value.
+    """
+
+    run: Run
+    a: Fraction
+    b: Fraction
+    c: Fraction
+    d: Fraction
+    value: float
+    certified: bool
+    multipliers: tuple[Fraction, ...] = field(repr=False)
+    potentials: tuple[Potential, ...] = field(repr=False)
+    exact: bool = False
+    gap: float | None = None
+
+
+def shares(run: Run) -> tuple[Fraction, Fraction]:
+    """The largest and least sum_i p_i^2: that of the weights, or 1/2 and 0 over every N >= 2."""
+    of_weights = sum((p**2 for p in run.p), Fraction(0))
+    return (of_weights, of_weights) if run.p else (Fraction(1, 2), Fraction(0))
+
+
+def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Noisy | None:
+    """The smallest such bound that was found; None where no first proof was."""
+    if run.biased or run.measure != "distance":
+        said = "weights that are not p" if run.biased else f"the {run.measure}"
+        raise reject("noise needs the measure distance and a server with the weights p", said, "leave out the noise")
+    if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
+        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
+        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", found, "mend them")
+    share = float(shares(run)[0])
+    spread = float(sigma_sq) * share, float(sigma_sq) * (1 - share)
+    given = float(delta_0), float(zeta_sq), spread
+    best = _best(run, given)
+    if best is None:
+        return None
+    multipliers, potentials = _proof(run, best)
+    a, b = potentials[0][0], potentials[0][3]
+    c, d = (
+        sum((size**2 * V[k] for size, V in zip(run.sizes, potentials[1:], strict=True)), Fraction(0)) for k in (0, 1)
+    )
+    noise = sigma_sq * max(c * one + d * (1 - one) for one in shares(run))
+    certified = verify(run, multipliers, potentials)
+    return Noisy(run, a, b, c, d, above(a * delta_0 + b * zeta_sq + noise), certified, multipliers, potentials)
+
+
+def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potential, ...]) -> bool:
+    """Whether these prove the bound of `Noisy`, in exact arithmetic."""
+    if len(multipliers) != run.T or len(potentials) != run.T + 1 or min(multipliers) < 0:
+        return False
+    if potentials[-1][0] < 1 or potentials[-1][3] < 0 or any(any(V[1:3]) for V in potentials[:: run.tau]):
+        return False
+    for k, (size, each) in enumerate(zip(run.sizes, multipliers, strict=True)):
+        A, B, C, D = potentials[k]
+        mm, mc, cc, dd, dv, ds, vv, vs, ss = _step(run, size, each, potentials[k + 1])
+        deviations = [[B - dd, -dv, C - ds], [-dv, -vv, -vs], [C - ds, -vs, D - ss]]
+        if k % run.tau == 0:
+            deviations = [row[1:] for row in deviations[1:]]
+        if not is_psd([[A - mm, -mc], [-mc, -cc]]) or not is_psd(deviations):
+            return False
+    return True
+
+
+def _best(run: Run, given: Given) -> Array | None:
+    """The ratios with the smallest bound found, from those of the later half of the rounds; None if none is."""
+    sizes = np.array([float(size) for size in run.sizes])
+    each = 2 * (1 - sizes * float(run.mu))
+    if run.rounds > 1:
+        rounds = (run.rounds + 1) // 2
+        half = _best(replace(run, rounds=rounds, eta=run.sizes[-rounds * run.tau :]), given)
+        if half is not None:
+            half = half / sizes[-rounds * run.tau :]
+            each = np.append(np.tile(half[: run.tau], run.rounds - rounds), half)
+    first = np.maximum(each, FIRST * float(run.L - run.mu) * sizes) * sizes
+    value = _searched(first, run, given)[0]
+    for _ in range(SEARCHES if math.isfinite(value) else 0):
+        begun = value
+        first, value = _descended(run, given, first)
+        if value > (1 - GAP) * begun:
+            break
+    return first if math.isfinite(value) else None
+
+
+def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
+    """(ratios, bound) by BFGS in the logarithms of what they are above the least; steps are halved until it falls."""
+    least = float(run.L - run.mu) * np.array([float(size) ** 2 for size in run.sizes])
+
+    def at(logs: Array) -> tuple[float, Array]:
+        more = (first - least) * np.exp(np.minimum(logs, LARGEST))
+        value, slopes = _searched(least + more, run, given)
+        return value, slopes * more
+
+    x, inverse = np.zeros(run.T), np.zeros((0, 0))
+    value, slope = at(x)
+    for _ in range(STEPS):
+        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(float(np.linalg.norm(slope)), SHORTEST)
+        gain, length = -float(slope @ way), 1.0
+        if gain < GAP * value and len(inverse):
+            break
+        there, steeper = at(x + way)
+        while not there <= value - 1e-4 * length * gain and length > SHORTEST:
+            length /= 2
+            there, steeper = at(x + length * way)
+        if length <= SHORTEST:
+            break
+        moved, turned = length * way, steeper - slope
+        x, value, slope = x + moved, there, steeper
+        if (bend := float(moved @ turned)) > 0:
+            inverse = inverse if len(inverse) else np.eye(run.T) * bend / (turned @ turned)
+            across = inverse @ turned
+            outer = np.outer(moved, across)
+            inverse = (
+                inverse + np.outer(moved, moved) * (1 + turned @ across / bend) / bend - (outer + outer.T) / bend
+            )
+    return least + (first - least) * np.exp(np.minimum(x, LARGEST)), value
+
+
+def _step(run: Run, size: Any, each: Any, after: Potential) -> tuple[Any, ...]:
+    """The entries mm, mc, cc and dd, dv, ds, vv, vs, ss of V_{k+1} after a step and lambda_k times the inequality."""
+    number = type(each) if isinstance(each, Fraction) else float
+    q, K, eta = number(1 - size * run.mu), number(run.L - run.mu), number(size)
+    A, B, C, D = after
+    means = A * q * q, each / 2 - A * q * eta, A * eta * eta - each / K
+    deviations = B * q * q, each / 2 - B * q * eta, C * q - each / 2, B * eta * eta - each / K, each / K - C * eta
+    return (*means, *deviations, D - each / K)
+
+
+def _least(entries: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The least (A, B, C, D) before a step, with its entries."""
+    mm, mc, cc, dd, dv, ds, vv, vs, ss = entries
+    return mm - mc * mc / cc, dd - dv * dv / vv, ds - dv * vs / vv, ss - vs * vs / vv
+
+
+def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potential, ...]]:
+    """Multipliers of these ratios to the A_{k+1}, and the least potentials, rounded up to fractions of BITS bits.
+
+    Multipliers as floats would not do: over many steps what they differ by from these grows against A.
+    """
+    unit, zero = Fraction(1, 2**BITS), Fraction(0)
+    multipliers, found = [], [(Fraction(1), zero, zero, zero)]
+    for k in reversed(range(run.T)):
+        multipliers.append(Fraction(float(ratios[k])) * found[-1][0])
+        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], found[-1]))
+        A, D, B = (math.ceil(entry / unit) * unit + more for entry, more in ((A, zero), (D, unit), (B, unit)))
+        found.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
+    return tuple(reversed(multipliers)), tuple(reversed(found))
+
+
+def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:
+    """(the bound, its slopes in the ratios); infinite where the multipliers prove none.
+
+    The slope in lambda_k alone is what its inequality has at the worst trajectory that the multipliers allow.
+    """
+    (delta_0, zeta_sq, spread), T, K = given, run.T, float(run.L - run.mu)
+    V, noise, slopes, A = (1.0, 0.0, 0.0, 0.0), 0.0, np.zeros(T), np.ones(T)
+    back: list[tuple[float, ...]] = []
+    for k in reversed(range(T)):
+        eta = float(run.sizes[k])
+        V = V if (k + 1) % run.tau else (V[0], 0.0, 0.0, V[3])
+        A[k] = V[0]
+        entries = _step(run, run.sizes[k], float(ratios[k]) * V[0], V)
+        if not max(entries[2], entries[6]) < 0:
+            return math.inf, slopes
+        noise += eta**2 * (V[0] * spread[0] + V[1] * spread[1])
+        back.append((eta, -entries[1] / entries[2], -entries[4] / entries[6], -entries[7] / entries[6]))
+        V = _least(entries)
+    mm, ss, dd, ds, later = delta_0, zeta_sq, 0.0, 0.0, 0.0
+    for k, (eta, of_m, of_d, of_s) in enumerate(reversed(back)):
+        if k % run.tau == 0:
+            dd = ds = 0.0
+        q, cm, cc = 1 - eta * float(run.mu), of_m * mm, of_m**2 * mm
+        vd, vs = of_d * dd + of_s * ds, of_d * ds + of_s * ss
+        vv = of_d * vd + of_s * vs
+        # lambda_k moves A_k and by it the multipliers of the steps before, of which ``later`` is the slope in A_k.
+        slope = cm - cc / K + vd - ds - (vv - 2 * vs + ss) / K + later * of_m * (1 - of_m / K)
+        later = slope * ratios[k] + later * (q - eta * of_m) ** 2
+        slopes[k] = slope * A[k]
+        mm = q * q * mm - 2 * q * eta * cm + eta**2 * (cc + spread[0])
+        dd = q * q * dd - 2 * q * eta * vd + eta**2 * (vv + spread[1])
+        ds = q * ds - eta * vs
+    return V[0] * delta_0 + V[3] * zeta_sq + noise, slopes

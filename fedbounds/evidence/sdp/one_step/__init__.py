@@ -1,0 +1,1 @@
+"""Claims about one step of one round, decided over the whole class."""

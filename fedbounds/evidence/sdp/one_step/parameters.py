@@ -1,0 +1,319 @@
+"""The parameters of a one-round statement, in exact rationals, and a claim's terms at these parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal
+
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.own import OWN
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
+from fedbounds.io import plain, shaped
+from fedbounds.plugins import with_role
+from fedbounds.theory.claim import Claim, Role
+from fedbounds.theory.reading import READINGS, Reading
+
+Local = Literal["steps", "any"]
+Gradients = Literal["full", "stochastic"]
+# What the right-hand side of a one-round statement may be made of.
+FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
+# Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
+NOISE = ("sigma_sq", "sigma_0_sq", "growth")
+# What has a value at a setting.
+NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
+# Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
+FREE_BIAS = "Gamma_alpha"
+# The reading in which a formula is as stated, its definitions put in.
+PLAIN = READINGS["plain"]
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One step t of one round: weights ``alpha``, ``p`` (N,), the round's step sizes ``eta`` up to eta_t.
+
+    ``local`` says what the local models may be: the points of ``steps`` gradient steps from w_t0, or
+    ``any`` points with the virtual iterate as their mean (which covers every t). ``gradients`` are full, or
+    stochastic: conditionally unbiased, with noise independent over clients and of variance at most sigma^2.
+    ``rho_tilde`` None means every rho_tilde at once. Over an interval mu, ``eta`` and the skews may be functions of
+    kappa or eta L, and what is asked of them is asked at each of its points. Raises InputError on weights off the
+    simplex, mu outside [0, L), skews that no losses can show, or local models that the reading says too little about.
+    """
+
+    alpha: tuple[Fraction, ...]
+    p: tuple[Fraction, ...]
+    eta: tuple[Fraction, ...]
+    tau: int
+    mu: Fraction
+    L: Fraction = Fraction(1)
+    rho_bar: Fraction = Fraction(1)
+    rho_tilde: Fraction | None = None
+    reading: str = "repaired"
+    local: Local = "steps"
+    gradients: Gradients = "full"
+
+    def __post_init__(self) -> None:
+        _check_weights(self.alpha, "alpha", self.N)
+        _check_weights(self.p, "p", self.N)
+        if not 0 <= self.mu < self.L:
+            raise reject(
+                "mu must lie in [0, L)",
+                f"mu = {self.mu}, L = {self.L}",
+                "use kappa = L/mu above 1 (at 1 F_i is fixed)",
+            )
+        if self.reading not in READINGS:
+            raise reject("reading must be a known name", self.reading, f"use one of {', '.join(READINGS)}")
+        if type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
+            raise reject(
+                f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes",
+                f"{len(self.eta)} of them",
+                "use a local step s with 0 <= s < tau",
+            )
+        self._check_models()
+        if not 0 <= self.rho_bar <= self.ratios[1]:
+            raise reject(
+                f"rho_bar must lie between 0 and max alpha_i/p_i = {self.ratios[1]}",
+                self.rho_bar,
+                "no losses show such a skew",
+            )
+        if self.rho_tilde is not None and self.rho_tilde < self.ratios[0]:
+            raise reject(
+                f"rho_tilde must be at least min alpha_i/p_i = {self.ratios[0]}",
+                self.rho_tilde,
+                "no losses show such a skew",
+            )
+
+    def _check_models(self) -> None:
+        if self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic"):
+            raise reject(
+                "local models are steps or any, gradients full or stochastic",
+                f"{self.local}, {self.gradients}",
+                "choose one of each",
+            )
+        if (self.local == "any" or self.gradients == "stochastic") and not self.knows_skew:
+            raise reject(
+                "local models of any kind, and noise, need a reading that bounds the skew at an alpha-weighted w_t",
+                f"the reading {self.reading!r} at local step {self.step}",
+                "use local steps with full gradients, or the repaired reading",
+            )
+        if self.gradients == "stochastic" and self.local == "steps" and self.step > 0:
+            raise reject(
+                "after noisy steps local models are covered as any points only",
+                f"local steps at local step {self.step}",
+                "use local models of any kind",
+            )
+
+    @property
+    def knows_skew(self) -> bool:
+        """Whether the reading bounds rho(t, w_t) at this step, for the alpha-weighted iterate."""
+        return self.how.virtual == "alpha" and (self.how.skew == "all-steps" or self.step == 0)
+
+    @property
+    def N(self) -> int:
+        """Number of clients."""
+        return len(self.p)
+
+    @property
+    def step(self) -> int:
+        """s, the local step inside the round."""
+        return len(self.eta) - 1
+
+    @property
+    def ratios(self) -> tuple[Fraction, Fraction]:
+        """(pi, Pi): the smallest and largest alpha_i / p_i over clients with p_i > 0."""
+        found = [a / p for a, p in zip(self.alpha, self.p, strict=True) if p > 0]
+        return min(found), max(found)
+
+    @property
+    def how(self) -> Reading:
+        """The reading."""
+        return READINGS[self.reading]
+
+    @property
+    def over(self) -> Interval | None:
+        """The interval over which the setting is one of functions."""
+        found: Iterable[object] = (self.mu, self.rho_bar, self.rho_tilde, *self.eta)
+        return next((one.over for one in found if isinstance(one, Function)), None)
+
+    def to_json(self) -> dict[str, object]:
+        """The setting as a JSON object; every rational is a string."""
+        return dict(plain(self))
+
+    @staticmethod
+    def from_json(data: Mapping[str, object]) -> Setting:
+        """The setting of a JSON object made by ``to_json``; one without ``gradients`` has full ones."""
+        return shaped(data, Setting, "a setting")
+
+
+def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
+    if len(weights) != N or N == 0:
+        raise reject("alpha and p need the same number of clients", f"{len(weights)} and {N}", "match their lengths")
+    if min(weights) < 0 or sum(weights) != 1:
+        raise reject(
+            f"{name} must be non-negative and sum to exactly 1",
+            ", ".join(str(w) for w in weights),
+            "write weights as fractions such as 1/3",
+        )
+
+
+def round_setting(
+    clients: int = 2,
+    tau: int = 1,
+    step: int | None = None,
+    kappa: Fraction | int = 10,
+    start: int = 0,
+    eta: Fraction | None = None,
+    alpha: Sequence[Fraction] | None = None,
+    p: Sequence[Fraction] | None = None,
+    rho_bar: Fraction | None = None,
+    rho_tilde: Fraction | None = None,
+    reading: str = "repaired",
+    local: Local = "steps",
+) -> Setting:
+    """A setting with L = 1 and mu = 1/kappa; the claims are homogeneous in L, so this loses nothing.
+
+    The round starts at t0 = ``start`` and the claim is about t = t0 + ``step`` (the last local step unless
+    given). Step sizes are those of the theory's main bound unless a constant ``eta`` is given. Weights are uniform
+    unless given; ``rho_bar`` defaults to min alpha_i/p_i, which every loss satisfies, ``rho_tilde`` to every value.
+    """
+    if clients < 1:
+        raise reject("a round needs at least one client", clients, "use --clients 2")
+    step = tau - 1 if step is None else step
+    if not 0 <= step < tau:
+        raise reject(f"the local step must lie in 0..{tau - 1}", step, "choose a step of the round")
+    if kappa <= 1:
+        raise reject(
+            "kappa = L/mu must exceed 1", kappa, "at kappa = 1 every F_i is the same quadratic up to a shift"
+        )
+    N = clients if alpha is None else len(alpha)
+    p = (Fraction(1, N),) * N if p is None else tuple(p)
+    alpha = p if alpha is None else tuple(alpha)
+    mu, L = Fraction(1) / kappa, Fraction(1)
+    known = {"L": L, "mu": mu}
+    sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
+    if rho_bar is None:
+        # Without a positive p the setting itself says what is wrong.
+        rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
+    return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
+
+
+def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int) -> tuple[Fraction, ...]:
+    """The step sizes eta_t that a claim is stated for at t = start, ..., or InputError where one is not rational."""
+    times = [{**known, "t": Fraction(start + k)} for k in range(count)]
+    for at in times:
+        require_defined(claim.steps, at)
+    sizes = [rational(claim.steps, at) for at in times]
+    found = tuple(size for size in sizes if size is not None)
+    if len(found) < count:
+        raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
+    return found
+
+
+def applies(claim: Claim) -> bool:
+    """Whether a claim is a one-round statement in quantities that this evidence carries."""
+    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols} - OWN.keys()
+    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
+    return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
+
+
+def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
+    """The right-hand side as an exact linear form {quantity: coefficient} at a setting.
+
+    ``scale`` multiplies named terms. Bounds that may be any larger number (rho_tilde where it is left free,
+    variances where gradients are full) must not have a negative coefficient, or no one value of theirs would
+    cover the others. Raises InputError there, and where the claim is no one-round statement.
+    """
+    scale = scale or {}
+    terms = claim.sides(setting.how).terms
+    unknown = set(scale) - set(terms)
+    if not applies(claim) or unknown:
+        raise reject(
+            "the SDP evidence needs a one-round claim and the names of its terms",
+            f"{claim.key} {sorted(unknown)}",
+            f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
+        )
+    factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
+    total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
+    return _linear(total, setting, claim.key, factors)
+
+
+def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
+    """One term of a claim as a linear form."""
+    return _linear(claim.sides(setting.how).terms[term], setting, claim.key)
+
+
+def numbers(setting: Setting) -> dict[str, Fraction]:
+    """Symbol -> value, of those that have one at a setting."""
+    low, high = setting.ratios
+    found = {
+        "eta": setting.eta[-1],
+        "mu": setting.mu,
+        "L": setting.L,
+        "tau": Fraction(setting.tau),
+        "N": Fraction(setting.N),
+        "C": Fraction(1),  # every client takes part
+        "rho_bar": setting.rho_bar,
+        "pi_min": low,
+        "pi_max": high,
+        "p_min": min(setting.p),
+        **{symbol.name: value(setting) for symbol, value in OWN.items()},
+    }
+    return found if setting.rho_tilde is None else {**found, "rho_tilde": setting.rho_tilde}
+
+
+def _linear(
+    expression: sp.Expr, setting: Setting, key: str, factors: Mapping[str, Fraction] | None = None
+) -> dict[str, Fraction]:
+    # Symbols are told apart by their names alone here, whatever signs they were declared with.
+    plain = expression.xreplace({symbol: sp.Symbol(symbol.name) for symbol in expression.free_symbols})
+    values = numbers(setting) | dict(factors or {})
+    functions = {name: value for name, value in values.items() if isinstance(value, Function)}
+    put = plain.xreplace({sp.Symbol(name): sp.Rational(values[name]) for name in values.keys() - functions.keys()})
+    if setting.gradients == "full":
+        put = _without_noise(put, key, functions)
+    bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")
+    expanded = sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))
+    found: dict[str, Fraction] = {}
+    for term in sp.Add.make_args(expanded):
+        value, monomial = term.as_independent(*map(sp.Symbol, (*FORMS, FREE_BIAS)), as_Add=False)
+        name, known = str(monomial), rational(value, functions) if _names(value) <= functions.keys() else None
+        if value == 0:
+            continue
+        if name not in (*FORMS, FREE_BIAS) or known is None:
+            raise reject(
+                f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
+            )
+        found[name] = found.get(name, Fraction(0)) + known
+    for value in found.values():
+        if isinstance(value, Function):
+            require_finite(value.den, value.over)
+    require_defined(plain, values)
+    found = {name: value for name, value in found.items() if value != 0}
+    if found.get(FREE_BIAS, Fraction(0)) < 0:
+        raise _falls(key, "rho_tilde", found[FREE_BIAS], "give rho_tilde")
+    return found
+
+
+def _names(expression: sp.Expr) -> set[str]:
+    return {symbol.name for symbol in expression.free_symbols}
+
+
+def _without_noise(expression: sp.Expr, key: str, functions: Mapping[str, Any]) -> sp.Expr:
+    """The expression where gradients are full: its variances are bounds on 0, so it must not fall as they grow."""
+    growth = expression.subs(sp.Symbol("growth"), 0)
+    for name in ("sigma_sq", "sigma_0_sq"):
+        rate = sp.expand(growth).coeff(sp.Symbol(name))
+        least = rational(rate, functions) if _names(rate) <= functions.keys() else None
+        if least is None or least < 0:
+            raise _falls(key, name, rate, "state the claim with a variance term that adds")
+    return growth.subs({sp.Symbol(name): 0 for name in NOISE})
+
+
+def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:
+    return reject(
+        f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy
+    )

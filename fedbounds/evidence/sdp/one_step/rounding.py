@@ -1,0 +1,148 @@
+"""From a solver's floating-point proof to rational multipliers that satisfy every condition exactly.
+
+A claim with room to spare has proofs with an interior: round one, and repair the linear conditions. A
+tight claim has none: its proofs lie on a face, where S vanishes on the worst case's Gram matrix and only
+active constraints have multipliers (complementary slackness); the face is guessed from the solver's worst
+case, rounded to rationals, and imposed exactly. Nothing is believed until it is verified.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.one_step.certificate import verify
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
+from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, interior, worst_case
+
+# Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
+BITS = 56
+# An interior margin below a solver's accuracy is no margin.
+MARGIN = 1e-11
+# Worst cases above this (of problems scaled to size 1) refute; solvers are accurate to about 1e-8.
+REFUTED = 1e-6
+# What counts as zero when a face is guessed from a solver's worst case; a wrong guess only fails to verify.
+GUESSES = ((1e-5, 10**4), (1e-4, 10**3), (1e-6, 10**6), (1e-3, 100))
+
+
+@dataclass(frozen=True)
+class Face:
+    """Active constraints ``keep`` (m,) and the rational ``kernel`` (n, r) of S."""
+
+    keep: NDArray[Any]
+    kernel: list[list[Fraction]]
+
+    @property
+    def floats(self) -> NDArray[Any]:
+        """The kernel in floating point."""
+        return np.array([[float(v) for v in row] for row in self.kernel])
+
+
+def prove(setting: Setting, lhs: str, rhs: Mapping[str, Fraction], faces: bool = True) -> dict[str, Fraction] | None:
+    """Rational multipliers that prove lhs <= sum_k rhs_k form_k at a setting, verified exactly; else None.
+
+    ``faces`` False looks only for proofs with room to spare, which is quicker.
+    """
+    bounds = [name for name in BOUNDS if rhs.get(name)]
+    model, rational = build(setting, float, bounds), build(setting, exact, bounds)
+    gap = model.combine({k: float(v) for k, v in rhs.items()}, float) - model.forms[lhs]
+    target = rational.combine(rhs, exact) - rational.forms[lhs]
+    for multipliers, face in _candidates(model, gap, faces):
+        repaired = _repair(rational, multipliers, target, face)
+        if repaired is not None and min(repaired) >= 0:
+            found = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
+            if verify(rational, lhs, rhs, found)[0]:
+                return found
+    return None
+
+
+def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray[Any], Face | None]]:
+    """Floating-point proofs, the most promising first."""
+    delta, inside = interior(model, gap)
+    if delta > MARGIN:
+        yield inside, None
+    if not faces:
+        return
+    edge = worst_case(model, Form(-gap.quad, -gap.lin), [size(model)])
+    if edge.outcome is not Solved.OPTIMAL or edge.value > REFUTED:
+        return
+    for zero, denominator in GUESSES:
+        for face in (_face(model, edge, zero, denominator), _proof_face(model, gap, edge, zero, denominator)):
+            if face is not None:
+                _, inside = interior(model, gap, face.keep, face.floats)
+                if inside.size:
+                    yield inside, face
+
+
+def size(model: Model) -> Form:
+    """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq + sigma_sq, which bounds everything."""
+    parts = [model.forms[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
+    return sum(parts, model.forms["Delta_start"])
+
+
+def _proof_face(model: Model, gap: Form, edge: Solution, zero: float, denominator: int) -> Face | None:
+    """The face on which the solver's own proof lies: its non-zero multipliers, and the kernel of its S."""
+    S = gap.quad - np.einsum("m,mij->ij", edge.multipliers, model.quad)
+    eigenvalues, vectors = np.linalg.eigh(S)
+    flat = vectors[:, eigenvalues < zero * max(eigenvalues[-1], 0.0)]
+    if flat.shape[1] in (0, len(flat)):
+        return None
+    return Face(edge.multipliers > zero * edge.multipliers.max(), _echelon(flat, denominator))
+
+
+def _face(model: Model, edge: Solution, zero: float, denominator: int) -> Face | None:
+    """The face of every proof that the worst case allows: active constraints, S zero on its Gram matrix."""
+    slack = np.einsum("mij,ij->m", model.quad, edge.gram) + model.lin @ edge.values
+    eigenvalues, vectors = np.linalg.eigh(edge.gram)
+    span = vectors[:, eigenvalues > zero * eigenvalues[-1]]
+    if span.shape[1] in (0, len(span)):
+        return None
+    return Face(slack < zero * np.abs(edge.gram).max(), _echelon(span, denominator))
+
+
+def _echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
+    """The same column space in reduced form, whose entries are rationals where the worst case is rational."""
+    from scipy.linalg import qr
+
+    _, _, order = qr(span.T, pivoting=True)
+    reduced = span @ np.linalg.inv(span[order[: span.shape[1]]])
+    return [[Fraction(float(v)).limit_denominator(denominator) for v in row] for row in reduced]
+
+
+def _repair(model: Model, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
+    """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly.
+
+    Columns are taken largest first, so that none turns negative, until they span. None where the equations
+    have no solution.
+    """
+    from flint import fmpq_mat
+
+    columns, wanted = [list(row) for row in model.lin], list(target.lin)
+    keep = np.ones(len(multipliers), dtype=bool)
+    if face is not None:
+        keep, kernel = face.keep, np.array([[exact(v) for v in row] for row in face.kernel], dtype=object)
+        columns = [[*column, *(quad @ kernel).ravel()] for column, quad in zip(columns, model.quad, strict=True)]
+        wanted += [*(target.quad @ kernel).ravel()]
+    fixed = [
+        Fraction(round(v * 2**BITS), 2**BITS) if k else Fraction(0) for v, k in zip(multipliers, keep, strict=True)
+    ]
+    residual = wanted
+    for value, column in zip(fixed, columns, strict=True):
+        if value:
+            residual = [r - exact(value) * c for r, c in zip(residual, column, strict=True)]
+    order = [int(j) for j in np.argsort(-multipliers) if keep[j]]
+    rows = [[*(columns[j][k] for j in order), r] for k, r in enumerate(residual)]
+    reduced, rank = fmpq_mat(rows).rref()
+    for row in reduced.tolist()[:rank]:
+        pivot = next(k for k, value in enumerate(row) if value != 0)
+        if pivot == len(order):
+            return None
+        fixed[order[pivot]] += Fraction(int(row[-1].p), int(row[-1].q))
+    return fixed

@@ -1,0 +1,169 @@
+"""Solve the performance-estimation problem: the only importer of Clarabel.
+
+It is solved on the side of the proof: the smallest y with
+
+    sum_k y_k against_k - objective = sum_j lambda_j constraint_j + <S, gram>,   lambda >= 0, S >= 0,
+
+an identity of forms, so that every feasible (y, lambda, S) is a proof of objective <= sum_k y_k against_k
+on the whole class; the Gram matrix of the worst case is the multiplier of S >= 0. Clients with the same weights are
+exchanged (`fedbounds.evidence.sdp.one_step.symmetry`): the programme does not grow with their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.one_step.symmetry import Exchange, corners, exchange, triangles
+
+# Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
+CLOSE: dict[str, object] = {
+    f"{reduced}{kind}": value
+    for reduced, value in (("tol_", 1e-11), ("reduced_tol_", 1e-8))
+    for kind in ("gap_abs", "gap_rel", "feas")
+}
+# Tried in turn where a solve comes back inaccurate: the defaults, other regularisations of the linear systems (which
+# decide it at degenerate optima), then shorter steps without scaling.
+ATTEMPTS: tuple[dict[str, object], ...] = (
+    CLOSE,
+    {},
+    {"static_regularization_constant": 1e-7},
+    {"static_regularization_proportional": 1e-12},
+    {"equilibrate_enable": False, "max_step_fraction": 0.9, "max_iter": 400},
+)
+
+
+class Solved(StrEnum):
+    """What a solve established, in floating point: only OPTIMAL carries numbers."""
+
+    OPTIMAL = "optimal"
+    UNBOUNDED = "unbounded"
+    EMPTY = "empty"
+    UNDECIDED = "undecided"
+
+
+# What the solver says of the proofs, where it is sure: none at all is a worst case without bound.
+OUTCOMES = {"Solved": Solved.OPTIMAL, "PrimalInfeasible": Solved.UNBOUNDED, "DualInfeasible": Solved.EMPTY}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """``value`` = sum_k y_k, ``y`` (k,), ``multipliers`` (m,), and the worst case's ``gram`` (n, n), ``values``."""
+
+    outcome: Solved
+    value: float = float("nan")
+    y: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
+    multipliers: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
+    gram: NDArray[Any] = field(default_factory=lambda: np.empty((0, 0)), repr=False)
+    values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
+
+
+def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
+    """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
+
+    A status other than optimal is tried again in other settings, never accepted.
+    """
+    cut = exchange(model, objective, *against)
+    quad, lin, rows = _scaled(*cut.rows(model))
+    left, left_lin, top = _scaled(*_row(cut, objective))
+    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, form) for form in against), strict=True)))
+    m, count = len(rows), len(units)
+    cost = np.concatenate([np.zeros(m), units.min() / units])
+    equal = np.concatenate([lin, -right_lin]).T, -left_lin
+    bounded = m + (count if sign == "nonneg" else 0)
+    above = -np.eye(m + count)[:bounded], np.zeros(bounded)
+    outcome, x, z = _solved(cost, equal, above, (np.concatenate([quad, -right]).T, -left), cut.sizes)
+    if outcome is not Solved.OPTIMAL:
+        return Solution(outcome)
+    y, multipliers = x[m:] * top / units, cut.multipliers(x[:m] * top / rows)
+    values, _, gram = np.split(z / units.min(), np.cumsum([len(equal[1]), bounded]))
+    return Solution(outcome, float(y.sum()), y, multipliers, cut.gram(gram), cut.shared @ values)
+
+
+def interior(
+    model: Model, gap: Form, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
+) -> tuple[float, NDArray[Any]]:
+    """The multipliers furthest inside the proofs of gap >= 0: largest delta with lambda >= delta, S >= delta I.
+
+    On a face of the proofs, ``keep`` (m,) says which multipliers may differ from 0 and S vanishes on the
+    columns of ``kernel`` (n, r). Returns (delta, lambda); delta is -inf where no solver was accurate. It is
+    at most 1, as only its sign matters.
+    """
+    cut = exchange(model, gap)
+    if keep is None or kernel is None:
+        (quad, lin), (packed, target), sizes = cut.rows(model), _row(cut, gap), cut.sizes
+    else:
+        # On the kernel S is zero by the exact repair; the rest must be positive definite.
+        rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
+        sizes, kept = (rest.shape[1],), model.quad[keep]
+        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, gap.quad))
+        lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
+        target = np.concatenate([gap.lin, (gap.quad @ kernel).ravel()])
+    (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
+    m, one = len(rows), np.eye(len(rows) + 1)[-1]
+    rows_of, columns, _ = corners(sizes)
+    equal = np.column_stack([lin.T, np.zeros(lin.shape[1])]), target
+    above = np.concatenate([one - np.eye(m + 1)[:m], one[None]]), one
+    semidefinite = np.column_stack([quad.T, 1.0 * (rows_of == columns)]), packed
+    outcome, x, _ = _solved(-one, equal, above, semidefinite, sizes, inaccurate=True)
+    if outcome is not Solved.OPTIMAL:
+        return float("-inf"), np.empty(0)
+    found = x[:m] * top / rows
+    if keep is None:
+        return float(x[-1]), cut.multipliers(found)
+    whole = np.zeros(len(keep))
+    whole[keep] = found
+    return float(x[-1]), whole
+
+
+Rows = tuple[NDArray[Any], NDArray[Any]]
+
+
+def _solved(
+    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...], inaccurate: bool = False
+) -> tuple[Solved, NDArray[Any], NDArray[Any]]:
+    """(outcome, x, multipliers) of the smallest cost . x with b - A x = 0, >= 0 and triangles of semidefinite blocks.
+
+    They are the first conclusive attempt's; ``inaccurate`` is for numbers that are checked exactly.
+    """
+    import clarabel
+    from scipy.sparse import csc_matrix
+
+    A, b = (np.concatenate([rows[k] for rows in (equal, above, semidefinite)]) for k in (0, 1))
+    cones = [clarabel.ZeroConeT(len(equal[1])), clarabel.NonnegativeConeT(len(above[1]))]
+    cones += map(clarabel.PSDTriangleConeT, sizes)
+    nothing = csc_matrix((len(cost),) * 2)
+    for options in ATTEMPTS:
+        settings = clarabel.DefaultSettings()
+        for name, value in ({"verbose": False} | options).items():
+            setattr(settings, name, value)
+        try:
+            found = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+        except BaseException as wrong:
+            # Clarabel's panics are no Exception, and have no name that could be imported.
+            if type(wrong).__name__ != "PanicException":
+                raise
+            continue
+        almost = str(found.status) == "AlmostSolved" and (inaccurate or options is CLOSE)
+        if almost or str(found.status) in OUTCOMES:
+            outcome = Solved.OPTIMAL if almost else OUTCOMES[str(found.status)]
+            return outcome, np.array(found.x), np.array(found.z)
+    return Solved.UNDECIDED, np.empty(0), np.empty(0)
+
+
+def _row(cut: Exchange, form: Form) -> Rows:
+    return cut.packed(form.quad), form.lin @ cut.shared
+
+
+def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """Forms (..., K), (..., q) divided by their largest coefficients (...,), as solvers like numbers near 1."""
+    largest = np.maximum(np.abs(quad).max(axis=-1), np.abs(lin).max(axis=-1, initial=0.0))
+    largest = np.where(largest > 0, largest, 1.0)
+    return quad / largest[..., None], lin / largest[..., None], largest

@@ -1,0 +1,170 @@
+"""Tight constants: the smallest that make a one-round claim true over the whole class, term by term."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+
+import sympy as sp
+
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, coefficients, term_form
+from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
+from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
+from fedbounds.plugins import claim_named
+from fedbounds.theory.claim import Claim
+
+# How far above the solver's tight constant a rational proof is sought, relative to max(1, |constant|).
+HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3), Fraction(1, 100))
+# Digits kept of a certified constant.
+DIGITS = 7
+# Along what constants are found, and where.
+CURVES: dict[str, tuple[int, ...]] = {
+    "kappa": (2, 3, 5, 10, 20, 50, 100, 200, 500, 1000),
+    "tau": (1, 2, 3, 4, 5, 6),
+    "start": (0, 10, 100, 1000, 10000),
+    "clients": (2, 3, 4, 5, 6),
+}
+FORMS_AND_BIAS = (*FORMS, FREE_BIAS)
+
+
+@dataclass(frozen=True)
+class TightConstant:
+    """The smallest constant of one term at a setting, the others as stated.
+
+    ``stated`` is the claim's own constant, ``solver`` the floating-point optimum (inf where none is enough,
+    negative or 0 where the term is not needed), ``certified`` a slightly larger one that is proved by
+    ``certificate``. For a contraction the constant is the largest, and the proved one slightly smaller.
+    """
+
+    claim: str
+    term: str
+    stated: float
+    solver: float
+    certified: Fraction | None = None
+    certificate: Certificate | None = None
+
+    @property
+    def needed(self) -> bool:
+        """Whether the claim fails without the term."""
+        return self.solver > VIOLATION
+
+    @property
+    def ratio(self) -> float | None:
+        """By which factor the stated constant could be better; None where the term is not needed."""
+        if not self.certified or not self.stated:
+            return None
+        better = float(self.certified) / self.stated
+        return None if better <= 0 else better if self.term == "contraction" else 1 / better
+
+
+def tight_value(claim: Claim, setting: Setting, term: str) -> float:
+    """The tight constant of a term in floating point: sup (lhs - the other terms) / what it multiplies.
+
+    inf where no constant is enough, nan where the solver was not accurate or the term is 0 on the whole class.
+    """
+    parts = split(claim, setting, term)
+    if not any(parts.direction.values()):
+        return math.nan
+    model = round_model(claim, setting)
+    against = model.combine({k: float(v) for k, v in parts.direction.items()}, float)
+    objective = model.forms[str(claim.lhs)] - model.combine({k: float(v) for k, v in parts.rest.items()}, float)
+    found = worst_case(model, objective, [against])
+    value = {Solved.OPTIMAL: found.value, Solved.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
+    return parts.sign * value
+
+
+def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
+    """The tight constant of a term at a setting, with a rational certificate just beside it.
+
+    ``term`` contraction is read as 1 - eta mu (1 + b rho_bar): the largest b, whatever the claim's own form.
+    """
+    parts = split(claim, setting, term)
+    solver = tight_value(claim, setting, term)
+    result = TightConstant(claim.key, term, float(parts.stated), solver)
+    if not math.isfinite(solver):
+        return result
+    factor = parts.sign * solver
+    candidates = [_ceiling(factor, headroom) for headroom in HEADROOM]
+    if parts.sign > 0 and factor <= VIOLATION:
+        candidates.insert(0, Fraction(0))
+    for tried in candidates:
+        found = _certify(claim, setting, term, parts, tried, solver)
+        if found is not None:
+            return replace(result, certified=parts.sign * tried, certificate=found)
+    if parts.sign > 0 and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
+        # Where the claim itself is tight, its proofs have no room beside it, but it may be proved as stated.
+        exactly = certify(claim, setting)
+        return replace(result, certified=parts.stated if exactly else None, certificate=exactly)
+    return result
+
+
+def _certify(
+    claim: Claim, setting: Setting, term: str, parts: Split, tried: Fraction, solver: float
+) -> Certificate | None:
+    scaled = parts.sign > 0
+    return certify_form(
+        str(claim.lhs),
+        parts.rhs(parts.sign * tried),
+        setting,
+        claim.key if scaled else None,
+        {term: tried / parts.stated} if scaled else None,
+        {"claim": claim.key, "term": term, "solver": solver, "certified": str(parts.sign * tried)},
+        faces=False,
+    )
+
+
+def _ceiling(value: float, headroom: Fraction) -> Fraction:
+    """A short decimal a little above ``value``."""
+    raised = value + float(headroom) * max(1.0, abs(value))
+    digits = DIGITS - (math.floor(math.log10(abs(raised))) if raised else 0)
+    return Fraction(math.ceil(raised * 10.0**digits), 1) / Fraction(10) ** digits
+
+
+@dataclass(frozen=True)
+class Split:
+    """rhs = rest + sign * constant * direction, ``stated`` being the claim's own constant."""
+
+    stated: Fraction
+    sign: int
+    direction: dict[str, Fraction]
+    rest: dict[str, Fraction]
+
+    def rhs(self, constant: Fraction) -> dict[str, Fraction]:
+        """The right-hand side with this constant: form -> its coefficient, where that is not 0."""
+        none, scale = Fraction(0), self.sign * constant
+        found = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in FORMS_AND_BIAS}
+        return {k: v for k, v in found.items() if v}
+
+
+def noted(certificate: Certificate) -> TightConstant | None:
+    """The constant that a verified certificate proves; None where its inequality is not what its note says of it.
+
+    The note says which claim, term and constant; all else as the claim states, it must be the certified inequality.
+    """
+    note = certificate.note
+    try:
+        claim, term, constant = claim_named(str(note["claim"])), str(note["term"]), Fraction(str(note["certified"]))
+        parts = split(claim, Setting.from_json(certificate.setting), term)
+    except (KeyError, ValueError, ZeroDivisionError):
+        return None
+    given = {form: Fraction(str(value)) for form, value in certificate.rhs.items()}
+    if {form: value for form, value in given.items() if value} != parts.rhs(constant):
+        return None
+    return TightConstant(claim.key, term, float(parts.stated), float(constant), constant, certificate)
+
+
+def split(claim: Claim, setting: Setting, term: str) -> Split:
+    """A claim's right-hand side taken apart at one term: its leading number, what it multiplies, and the rest."""
+    whole = coefficients(claim, setting)
+    if term == "contraction":
+        flat = 1 - setting.eta[-1] * setting.mu
+        unit = setting.eta[-1] * setting.mu * setting.rho_bar
+        stated = (flat - whole["Delta"]) / unit if unit else Fraction(0)
+        return Split(stated, -1, {"Delta": unit}, {**whole, "Delta": flat})
+    form = term_form(claim, setting, term)
+    number = sp.sympify(claim.terms[term]).as_coeff_Mul()[0]
+    stated = Fraction(int(number.p), int(number.q))
+    rest = {k: v - form.get(k, Fraction(0)) for k, v in whole.items()}
+    return Split(stated, 1, {k: v / stated for k, v in form.items()}, rest)

@@ -1,0 +1,219 @@
+"""The SDP evidence: one-round claims decided for every problem of the class.
+
+A claim HOLDS at a setting only where rational multipliers prove it (`one_step.certificate`); it is
+REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
+is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
+says which; worst cases have full gradients.
+
+Multipliers read off derivations are tried too (`one_step.known_multipliers`); over an interval nothing else is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.assumption_checks import cannot_express
+from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
+from fedbounds.evidence.sdp.one_step.intervals import setting_over
+from fedbounds.evidence.sdp.one_step.known_multipliers import derived
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
+from fedbounds.evidence.sdp.one_step.rounding import prove, size
+from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, worst_case
+from fedbounds.io import plain
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# Solvers are accurate to about 1e-8 on problems scaled to size 1; a violation must stand clear of that.
+VIOLATION = 1e-6
+# A ratio lhs / rhs below this is a left side of zero, up to the solver.
+NOTHING = 1e-7
+
+
+def examine(claim: Claim, setting: Setting) -> Verdict:
+    """The verdict on a claim at a setting, over every problem of the class."""
+    return examination(claim, setting)[0]
+
+
+def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | None]:
+    """The verdict, with the certificate that carries it where it HOLDS."""
+    verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE)
+    if not applies(claim):
+        return replace(verdict, detail="no one-round statement in the model's quantities"), None
+    if pointwise(claim):
+        setting = one_client(setting)
+    try:
+        failed, unknown = conditions(claim, setting)
+    except InputError as wrong:
+        if setting.over is None:
+            raise
+        return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
+    if failed:
+        return replace(verdict, detail="; ".join(f"{f.key} fails: {f}" for f in failed), failed=failed), None
+    try:
+        coefficients(claim, setting)
+    except InputError as wrong:
+        return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
+    found = _proof(claim, setting)
+    if found is None and setting.over is not None:
+        detail = f"no multipliers that are known prove it for {setting.over.parameter} {setting.over}"
+        return replace(verdict, status=Status.UNDECIDED, detail=f"{detail}: narrow this, or ask at a number"), None
+    if found is None:
+        return _without_proof(claim, setting, unknown, verdict), None
+    # What is proved is at most 1; the solver's number may exceed it by its own error.
+    # Where both sides are 0 there is no ratio.
+    ratio = worst_ratio(claim, setting) if setting.over is None else math.nan
+    ratio, known = min(ratio, 1.0), math.isfinite(ratio)
+    shown = setting_over(found.setting, found.interval)
+    verdict = replace(
+        verdict,
+        status=Status.HOLDS,
+        margin=1 - ratio if known else None,
+        tightness=(1 / ratio if ratio > NOTHING else math.inf) if setting.over is None else None,
+        worst_t=setting.step,
+        detail=f"{len(found.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
+        data={"setting": shown.to_json(), "worst_ratio": ratio},
+        coverage=coverage(claim, shown),
+    )
+    return verdict, found
+
+
+def _proof(claim: Claim, setting: Setting) -> Certificate | None:
+    """A certificate for stochastic gradients where the reading and the claim allow one, else for full ones."""
+    if setting.gradients == "full" and setting.knows_skew and not pointwise(claim):
+        noisy = replace(setting, gradients="stochastic", local="any" if setting.step else setting.local)
+        try:
+            found = certify(claim, noisy)
+        except InputError:  # its variances are not those of the model
+            found = None
+        if found is not None:
+            return found
+    return certify(claim, setting)
+
+
+def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], verdict: Verdict) -> Verdict:
+    from fedbounds.evidence.sdp.one_step.worst_instance import replay
+
+    verdict = replace(verdict, status=Status.UNDECIDED)
+    lacking = f"; {cannot_express(unknown)}" if unknown else ""
+    model, gap = _gap(claim, setting)
+    edge = _violation(model, gap)
+    if edge.outcome is not Solved.OPTIMAL or edge.value <= VIOLATION:
+        found = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
+        return replace(verdict, detail=f"no proof was found, and {found}{lacking}")
+    if setting.local == "any" or setting.gradients == "stochastic":
+        found = f"the solver's worst case violates by {edge.value:.2e}"
+        return replace(verdict, detail=f"{found}, and only local steps with full gradients are replayed{lacking}")
+    shown = replay(claim, model, edge)
+    if shown.unknown:
+        return replace(verdict, detail=cannot_express(shown.unknown))
+    if shown.failed:
+        # A worst case outside the claim's assumptions refutes nothing; what the model cannot impose may be why.
+        keys = cannot_express(f"{one.key} ({one.statement})" for one in shown.failed)
+        detail = f"{keys} all over the class, and the solver's worst case is a problem that does not meet it"
+        return replace(verdict, detail=detail, failed=shown.failed)
+    if not shown.violated:
+        return replace(
+            verdict, detail=f"the solver's worst case violates by {edge.value:.2e}, its replay does not{lacking}"
+        )
+    top = max(abs(shown.lhs), abs(shown.rhs))
+    detail = f"an instance in R^{shown.problem.d}, run in the simulator: left {shown.lhs:.6g} > right {shown.rhs:.6g}"
+    return replace(
+        verdict,
+        status=Status.REFUTED,
+        margin=(shown.rhs - shown.lhs) / top,
+        tightness=shown.rhs / shown.lhs if shown.lhs else None,
+        worst_t=setting.step,
+        detail=f"{detail}; at {in_words(claim, setting)}",
+        data={"setting": setting.to_json(), "instance": shown.to_json()},
+        coverage=coverage(claim, setting),
+    )
+
+
+def _violation(model: Model, gap: Form) -> Solution:
+    """The worst case of lhs - rhs, in the first unit of measurement that shows a violation.
+
+    Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
+    """
+    first = None
+    for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
+        found = worst_case(model, Form(-gap.quad, -gap.lin), [unit])
+        if found.outcome is Solved.OPTIMAL and found.value > VIOLATION:
+            return found
+        first = first or found
+    assert first is not None
+    return first
+
+
+def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> Certificate | None:
+    """A certificate of the claim, with named terms multiplied by ``scale``, or None where none was found.
+
+    Where no proof by gradient steps is found, one for any local models will do, which proves more; its
+    setting says so. It needs the skew at w_t, which the readings that know it at round starts only lack.
+    """
+    lhs, rhs = str(claim.lhs), coefficients(claim, setting, scale)
+    whole = setting.over is not None
+    known = derived(lhs, rhs, setting) if whole else None
+    found = None if whole and known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
+    if found is None and not whole and setting.local == "steps":
+        known = derived(lhs, rhs, setting)
+        found = None if known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
+    if found is not None or not setting.knows_skew:
+        return found
+    wider = replace(setting, local="any")
+    known = derived(lhs, rhs, wider)
+    if known is None and (whole or setting.local == "any"):
+        return None
+    return certify_form(lhs, rhs, wider, claim.key, scale, known=known)
+
+
+def certify_form(
+    lhs: str,
+    rhs: Mapping[str, Fraction],
+    setting: Setting,
+    claim: str | None = None,
+    scale: Mapping[str, Fraction] | None = None,
+    note: Mapping[str, object] | None = None,
+    faces: bool = True,
+    known: Mapping[str, Fraction] | None = None,
+) -> Certificate | None:
+    """A certificate of lhs <= sum_k rhs_k form_k at a setting, by multipliers ``known`` or found; None without."""
+    multipliers = prove(setting, lhs, rhs, faces) if known is None else known
+    if multipliers is None:
+        return None
+    return Certificate(
+        lhs=lhs,
+        rhs=plain(rhs),
+        setting=setting.to_json(),
+        multipliers=plain(multipliers),
+        claim=claim,
+        scale=plain(scale or {}),
+        note=note or {},
+        interval=setting.over,
+    )
+
+
+def worst_ratio(claim: Claim, setting: Setting) -> float:
+    """sup lhs / rhs over the class, for a claim that holds there (so that rhs >= 0)."""
+    model, gap = _gap(claim, setting)
+    lhs = model.forms[str(claim.lhs)]
+    found = worst_case(model, lhs, [gap + lhs])
+    return found.value if found.outcome is Solved.OPTIMAL else math.nan
+
+
+def round_model(claim: Claim, setting: Setting) -> Model:
+    """The model, without Assumptions 3 and 4 where the claim does not use their bounds."""
+    used = coefficients(claim, setting)
+    return build(setting, float, [name for name in BOUNDS if used.get(name)])
+
+
+def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:
+    model = round_model(claim, setting)
+    rhs = {k: float(v) for k, v in coefficients(claim, setting).items()}
+    return model, model.combine(rhs, float) - model.forms[str(claim.lhs)]

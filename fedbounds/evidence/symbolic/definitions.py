@@ -1,0 +1,317 @@
+"""The objects every proof speaks of, what the claims' symbols mean in them, and the facts that are definitions.
+
+This is the one table of meanings: a file of derivations can add to it nothing. Every definition is written as an
+assumption whose facts are given at points, and is listed with the proofs that use it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic.formal_vectors import (
+    Centre,
+    Excess,
+    Grad,
+    Inner,
+    Loss,
+    Mean,
+    Noise,
+    Positive,
+    Ratio,
+    Slack,
+    Value,
+    Vec,
+    Weights,
+    norm_sq,
+)
+from fedbounds.evidence.symbolic.normal_form import normal
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.quantity import average_gap
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.sums import eta_sum, gap_sum
+
+I, S = sp.Symbol("i"), sp.Symbol("s")
+ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))
+U = Weights(sp.Symbol("u_s"), S)
+
+
+def _vec(name: str, *indices: sp.Symbol) -> sp.Expr:
+    return Vec(sp.Symbol(name), *indices)
+
+
+# w_t^i, the virtual iterate at t, t + 1 and T, w*, a client's own minimiser, that of sum_i lambda_i F_i for weights
+# lambda that never change, the round's start, an earlier local model of the round, and any point.
+X, OWN, X_S = _vec("x", I), _vec("w_own", I), _vec("x_s", I, S)
+W, W_NEXT, W_T, W_STAR, W_PLUS = (_vec(name) for name in ("w", "w_next", "w_T", "w_star", "w_plus"))
+START, Y = _vec("w_0"), _vec("y")
+# ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
+AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
+NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
+G_S = _vec("g", I, S)
+F_MIN = Value(sp.Symbol("F_min"), I)
+# The step size of an earlier step s of the round, and s + gamma; how many there are.
+ETA_S, M_S = Positive(sp.Symbol("eta_s"), S), Positive(sp.Symbol("m_s"), S)
+n = sp.Symbol("n", nonnegative=True)
+SHARE, TOP_SHARE = Slack(sp.Symbol("share"), I), sp.Symbol("top_share", nonnegative=True)
+SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
+# A weighting skew rho(t, w), of any time and point.
+rho = sp.Symbol("rho", nonnegative=True)
+# Sums over s < t, of eta_s and of E F(w_s) - F*.
+STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+SHIPPED_OWN = (average_gap, eta_sum, gap_sum)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+MOVED = n * Centre(U, ETA_S * G_S)
+
+
+def _place(point: sp.Expr) -> sp.Expr:
+    """A point in the one form that all its spellings share."""
+    return point if isinstance(point, Vec) else normal(point)
+
+
+def loss(point: sp.Expr) -> sp.Expr:
+    """F_i at a point."""
+    return Loss(_place(point), I)
+
+
+def grad(point: sp.Expr) -> sp.Expr:
+    """grad F_i at a point."""
+    return Grad(_place(point), I)
+
+
+def gap(point: sp.Expr) -> sp.Expr:
+    """e_i at a point: F_i less its minimum."""
+    return loss(point) - F_MIN
+
+
+def ratio(at: sp.Symbol) -> sp.Expr:
+    """alpha_i/p_i where the skew ``at`` is taken."""
+    return Ratio(sp.Symbol(f"kappa_{at.name}"), I)
+
+
+def excess(at: sp.Symbol) -> sp.Expr:
+    """e_i where the skew ``at`` is taken."""
+    return Excess(sp.Symbol(f"e_{at.name}"), I)
+
+
+AT_PI = ratio(sy.pi_max)
+G = grad(X) + NOISE
+
+
+class Formal:
+    """What an assumption's ``gives`` may speak of: see `fedbounds.theory.assumption.Objects`."""
+
+    x, w_star, eta_s, share = X, W_STAR, ETA_S, SHARE
+    value, gradient = staticmethod(loss), staticmethod(grad)
+    inner, norm_sq = staticmethod(Inner), staticmethod(norm_sq)
+
+    @staticmethod
+    def noise(point: sp.Expr) -> sp.Expr:
+        """The noise of the gradient drawn at a visited point."""
+        return {X: NOISE, START: NOISE_0}[point]
+
+    @staticmethod
+    def stochastic(point: sp.Expr) -> sp.Expr:
+        """The stochastic gradient drawn at a visited point."""
+        return {X: G, START: grad(START) + NOISE_0, X_S: G_S}[point]
+
+    @staticmethod
+    def bias(quantity: sp.Expr) -> sp.Expr:
+        """sum_i (alpha_i - p_i) q_i."""
+        return Mean(ALPHA, quantity) - Mean(P, quantity)
+
+
+OBJECTS = Formal()
+
+
+def non_negative(expression: sp.Expr) -> Part:
+    """The fact that an expression is at least zero."""
+    return Part(sp.Integer(0), "<=", expression)
+
+
+def zero(expression: sp.Expr) -> Part:
+    """The fact that an expression is zero."""
+    return Part(sp.Integer(0), "=", expression)
+
+
+def _skew(at: sp.Symbol) -> sp.Expr:
+    if at not in (sy.rho_bar, sy.rho_tilde, rho):
+        raise KeyError(at)
+    return at
+
+
+def _ratio(kappa: sp.Expr) -> sp.Expr:
+    if type(kappa) is not Ratio:
+        raise KeyError(kappa)
+    return kappa
+
+
+def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
+    return key, Assumption(key, statement, gives=gives)  # type: ignore[arg-type]
+
+
+DEFINITIONS: Mapping[str, Assumption] = dict(
+    (
+        _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
+        _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
+        _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
+        _define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
+        _define("some-client", "N >= 1", lambda o: non_negative(sy.N - 1)),
+        _define(
+            "rho-bar",
+            "rho_bar <= rho(t, w_t) at this t, w_t being the alpha-weighted virtual iterate",
+            lambda o: non_negative(Mean(ALPHA, gap(W)) - sy.rho_bar * Mean(P, gap(W))),
+        ),
+        _define(
+            "rho-bar-start",
+            "rho_bar <= rho(t_0, w_0) at the round's start, where its weights are chosen",
+            lambda o: non_negative(Mean(ALPHA, gap(START)) - sy.rho_bar * Mean(P, gap(START))),
+        ),
+        _define(
+            "rho-tilde",
+            "sum_i alpha_t^i e_i(w*) <= rho_tilde Gamma at this t",
+            lambda o: non_negative(sy.rho_tilde * sy.Gamma - Mean(ALPHA, gap(W_STAR))),
+        ),
+        _define(
+            "local-steps",
+            "w_t^i = w_0 - sum_s eta_s g_i(w_s^i) over the n steps s of the round before t",
+            lambda o, v: zero(Inner(X - START + MOVED, v)),
+        ),
+        _define("round", "n <= tau - 1 steps of the round come before t", lambda o: non_negative(sy.tau - 1 - n)),
+        _define(
+            "round-times",
+            "the steps s of the round before t have s >= t - tau + 1",
+            lambda o: non_negative(M_S - sy.gamma - sy.t + sy.tau - 1),
+        ),
+        _define(
+            "step-ratio",
+            "eta_s <= eta_ratio eta_t for the steps s of the round before t",
+            lambda o: non_negative(sy.eta_ratio * sy.eta - ETA_S),
+        ),
+        _define(
+            "past-steps", "the steps s of the round before t have s >= 0", lambda o: non_negative(M_S - sy.gamma)
+        ),
+        _define("least-ratio", "pi <= alpha_i/p_i", lambda o, k: non_negative(_ratio(k) - sy.pi_min)),
+        _define("largest-ratio", "alpha_i/p_i <= Pi", lambda o, k: non_negative(sy.pi_max - _ratio(k))),
+        _define(
+            "weights-sum", "sum_i p_i (alpha_i/p_i) = sum_i alpha_i = 1", lambda o, k: zero(1 - Mean(P, _ratio(k)))
+        ),
+        _define("weight-at-most-one", "alpha_i <= 1", lambda o, k: non_negative(1 - _ratio(k) * SHARE)),
+        _define("least-p", "p_i >= min p", lambda o: non_negative(SHARE - sy.p_min)),
+        _define(
+            "least-p-at-Pi", "p_i >= min p for the client of ratio Pi", lambda o: non_negative(TOP_SHARE - sy.p_min)
+        ),
+        _define(
+            "weights-sum-at-Pi",
+            "the weights sum to 1 at the client and time where Pi is attained",
+            lambda o: zero(1 - (sy.N - 1) * Mean(OTHERS, AT_PI * SHARE) - sy.pi_max * TOP_SHARE),
+        ),
+        _define(
+            "skew",
+            "rho sum_i p_i e_i = sum_i alpha_i e_i where the skew rho is taken",
+            lambda o, at: zero(Mean(P, ratio(_skew(at)) * excess(at)) - at * Mean(P, excess(at))),
+        ),
+        _define(
+            "skew-denominator",
+            "sum_i p_i e_i > 0 where a skew is taken (by convention it is 1 where all e_i vanish)",
+            lambda o, at: Part(sp.Integer(0), "<", Mean(P, excess(_skew(at)))),
+        ),
+        _define(
+            "independent-clients",
+            "the clients' noises are independent",
+            lambda o: zero(norm_sq(Centre(P, NOISE)) - Mean(P, SHARE * norm_sq(NOISE))),
+        ),
+        _define(
+            "average",
+            "F is convex: at the mean of w_0, ..., w_{T-1} it is at most the mean of its values there",
+            lambda o: non_negative(gap_sum - sy.T * average_gap),
+        ),
+        _define(
+            "client-variances",
+            "E||noise_i||^2 <= sigma_i^2, a bound of each client's own",
+            lambda o: non_negative(SIGMA_I - norm_sq(NOISE)),
+        ),
+    )
+)
+LATEX = {
+    "alpha_i": r"\sum_i\alpha_t^i",
+    "p_i": r"\sum_i p_i",
+    "lambda_i": r"\sum_i\lambda_i",
+    "u_s": r"\frac1n\sum_s",
+    "others": r"\frac1{N-1}\sum_{j\ne i}",
+    "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
+    "x": "w_t^i",
+    "w": "w_t",
+    "w_next": "w_{t+1}",
+    "w_T": "w_T",
+    "w_star": r"w^\star",
+    "w_own": r"w_i^\star",
+    "w_plus": "w_+",
+    "Z_sq": "Z^2",
+    "away_0": r"\Vert w_0-w_+\Vert^2",
+    "w_0": "w_{t_0}",
+    "y": "w",
+    "noise": r"\xi_t^i",
+    "noise_0": r"\xi_{t_0}^i",
+    "g": "g_i(w_s^i)",
+    "eta_s": r"\eta_s",
+    "m_s": r"(s+\gamma)",
+    "F_min": r"F_i^\star",
+    "share": "p_i",
+    "top_share": "p_i",
+    "sigma_i_sq": r"\sigma_i^2",
+    "rho": r"\rho(t,w)",
+    "steps": r"\sum_{s<t}\eta_s",
+    "gaps": r"\sum_{s<t}(\mathbb{E}F(w_s)-F^\star)",
+    **{symbol.name: symbol.latex for symbol in SHIPPED_OWN},
+    **{f"kappa_{at}": r"\kappa^i" for at in ("rho_bar", "rho_tilde", "rho", "pi_max")},
+    **{f"e_{at}": "e_i" for at in ("rho_bar", "rho_tilde", "rho")},
+}
+# Definitions that make sense only under assumptions.
+ALL_PRESENT = "full-participation"
+RESTS_ON = {
+    "curvatures": ("smooth", "strongly-convex"),
+    "average": ("strongly-convex",),
+    "client-variances": ("bounded-variance",),
+    **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
+    **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
+}
+# Symbols whose declared sign is an assumption of some claims.
+SIGN_OF = {sy.p_min: "positive-p_min"}
+# The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).
+SEQUENCES = {
+    sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
+    eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
+    gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
+    norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
+}
+# What a client's symbol means: one in a mean over clients is not the same number for each.
+OF_A_CLIENT = {sy.grad_sq: norm_sq(grad(Y)), sy.excess: gap(Y)}
+STATES = {
+    **OF_A_CLIENT,
+    sy.Delta: norm_sq(W - W_STAR),
+    sy.Delta_next: norm_sq(W_NEXT - W_STAR),
+    sy.Delta_T: norm_sq(W_T - W_STAR),
+    sy.gap: Mean(P, loss(W_T) - loss(W_STAR)),
+    sy.gap_t: Mean(P, loss(W) - loss(W_STAR)),
+    sy.drift: Mean(ALPHA, norm_sq(W - X)),
+    sy.Gamma: Mean(P, gap(W_STAR)),
+    sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
+}
+
+
+def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]:
+    """What the claims' symbols mean, with the virtual iterate weighted by alpha, or by p as the paper writes."""
+    if not alpha_weighted:
+        return {**STATES, W: Centre(P, X)}
+    step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
+    return {**STATES, W: Centre(ALPHA, X), **step}
+
+
+def granted(reading: Reading) -> dict[str, Assumption]:
+    """The definitions that hold in a reading: rho_bar bounds the skew at every t only where it is taken there."""
+    everywhere = reading.skew == "all-steps"
+    return {key: definition for key, definition in DEFINITIONS.items() if everywhere or key != "rho-bar"}

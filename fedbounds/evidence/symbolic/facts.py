@@ -1,0 +1,264 @@
+"""Combinations of facts: what each fact is, looked up where it is owned, and what they make together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
+from fedbounds.evidence.symbolic.gate import (
+    CANONICAL,
+    admit,
+    admit_weights,
+    degree,
+    given,
+    in_expectation,
+    require_number,
+    require_own_words,
+    require_steady,
+    signed,
+    takes_points,
+)
+from fedbounds.evidence.symbolic.proof_state import (
+    Checked,
+    Context,
+    Grounds,
+    Shown,
+    Total,
+    Unproved,
+    Used,
+    earlier,
+    excess,
+    line,
+)
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Sign
+
+
+def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
+    """The combination of facts, with every multiplier checked."""
+    value: sp.Expr = sp.Integer(0)
+    sign: Sign = "="
+    grounds = Grounds()
+    for multiplier, fact in uses:
+        part = resolve(fact, scope)
+        grounds |= admit(multiplier, scope) | part.grounds
+        if degree(multiplier) + degree(part.value) > 1:
+            raise Unproved(f"the multiplier {multiplier} and its fact are both random")
+        if part.sign != "=":
+            shown_so = signed(multiplier, False, scope)
+            if shown_so is None:
+                raise Unproved(f"the multiplier {multiplier} is not non-negative on sight")
+            positive = signed(multiplier, True, scope) if part.sign == "<" else None
+            grounds |= shown_so | (positive or Grounds())
+            strict = sign == "<" or positive is not None
+            sign = "<" if strict else "<="
+        value += multiplier * part.value
+    return Total(value, sign, grounds)
+
+
+def resolve(fact: object, scope: Context) -> Total:
+    """The expression, sign and grounds of a fact: only the kinds of facts below are facts."""
+    found = RESOLVERS.get(type(fact))
+    if found is None:
+        raise Unproved(f"{type(fact).__name__} is no fact that a proof may use")
+    return found(fact, scope)
+
+
+def _square(fact: d.Square, scope: Context) -> Total:
+    grounds = admit(fact.of, scope)
+    if not fact.vector and random(fact.of):
+        raise Unproved("the square of a random variable has no mean that is known")
+    return Total(norm_sq(fact.of) if fact.vector else fact.of**2, "<=", grounds)
+
+
+def _cauchy_schwarz(fact: d.CauchySchwarz, scope: Context) -> Total:
+    v, pi = fact.of, sy.pi_min
+    squares = Mean(definitions.ALPHA, norm_sq(v)) - pi * Mean(definitions.P, norm_sq(v))
+    total = Centre(definitions.ALPHA, v) - pi * Centre(definitions.P, v)
+    grounds = admit(v, scope) | Grounds(frozenset({"least-ratio"}))
+    return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
+
+
+def _averaged(fact: d.Averaged, scope: Context) -> Total:
+    admit_weights(fact.weights)
+    inside = combined(fact.uses, scope)
+    if random(fact.weights) and inside.grounds.total:
+        raise Unproved("random weights may not average what holds in the whole run's expectation only")
+    return Total(Mean(fact.weights, inside.value), inside.sign, inside.grounds)
+
+
+def _beyond(fact: d.Beyond, scope: Context) -> Total:
+    inside = combined(fact.uses, scope)
+    if inside.grounds.total:
+        raise Unproved("random weights may not average what holds in the whole run's expectation only")
+    value = Mean(definitions.ALPHA, inside.value) - sy.pi_min * Mean(definitions.P, inside.value)
+    sign: Sign = "=" if inside.sign == "=" else "<="
+    return Total(value, sign, inside.grounds | Grounds(frozenset({"least-ratio"})))
+
+
+def _extreme(fact: d.Extreme, scope: Context) -> Total:
+    extreme = scope.abbreviations.get(fact.symbol)
+    if extreme is None or fact.argument not in extreme.args:
+        raise Unproved(f"{fact.symbol} does not abbreviate an extreme of {fact.argument}")
+    grounds = admit(fact.symbol, scope) | admit(fact.argument, scope)
+    low = isinstance(extreme, sp.Min)
+    return Total(fact.argument - fact.symbol if low else fact.symbol - fact.argument, "<=", grounds)
+
+
+def _hypothesis(fact: d.Hypothesis, scope: Context) -> Total:
+    grounds = Grounds(open=frozenset({fact.label}), total=True)
+    return Total(at_time(fact.label, 1, scope), induction_sign(fact.label, scope), grounds)
+
+
+def induction_sign(label: str, scope: Context) -> Sign:
+    """Whether the line that an induction shows is an identity or an inequality."""
+    step = scope.step(label)
+    if step is None or type(step.because) is not d.Induction or step.relation not in ("<=", ">=", "="):
+        raise Unproved(f"step {label} shows no <=, >= or = by induction")
+    return "=" if step.relation == "=" else "<="
+
+
+def at_time(label: str, place: int, scope: Context) -> sp.Expr:
+    """The line of an induction at time 0, t or t + 1 (places 0, 1, 2): its symbols of time T replaced at once."""
+    induction_sign(label, scope)
+    statement = excess(scope.step(label))  # type: ignore[arg-type]
+    sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
+    states = {last: sequence[place] for last, sequence in sequences.items()}
+    fixed = [s for sequence in sequences.values() for s in sequence[1:]]
+    require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)
+    return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
+
+
+def _premise(fact: d.Premise, scope: Context) -> Total:
+    assumption = scope.universe.get(fact.key)
+    if assumption is None:
+        raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
+    part = given(assumption, fact.points)
+    expression = sp.sympify(part.right - part.left)
+    keys = frozenset({fact.key, *definitions.RESTS_ON.get(fact.key, ())})
+    missing = sorted(keys - scope.universe.keys())
+    if missing:
+        raise Unproved(f"{fact.key} makes sense only under {', '.join(missing)}")
+    require_own_words(assumption, fact.points, scope)
+    total = in_expectation(assumption, expression)
+    used = frozenset({Used(fact.key, expression, part.sign, total)})
+    grounds = Grounds(keys, total=total, used=used) | admit(expression, scope)
+    degree(expression)
+    return Total(expression, part.sign, grounds)
+
+
+def _cited(cited: d.Cited, scope: Context) -> Total:
+    other = sound(cited.derivation, scope)
+    below = other.outcomes[other.derivation.steps[-1].label].grounds
+    keys = set(other.assumptions) | set(other.setting)
+    grounds = Grounds(total=below.total)
+    for key, label in dict(cited.discharged).items():
+        if key not in keys:
+            raise Unproved(f"{cited.derivation} does not need {key}")
+        keys.discard(key)
+        grounds |= _discharged(other.universe[key], label, below.used, scope)
+    for key in keys:
+        if scope.universe.get(key, other.universe[key]) != other.universe[key]:
+            raise Unproved(f"{cited.derivation} means something else by {key}")
+    value, sign = _line_of(other.derivation.steps[-1], other)
+    admit(value, scope)
+    kept = frozenset(used for used in below.used if used.key in keys)
+    return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
+
+
+def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
+    value, sign = line(last)
+    abbreviations = {symbol: value for symbol, value in other.abbreviations.items() if symbol.name not in CANONICAL}
+    while value.has(*abbreviations):
+        value = value.xreplace(abbreviations)
+    own = {one.symbol for one in other.conditions} & value.atoms(sp.Symbol, Slack)
+    # A plain symbol is the name of an object, or its index.
+    own |= {s for s in value.free_symbols if s.name not in CANONICAL and s != sp.Symbol(s.name)}
+    if own:
+        listed = ", ".join(sorted(map(str, own)))
+        raise Unproved(f"the last line of {other.derivation.key} has symbols of its own: {listed}")
+    return value, sign
+
+
+def sound(key: str, scope: Context) -> Checked:
+    """A derivation that checks in this reading, and fixes no more than this one does."""
+    if key not in scope.shelf.derivations:
+        raise Unproved(f"there is no derivation {key}")
+    other = scope.shelf.checker(key, scope.shelf, scope.reading)
+    if other.fault:
+        raise Unproved(f"it rests on {key}: {other.fault}")
+    for symbol, value in other.schedule.items():
+        scope.require_zero(symbol - value, f"{key} is for {symbol} = {value} only:")
+    for symbol, value in other.abbreviations.items():
+        if symbol.name in CANONICAL and scope.abbreviations.get(symbol) != value:
+            raise Unproved(f"{key} is for {symbol} = {value} only")
+    return other
+
+
+def citations(derivation: d.Derivation) -> set[str]:
+    """The derivations that one cites."""
+    found: set[str] = set()
+
+    def visit(uses: tuple[d.Use, ...]) -> None:
+        for _, fact in uses:
+            if isinstance(fact, d.Cited):
+                found.add(fact.derivation)
+            elif isinstance(fact, d.Averaged | d.Beyond):
+                visit(fact.uses)
+
+    for step in derivation.steps:
+        rule = step.because
+        if isinstance(rule, tuple):
+            visit(rule)
+        elif isinstance(rule, d.Cases):
+            visit(rule.first.uses + rule.second.uses)
+    return found
+
+
+def _discharged(assumption: Assumption, label: str, used: frozenset[Used], scope: Context) -> Grounds:
+    """What the step rests on that shows an assumption of a cited derivation: each fact that was used of it."""
+    if takes_points(assumption):
+        raise Unproved(f"{assumption.key} says something at each point, so one step cannot discharge it")
+    part, shown = given(assumption, ()), earlier(label, scope)
+    facts = {Used(assumption.key, sp.sympify(part.right - part.left), part.sign, True)}
+    for fact in facts | {one for one in used if one.key == assumption.key}:
+        scope.require_zero(shown.value - fact.value, f"between step {label} and {assumption.key}")
+        if fact.sign != "<=" and shown.sign != fact.sign:
+            raise Unproved(f"step {label} shows less than {assumption.key}")
+        if shown.grounds.total and random(fact.value) and not fact.total:
+            raise Unproved(f"step {label} holds in the whole run's expectation only, {assumption.key} in every round")
+    return shown.grounds
+
+
+def shown(condition: d.Condition, scope: Context) -> tuple[Shown, Grounds]:
+    """What a condition's symbol stands for, once the premise or step that shows its sign is there."""
+    symbol, fact = condition.symbol, condition.shown
+    if type(condition) is not d.Condition or type(fact) not in (d.Premise, d.Earlier):
+        raise Unproved("a condition is shown by a premise or an earlier step")
+    total = resolve(fact, scope)
+    require_number(total.value, scope, symbol.args[1:] if type(symbol) is Slack else ())
+    if total.value.has(symbol):
+        raise Unproved(f"{symbol} cannot stand for {total.value}, which is made of it")
+    if symbol.is_positive and total.sign != "<":
+        raise Unproved(f"{symbol} is declared positive, but {total.value} is not shown to be")
+    why = fact.why or scope.universe[fact.key].statement if isinstance(fact, d.Premise) else f"step {fact.label}"
+    return Shown(symbol, total.value, total.sign == "<", why), total.grounds
+
+
+RESOLVERS: Mapping[type, Callable[[Any, Context], Total]] = {
+    d.Premise: _premise,
+    d.Square: _square,
+    d.CauchySchwarz: _cauchy_schwarz,
+    d.Given: lambda fact, scope: Total(sp.Integer(1), "<"),
+    d.Extreme: _extreme,
+    d.Hypothesis: _hypothesis,
+    d.Earlier: lambda fact, scope: earlier(fact.label, scope),
+    d.Cited: _cited,
+    d.Averaged: _averaged,
+    d.Beyond: _beyond,
+}

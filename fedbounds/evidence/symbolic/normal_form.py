@@ -1,0 +1,131 @@
+"""The normal form of expressions in vectors and means: one in which equal expressions are identical."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import formal_vectors as formal
+
+VECTORS = (formal.Vec, formal.Noise, formal.Grad, formal.Centre)
+
+
+def spread(expression: sp.Expr) -> sp.Expr:
+    """The expression with products of sums multiplied out, denominators left as they are.
+
+    Denominators that are multiplied out no longer share visible factors, and the fractions blow up.
+    """
+    names: dict[sp.Expr, sp.Symbol] = {}
+
+    def is_quotient(e: sp.Basic) -> bool:
+        return bool(isinstance(e, sp.Pow) and e.base.is_Add and e.exp.is_Integer and e.exp < 0)
+
+    def name(e: sp.Pow) -> sp.Expr:
+        return names.setdefault(e.base, sp.Dummy()) ** (-e.exp)
+
+    masked = sp.expand(expression.replace(is_quotient, name))
+    for base, symbol in reversed(names.items()):
+        masked = masked.xreplace({symbol: 1 / base})
+    return masked
+
+
+def depends(expression: sp.Basic, index: sp.Symbol) -> bool:
+    """Whether an expression varies with an index that no mean in it has summed over."""
+    if expression == index:
+        return True
+    if isinstance(expression, formal.Mean | formal.Centre) and expression.args[0].args[1] == index:
+        return False
+    return any(depends(argument, index) for argument in expression.args)
+
+
+def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
+    """A linear expression in vectors as (scalar, vector atom) pairs."""
+    terms = []
+    for term in sp.Add.make_args(spread(vector)):
+        if term == 0:
+            continue
+        vectors = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, VECTORS)]
+        if len(vectors) != 1 or formal.random(term / vectors[0]):
+            raise ValueError(f"{term} is not a number times one vector")
+        terms.append((term / vectors[0], vectors[0]))
+    return terms
+
+
+def _inner(left: sp.Expr, right: sp.Expr) -> sp.Expr:
+    total = sp.Integer(0)
+    for a, u in _vector_terms(left):
+        for b, v in _vector_terms(right):
+            if not formal.orthogonal(u, v):
+                total += a * b * formal.Inner(u, v)
+    return spread(total)
+
+
+def _split(term: sp.Expr, index: sp.Symbol) -> tuple[sp.Expr, sp.Expr]:
+    """A product as (what does not vary with the index, what does)."""
+    inside = [factor for factor in sp.Mul.make_args(term) if depends(factor, index)]
+    varying = sp.Mul(*inside)
+    return sp.cancel(term / varying) if inside else term, varying
+
+
+def _centre(weights: sp.Expr, vector: sp.Expr) -> sp.Expr:
+    index = weights.args[1]
+    total = sp.Integer(0)
+    for scalar, atom in _vector_terms(vector):
+        outside, varying = _split(scalar * atom, index)
+        if varying == 1:
+            total += outside
+        else:
+            total += outside * (formal.Centre if depends(atom, index) else formal.Mean)(weights, varying)
+    return spread(total)
+
+
+def _mean(weights: sp.Expr, scalar: sp.Expr) -> sp.Expr:
+    index = weights.args[1]
+    total = sp.Integer(0)
+    for term in sp.Add.make_args(spread(scalar)):
+        outside, varying = _split(term, index)
+        total += outside * _mean_of(weights, varying, index)
+    return spread(total)
+
+
+def _mean_of(weights: sp.Expr, varying: sp.Expr, index: sp.Symbol) -> sp.Expr:
+    """sum_i weights_i x(i) of one product, with <v(i), u> moved to <sum_i weights_i v(i), u>."""
+    if varying == 1:
+        return sp.Integer(1)
+    for factor in sp.Mul.make_args(varying):
+        if isinstance(factor, formal.Inner):
+            moving = [depends(argument, index) for argument in factor.args]
+            if moving[0] != moving[1]:
+                vector, fixed = factor.args if moving[0] else factor.args[::-1]
+                return _inner(_centre(weights, varying / factor * vector), fixed)
+    return formal.Mean(weights, varying)
+
+
+def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
+    """The expression with meanings put in, inner products expanded bilinearly and means linearly."""
+    meaning = meaning or {}
+    if expression in meaning:
+        return normal(meaning[expression], meaning)
+    if not expression.args or isinstance(expression, formal.Weights):
+        return expression
+    if isinstance(expression, formal.Vec | formal.Noise | formal.Value | formal.FunctionAt):
+        return expression
+    arguments = [normal(argument, meaning) for argument in expression.args]
+    if isinstance(expression, formal.Inner):
+        return _inner(*arguments)
+    if isinstance(expression, formal.Mean):
+        return _mean(*arguments)
+    if isinstance(expression, formal.Centre):
+        return _centre(*arguments)
+    return spread(expression.func(*arguments))
+
+
+def normal_fraction(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
+    """The normal form over one denominator, cancelled."""
+    form = normal(expression, meaning)
+    if not form.is_polynomial(*form.atoms(sp.Symbol, sp.Function)):
+        numerator, denominator = sp.fraction(sp.together(form))
+        numerator = sp.expand(numerator)
+        return numerator if numerator == 0 else sp.factor(numerator) / sp.factor(denominator)
+    return form

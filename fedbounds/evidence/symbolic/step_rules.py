@@ -1,0 +1,133 @@
+"""How a step follows: from a combination of facts, by cases, by induction, from each argument of an extreme."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
+from fedbounds.evidence.symbolic.formal_vectors import random
+from fedbounds.evidence.symbolic.gate import admit, degree, require_number, union
+from fedbounds.evidence.symbolic.proof_state import (
+    STRICT,
+    Context,
+    Grounds,
+    StepCheck,
+    Unproved,
+    earlier,
+    excess,
+)
+from fedbounds.theory import symbols as sy
+
+
+def outcome_of(step: d.Step, scope: Context) -> StepCheck:
+    try:
+        sides = admit(step.lhs, scope) | admit(step.rhs, scope)
+        if type(step.because) is not d.Limit:
+            degree(step.lhs - step.rhs)
+        if step.paper is not None:
+            admit(step.paper.rhs, scope)
+            scope.require_zero(
+                step.rhs - step.paper.rhs - step.paper.difference, "the difference from the paper's line"
+            )
+        verify = RULES.get(type(step.because))
+        if verify is None:
+            raise Unproved(f"{type(step.because).__name__} is no rule")
+        return StepCheck(True, "", sides | verify(step, step.because, scope))
+    except (Unproved, ValueError, TypeError, AttributeError, KeyError, RecursionError, NotImplementedError) as fault:
+        return StepCheck(False, str(fault))
+
+
+def _combination(step: d.Step, uses: tuple[d.Use, ...], scope: Context) -> Grounds:
+    total = combined(uses, scope)
+    if step.relation not in ("<=", ">=", "=", *STRICT):
+        raise Unproved(f"a combination of facts cannot show {step.relation}")
+    scope.require_zero(excess(step) - total.value, f"left after the facts are used, in {step.relation}")
+    if step.relation == "=" and total.sign != "=":
+        raise Unproved("an identity rests on an inequality")
+    if step.relation in STRICT and total.sign != "<":
+        raise Unproved("no part of the difference is shown to be positive")
+    return total.grounds
+
+
+def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
+    x = sp.sympify(cases.of)
+    grounds = admit(x, scope)
+    require_number(x, scope)
+    if type(cases.first) is not d.Case or type(cases.second) is not d.Case:
+        raise Unproved("a distinction has two cases")
+    first, second = cases.first.symbol, cases.second.symbol
+    if not cases.zero and first == second:
+        raise Unproved("each case has a symbol of its own")
+    if cases.zero:
+        known = earlier(cases.zero, scope)
+        scope.require_zero(known.value - x, f"step {cases.zero} does not show {x} >= 0:")
+        grounds |= known.grounds
+        put = sp.solve(x, second, dict=True)
+        simple = len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
+        if not simple or second != sy.L or sy.L in scope.schedule:
+            raise Unproved(f"{second} is not the symbol whose value makes {x} zero")
+        under = (_with(scope, first, x, True), replace(scope, schedule={**scope.schedule, **put[0]}))
+    else:
+        under = (_with(scope, first, x, False), _with(scope, second, -x, False))
+    return grounds | union(
+        _combination(step, one.uses, inner) for one, inner in zip((cases.first, cases.second), under, strict=True)
+    )
+
+
+def _with(scope: Context, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> Context:
+    """The scope of a case, whose symbol stands for an expression that is not negative there."""
+    if expression.has(symbol):
+        raise Unproved(f"{symbol} cannot stand for {expression}, which is made of it")
+    if symbol.is_positive and not strict:
+        raise Unproved(f"{symbol} is declared positive, but its case has {expression} = 0 too")
+    return replace(scope, slacks={**scope.slacks, symbol: (expression, Grounds())})
+
+
+def _every(step: d.Step, rule: d.Every, scope: Context) -> Grounds:
+    extreme = scope.abbreviations.get(rule.symbol)
+    if not isinstance(extreme, sp.Min | sp.Max):
+        raise Unproved(f"{rule.symbol} abbreviates no extreme")
+    low = isinstance(extreme, sp.Min)
+    bound, side = (step.lhs, step.rhs) if low else (step.rhs, step.lhs)
+    if side != rule.symbol or step.relation != "<=":
+        raise Unproved(f"the step does not bound {rule.symbol} from the side its extreme allows")
+    lines = [earlier(label, scope) for label in rule.labels]
+    for argument in extreme.args:
+        wanted = argument - bound if low else bound - argument
+        if not any(scope.is_zero(one.value - wanted) for one in lines):
+            raise Unproved(f"no step named compares {bound} with {argument}")
+    return union(one.grounds for one in lines)
+
+
+def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
+    base, carried = earlier(rule.base, scope), earlier(rule.step, scope)
+    if carried.grounds.open - {step.label} or base.grounds.open:
+        raise Unproved("the inductive step may rest on its own hypothesis only, and the base on none")
+    scope.require_zero(base.value - at_time(step.label, 0, scope), "between the base and the line at time 0")
+    scope.require_zero(carried.value - at_time(step.label, 2, scope), "between the step and the line at time t + 1")
+    if induction_sign(step.label, scope) == "=" and (base.sign, carried.sign) != ("=", "="):
+        raise Unproved("an identity rests on an inequality")
+    return Grounds(base.grounds.keys | carried.grounds.keys, total=True)
+
+
+def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
+    if step.relation != "->" or random(step.lhs) or random(step.rhs):
+        raise Unproved("a limit shows that a number tends to another")
+    value = sp.limit(step.lhs, rule.symbol, rule.point, rule.direction)
+    if sp.simplify(value - step.rhs) != 0:
+        raise Unproved(f"the limit is {value}")
+    return Grounds()
+
+
+RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {
+    tuple: _combination,
+    d.Cases: _cases,
+    d.Every: _every,
+    d.Induction: _induction,
+    d.Limit: _limit,
+}

@@ -1,0 +1,250 @@
+"""What is seen of a claim at a glance: its dimensions, and both sides in fractions where a theorem must be right.
+
+The battery is small: one to four clients on quadratics, with and without noise, at the claim's own step size or up to
+the largest that it allows. Each instance is exact, so that one violation settles the matter.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
+from fedbounds.evidence.exact.instance import Instance, from_json, rows
+from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
+from fedbounds.referee.search.shrink import with_steps
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import UNITS, eta, eta_0
+
+Unit = tuple[float, float]
+# Whole numbers stay whole, as powers of T and tau need, and no two agree, for N - m is no 0; shares lie below 1 and
+# mu below L, so that roots of 1 - C, 1 - eta mu and L - mu exist. The rest has values with no accidents.
+PLAIN = {"tau": 3.0, "N": 11.0, "T": 7.0, "t": 2.0, "m": 5.0, "C": 5 / 11, "p_min": 1 / 13}
+PLAIN |= {"L": 1.83, "mu": 1.17, "L_sample": 2.31, "eta": 0.11, "eta_0": 0.19}
+# A power read off a ratio of floats lies this near a multiple of one half, or the expression has no dimension.
+READ_OFF = 1e-6
+# A noisy instance has 2^(clients x steps) outcomes, each of which is run; beyond this many steps, their moments are.
+NOISY_STEPS = 6
+# Units of w and F to test a claim in whose dimensions are wrong.
+SCALES = tuple((Fraction(w), Fraction(f)) for w, f in ((1000, 1), ("1/1000", 1), (1, 1000), (1, "1/1000")))
+
+
+def unit_of(expression: sp.Expr) -> Unit | None:
+    """The powers (metre, joule) of an expression, or None where it adds unlike things."""
+    names = sorted(symbol.name for symbol in expression.free_symbols)
+    drawn = np.random.default_rng(0).uniform(1.1, 1.9, len(names))
+    plain = {name: PLAIN.get(name, float(value)) for name, value in zip(names, drawn, strict=True)}
+    base, powers = float(evaluate(expression, plain)), []
+    units = {**UNITS, **{symbol.name: symbol.units or (0, 0) for symbol in computed_quantities(expression)}}
+    for axis in (0, 1):
+        scaled = {name: value * 2.0 ** units.get(name, (0, 0))[axis] for name, value in plain.items()}
+        ratio = float(evaluate(expression, scaled)) / base if base else math.nan
+        power = math.log2(ratio) if 0 < ratio < math.inf else math.nan
+        if not abs(power - round(2 * power if power == power else 0) / 2) < READ_OFF:
+            return None
+        powers.append(round(2 * power) / 2)
+    return powers[0], powers[1]
+
+
+def _known_unit(expression: sp.Expr) -> bool:
+    """Whether the user gave the unit of each symbol of theirs."""
+    return all(symbol.units is not None for symbol in computed_quantities(expression))
+
+
+def in_words(unit: Unit | None) -> str:
+    """A unit as m^2 J^-1; no number where unlike things are added."""
+    if unit is None:
+        return "a sum of unlike things"
+    said = [
+        name if power == 1 else f"{name}^{power:g}" for name, power in zip(("m", "J"), unit, strict=True) if power
+    ]
+    return " ".join(said) or "a pure number"
+
+
+def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
+    """Each term, and the step size, whose dimension is not what the statement needs, w in metres and F in joules."""
+    left, _, terms = claim.sides(reading)
+    terms = {name: term for name, term in terms.items() if _known_unit(sp.sympify(term))} if _known_unit(left) else {}
+    wanted = {f"the term {name!r}": (term, unit_of(left)) for name, term in terms.items() if sp.sympify(term) != 0}
+    if claim.steps is not None:
+        wanted["the step size"] = (claim.steps, unit_of(eta))
+    found = ((what, unit_of(sp.sympify(side)), unit) for what, (side, unit) in wanted.items())
+    return tuple(
+        f"{what} has the dimension of {in_words(own)}, not {in_words(unit)}"
+        for what, own, unit in found
+        if own != unit and left != 0
+    )
+
+
+HALVES, RARE, QUARTERS = ["1/2", "1/2"], ["9/10", "1/10"], ["1/4"] * 4
+# (curvatures, minima, p, start, noise), as `from_json` reads them.
+SHAPES: tuple[tuple[Any, ...], ...] = (
+    ([1], [0], [1], [3], [0]),
+    ([1], [0], [1], [0], [1]),
+    ([[1, 10]], [[0, 0]], [1], [1, 0], [0]),
+    ([[1, 10]], [[0, 0]], [1], [0, 1], [0]),
+    ([[1, 100]], [[0, 0]], [1], [1, 1], [0]),
+    ([1, 1], [0, 0], HALVES, [0], [1, 1]),
+    ([1, 1], [0, 0], RARE, [0], [1, 1]),
+    ([1, 1], [0, 0], RARE, [1], [1, 0]),
+    ([1, 4], [0, 0], HALVES, [1], [0, 0]),
+    ([1, 1], [1, -1], HALVES, [0], [0, 0]),
+    ([1, 1], [1, -1], RARE, ["4/5"], [0, 0]),
+    ([1, 1], [0, 1], ["999/1000", "1/1000"], [0], [0, 0]),
+    ([1, 4], [-1, 1], HALVES, ["3/5"], [0, 0]),
+    ([1, 4], [-1, 1], HALVES, [100], [0, 0]),
+    ([1, 10], [10, -10], HALVES, [0], [0, 0]),
+    ([[1, 4], [4, 1]], [[0, 0], [0, 0]], HALVES, [1, 1], [0, 0]),
+    ([[1, 10], [1, 10]], [[0, 0], [0, 0]], HALVES, [0, 0], [1, 1]),
+    ([1, 1, 1, 1], [0, 0, 0, 0], QUARTERS, [0], [1, 1, 1, 1]),
+    ([1, 1, 2, 2], [3, -3, 1, -1], QUARTERS, [0], [0] * 4),
+)
+WEIGHTINGS: tuple[dict[str, Any], ...] = (
+    {"weighting": "fedavg"},
+    {"weighting": "fedmax"},
+    {"weighting": "fixed", "weights": [["9/10", "1/10"]]},
+    {"weighting": "fedavg", "present": 1},
+)
+# Step sizes as multiples of 1/L, and the last step of a round as a share of the others.
+MULTIPLES, FALLS = (Fraction(1), Fraction(1, 4), Fraction(3, 2)), (Fraction(1), Fraction(1, 25))
+# Over many local steps only small ones tell tau^2 from tau.
+MANY, TINY = 10, Fraction(1, 1000)
+# (tau, rounds): a round of one step first. A client alone is followed over the longest.
+LENGTHS = {"horizon": ((1, 1), (1, 4), (2, 3), (1, 30), (1, 200)), "constant": ((1, 1), (2, 2))}
+LONGEST = 100
+STEPS = ((1, 1), (2, 1), (5, 1), (2, 2), (50, 1))
+
+
+def battery(claim: Claim, claimed: Coverage) -> Iterator[Instance]:
+    """Exact instances that the claim may speak of, simplest first, with its step size or those above."""
+    for (tau, rounds), (c, m, p, w0, noise) in itertools.product(LENGTHS.get(claim.scope, STEPS), SHAPES):
+        many = len(p) * tau * rounds > NOISY_STEPS
+        if rounds > LONGEST and len(p) > 1:
+            continue
+        weightings = WEIGHTINGS if len(p) == 2 else WEIGHTINGS[:1]
+        if any(noise):
+            weightings = tuple(
+                one for one in weightings if one["weighting"] == "fedavg" and not (many and "present" in one)
+            )
+        if rounds > NOISY_STEPS:
+            weightings = tuple(one for one in weightings if "present" not in one)
+        spectrum = [x for row in rows(c) for x in row]
+        L, mu = max(spectrum), min(spectrum)
+        for weighting, sizes in itertools.product(weightings, _sizes(claim, tau, rounds, [L, mu])):
+            fields = {"curvatures": c, "minima": m, "p": p, "w0": w0, "noise": noise, "tau": tau, "eta": sizes}
+            try:
+                instance = with_steps(from_json(fields | weighting), claim.steps)
+            except (InputError, KeyError):
+                continue  # a step size that is no positive fraction here
+            if any(noise) and many and max(instance.eta) * L > 1:
+                continue  # its moments are not linear in the noise
+            share = Fraction(weighting.get("present", len(p)), len(p))
+            seen = {"tau": tau, "N": len(p), "participation": share, "eta_L": [step * L for step in instance.eta]}
+            seen["weight_ratio"] = 1 if instance.weighting == "fedavg" else (0, 2)
+            if Coverage({axis: claimed.axes[axis] for axis in claimed.axes.keys() & seen.keys()}).contains(seen):
+                yield instance
+
+
+def _sizes(claim: Claim, tau: int, rounds: int, spectrum: list[Fraction]) -> Iterator[list[Fraction]]:
+    """Steps of a run: of a claim that states its own only eta_0 counts."""
+    own = claim.steps
+    multiples = MULTIPLES if tau < MANY else (TINY,)
+    starts = [*(multiple / spectrum[0] for multiple in multiples), 2 / sum(spectrum, Fraction(0))]
+    for first in starts if own is None or own.has(eta_0) else starts[:1]:
+        for fall in FALLS if own is None and tau > 1 else FALLS[:1]:
+            yield [*[first] * (tau - 1), first * fall] * rounds
+
+
+def rescaled(instance: Instance, w: Fraction, f: Fraction, steps: sp.Expr | None) -> Instance:
+    """The instance with w in units of 1/``w`` and F in units of 1/``f``; a stated step size is computed again."""
+    changed = instance.with_(
+        curvatures=tuple(tuple(c * f / w**2 for c in row) for row in instance.curvatures),
+        minima=tuple(tuple(x * w for x in row) for row in instance.minima),
+        w0=tuple(x * w for x in instance.w0),
+        noise=tuple(s * f / w for s in instance.noise),
+        eta=tuple(step * w**2 / f for step in instance.eta),
+    )
+    return with_steps(changed, steps)
+
+
+# Where a bound must come down to what is known, and which instances of the battery lie there. Every horizon begins
+# at T = 0, where w_T is w_0: no instance but a place.
+START = "T = 0"
+LIMITS: Mapping[str, Callable[[Instance], bool]] = {
+    "tau = 1": lambda i: i.tau == 1,
+    "N = 1": lambda i: i.N == 1,
+    "kappa = 1": lambda i: i.mu == i.L,
+    "Gamma = 0": lambda i: len(set(i.minima)) == 1,
+    "sigma = 0": lambda i: not any(i.noise),
+    "noise": lambda i: any(i.noise),
+    "alpha = p": lambda i: i.weighting == "fedavg",
+    "alpha not p": lambda i: i.weighting != "fedavg",
+    "unequal p": lambda i: len(set(i.p)) > 1,
+    "absent clients": lambda i: i.present < i.N,
+}
+
+
+@dataclass
+class Seen:
+    """Instances that meet the assumptions with sides not both 0, seen at a limit, and the smallest rhs/lhs there."""
+
+    count: int = 0
+    closest: float = math.inf
+    margin: float = math.inf
+
+    def add(self, sides: Iterable[Sides]) -> None:
+        self.count += 1
+        self.margin = min([self.margin, *(float(s.margin) for s in sides)])
+        self.closest = min([self.closest, *(float(s.rhs / s.lhs) for s in sides if s.lhs > 0)])
+
+    def __str__(self) -> str:
+        near = f", bound/measured >= {self.closest:.4g}" if math.isfinite(self.closest) else ""
+        return f"{self.count}{near}"
+
+
+# How the battery is smaller with noise than without: the moments of a long run are known in this case only.
+NOISY = f"noise under FedAvg only; beyond {NOISY_STEPS} client steps with everyone present and eta L <= 1 only"
+
+
+def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, Seen], Instance | None]:
+    """The battery examined until an instance refutes the claim; in other units too where the dimensions are wrong.
+
+    What was seen at each limit, and in all under "".
+    """
+    tested: defaultdict[str, Seen] = defaultdict(Seen)
+    plain = list(battery(claim, claim.coverage(reading)))
+    others = (
+        rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
+    )
+    for instance in itertools.chain(plain, others):
+        sides = places(instance, claim, reading)
+        if any(s.violated(claim.kind) for s in sides):
+            return tested, instance
+        told = [s for s in sides if s.lhs or s.rhs]
+        first = [s for s in told if s.t == 0 and claim.scope == "horizon"]
+        if first:
+            tested[START].add(first)
+        later = told[len(first) :]  # the start is near the bound of every convergence theorem
+        if later:
+            for name in ("", *(name for name, lies_there in LIMITS.items() if lies_there(instance))):
+                tested[name].add(later)
+    return tested, None
+
+
+def places(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
+    """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
+    record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
+    return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))

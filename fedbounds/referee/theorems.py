@@ -1,0 +1,75 @@
+"""A theorem put on trial wherever it is: a claim, its key, a file, a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedbounds import io
+from fedbounds.errors import reject
+from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
+from fedbounds.plugins import claims as known_claims
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.trial import Progress, Trial, try_claim
+from fedbounds.study.tabular import Findings
+from fedbounds.theory.claim import Claim, in_readings
+
+if TYPE_CHECKING:
+    from fedbounds.plugins import Theorem
+
+
+def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
+    """The claims of a file, of each file of a folder that has some, or the one known by that key."""
+    extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
+    if path is None or (not path.exists() and path.suffix != ".py"):
+        if path is not None and str(path) not in (known := known_claims(extra)):
+            raise nearest("no such file or folder exists, and a claim", str(path), known)
+        return claims_from(theorem, extra)
+    found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
+    modules = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
+    claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
+    if not claims:
+        remedy = "define CLAIMS; fedbounds new claim NAME begins one"
+        raise reject("a theorem needs a claim", f"none in {theorem}", remedy)
+    return claims
+
+
+def referee(
+    theorem: Theorem,
+    reading: str | None = None,
+    budget: str = "small",
+    *,
+    seed: int = 0,
+    out: str | Path | None = None,
+    jobs: int | None = None,
+    scheduler: str | None = None,
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+    each: Callable[[Trial], None] | None = None,
+) -> Findings[Trial]:
+    """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
+
+    ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
+    states the same call continues; ``jobs``, ``scheduler``, ``progress``: as for `try_claim`; ``each`` is called with
+    every trial as it ends.
+    An interruption ends it: what was found is returned, and the last trial is not ``finished``.
+
+    >>> referee("lemma-2", "literal")[0].refutation.detail
+    'lhs 1/16 > rhs 4/625, exactly'
+    """
+    trials: list[Trial] = []
+    folder = None if out is None else io.require_writable(out)
+    attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
+    for claim, name in in_readings(theorems(theorem, plugins), reading):
+        safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
+        state = None if folder is None else folder / f"{safe}.json"
+        trials.append(attempt(claim, name, budget, state=state))
+        if each is not None:
+            each(trials[-1])
+        if not trials[-1].finished:
+            break
+    return Findings(tuple(trials), Trial.rows)

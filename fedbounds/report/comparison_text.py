@@ -1,0 +1,257 @@
+"""A comparison of theorems and algorithms: the answer in words, a table of each, and one picture."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
+from fedbounds.report.number_format import downward, number, times, upward
+from fedbounds.report.sweep_plot import MARKERS
+from fedbounds.report.table import Block, Listed, Table
+from fedbounds.study.comparison import Compared, Contestant, Theorem
+from fedbounds.study.error_curve import Course
+from fedbounds.study.iteration_complexity import MOST_ROUNDS
+from fedbounds.theory.verdict import Status
+
+# Theorems that one panel can show; the tables have all.
+DRAWN = 4
+# A bound this many times the start is drawn as leaving the picture.
+TOP = 30.0
+# What falls below this part of the target, as linear convergence does, leaves it too.
+BOTTOM = 1e-5
+# A band is drawn down to this part of its mean, as a logarithmic axis has no 0.
+DEEP = 4.0
+# The part of the rounds in which what is at the target is there early.
+EARLY = 4
+QUANTITIES = {"distance": "squared distance", "gap": "gap"}
+
+
+def blocks(found: Compared) -> list[Block]:
+    """Everything that is printed."""
+    unmet = [f"{row.claim}: {row.unmet}" for row in found.theorems if row.unmet]
+    refused = [f"{row.algorithm}: {row.refused}" for row in found.contestants if row.refused]
+    lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
+    listed: list[Block] = [Listed(title, tuple(items)) for title, items in lists if items]
+    tables = [*([theorem_table(found)] if found.applying else []), algorithm_table(found)]
+    return ["\n".join(answer(found)), *tables, *listed, "\n".join(notes(found))]
+
+
+def answer(found: Compared) -> list[str]:
+    """The answer, a sentence a question: the theorems, the algorithms, and whether one ranks the other."""
+    return [_theorems(found), _algorithms(found), _ranking(found)]
+
+
+def _theorems(found: Compared) -> str:
+    rows, rounds = found.standing, _many(found.settings.rounds, "round")
+    false = [row.claim for row in found.applying if row.status is Status.REFUTED]
+    low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
+    said = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
+    said += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
+    if not rows:
+        return f"{said}No {'other ' if said else ''}theorem applies to this problem."
+    best, alone = rows[0], len(rows) == 1
+    if not best.share[0] > 0:
+        which = f"{best.claim}, the only theorem" if alone else f"None of the {len(rows)} theorems"
+        also = " that applies, certifies no" if alone else " that apply certifies any"
+        return f"{said}{which}{also} progress in {rounds}."
+    start, bound, mean, _, _ = best.ends
+    near = [row.claim for row in rows[1:] if row.share[2] >= best.share[1]]
+    tied = f"; {', '.join(near)} cannot be told apart from it" if near else ""
+    first = f"Of {len(rows)} theorems that apply, {best.claim} is the tightest"
+    if alone:
+        first = f"{best.claim} is the only {'other ' if said else ''}theorem that applies"
+    return (
+        f"{said}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
+        f"{upward(bound / start, 3)} of the start, where {number(mean / start, 3)} is measured: "
+        f"{times(best.looseness)}, or {_percent(best.share[0])} of the progress in logarithms{tied}."
+    )
+
+
+def _algorithms(found: Compared) -> str:
+    rows, level = found.ranked, f"{found.target:g} of the start"
+    reached = [row for row in rows if row.reached and row.reached.first is not None]
+    if not reached:
+        within = _many(found.settings.rounds, "round")
+        return f"No algorithm stays at {level} within {within}, so that they have no order."
+    best = reached[0]
+    near = [row.algorithm for row in rows[1:] if _overlap(row, best)]
+    tied = f"; {', '.join(near)} may be as fast" if near else ""
+    rounds = "round" if str(best.reached) == "1" else "rounds"
+    return f"Fastest to {level} is {best.algorithm}, in {best.reached} {rounds}{tied}."
+
+
+def _overlap(one: Contestant, other: Contestant) -> bool:
+    assert one.reached is not None and other.reached is not None
+    (a, b), (c, d) = one.reached.between, other.reached.between
+    return a <= d and c <= b
+
+
+def _ranking(found: Compared) -> str:
+    told = [row.algorithm for row in found.ranked if row.by]
+    ordered, both, wrong = found.pairs
+    if len(told) < 2:
+        only = f"only {told[0]} has a theorem" if told else "no algorithm has a theorem"
+        return f"The theorems rank nothing: {only} that applies."
+    if not ordered:
+        return f"The theorems promise the same for {', '.join(told)}, and rank nothing."
+    what = f"The theorems rank {len(told)} algorithms ({', '.join(told)})"
+    if not both:
+        return f"{what}; the runs leave the order of every pair open."
+    tau = (both - 2 * wrong) / both
+    right = "right" if not wrong else f"wrong in {wrong}"
+    which = f"{both} of {_many(ordered, 'pair')} that the runs order, they are"
+    which = "the one pair, which the runs order too, they are" if ordered == 1 else f"the {which}"
+    return f"{what}; of {which} {right} (Kendall's tau {tau:.2g})."
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def theorem_table(found: Compared) -> Table:
+    """A row a theorem that applies, in units of the start of its own left side."""
+    head = (
+        "theorem",
+        "of",
+        "step",
+        "on",
+        "bound",
+        "measured",
+        "ratio",
+        "progress",
+        "worst case",
+        "rounds",
+        "in truth",
+    )
+    settings = found.settings
+    run = f"{_many(settings.rounds, 'round')} of {_many(settings.tau, 'step')}"
+    caption = f"Theorems after {run}, in units of the start; "
+    caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem and in truth with its step"
+    return Table.of(head, map(_theorem, found.applying), caption).without_empty()
+
+
+def _theorem(row: Theorem) -> list[str | None]:
+    start, bound, mean, _, upper = row.ends
+    name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
+    said = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
+    said += [times(row.looseness), _percent(row.share[0])]
+    worst = None if row.worst is None else f"≥ {downward(row.worst / start, 3)}"
+    if worst and row.certified is not None:
+        worst += f", certified ≤ {upward(row.certified / start, 3)}"
+    return [*said, worst, _promise(row.promised), str(row.reached)]
+
+
+def algorithm_table(found: Compared) -> Table:
+    """A row an algorithm, the first at the target first."""
+    head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
+    rows = [*found.ranked, *(row for row in found.contestants if row.central and row.course)]
+    caption = f"Algorithms, each with its best constant step; rounds to {found.target:g} of ||w_0 - w*||^2"
+    return Table.of(head, (_algorithm(found, row) for row in rows), caption)
+
+
+def _algorithm(found: Compared, row: Contestant) -> list[str | None]:
+    assert row.course is not None
+    line = row.course
+    promise = f"{_promise(row.promised)} ({row.by})" if row.by else None
+    low, high = (0, 0) if row.central else found.rank(row)
+    rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
+    place = found.places.get(row.algorithm)
+    told = [
+        row.algorithm,
+        f"{row.step:.3g}/L",
+        _within(line.mean[-1], line.upper[-1], line.mean[0]),
+        str(row.reached),
+        promise,
+    ]
+    return [*told, rank, None if place is None else str(place)]
+
+
+def notes(found: Compared) -> list[str]:
+    """What the tables mean, and what they leave out."""
+    settings = found.settings
+    gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
+    silent = [row.algorithm for row in found.ranked if not row.by]
+    lines = [
+        f"{_many(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
+        f"{number(found.facts.mu.value)}, {gradients}, {_many(settings.replicates, 'replicate')}; limits hold at "
+        f"error rate {settings.error_rate:g} a row, at all rounds at once.",
+        "progress: log(start/bound) / log(start/measured). A round is reached from when on the mean stays at the "
+        "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",
+        "worst case: what an instance of the theorem's class comes to, so that no theorem that knows only L, mu, "
+        "Delta_0, zeta_*^2, an upper bound on the noise, and the step says less; a dash where none is known.",
+        "A step that a theorem leaves free is the best for it of the powers of two over L, from 8/L down.",
+        "Constants of bounds are those of the points visited, also beyond the rounds run.",
+    ]
+    return [*lines, *([f"No theorem here is about {', '.join(silent)}."] if silent else [])]
+
+
+def _within(mean: float, upper: float, start: float) -> str:
+    """A measured value over its start, with half the width of its band."""
+    half = (upper - mean) / start
+    known = f" ± {number(half, 2)}" if np.isfinite(half) else " ± ?"
+    return number(mean / start, 3) + (known if half > 0 else "")
+
+
+def _percent(share: float) -> str:
+    return "none" if share <= 0 else f"{100 * share:.3g}%" if share < 1e4 else "all"
+
+
+def _promise(rounds: int | None) -> str:
+    return f"> {MOST_ROUNDS:.0e}".replace("+0", "") if rounds is None else upward(rounds, 4)
+
+
+def figure(found: Compared) -> Figure:
+    """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
+    made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=line_styles.DPI)
+    left, right = made.subplots(1, 2, sharey=True)
+    for k, row in enumerate(found.standing[:DRAWN]):
+        _draw_theorem(left, row, k)
+    styles = [(colour, dash) for dash in DASHES for colour in CLIENTS]
+    runs = [row for row in found.contestants if row.course is not None]
+    for k, one in enumerate(sorted(runs, key=lambda one: one.algorithm)):
+        assert one.course is not None
+        _line(right, one.course, one.algorithm, k, *styles[k % len(styles)])
+    _finish(left, found.target, "Theorems (dashed) and their runs (solid)", 1)
+    _finish(right, found.target, "Algorithms, each with its best constant step", 3)
+    left.set_xscale("log")
+    first = next((row.reached.first for row in found.ranked if row.reached), None)
+    # What falls geometrically is a straight line over rounds, unless it is at the target in the first few of many.
+    right.set_xscale("linear" if first is None or EARLY * first > found.settings.rounds else "log")
+    right.label_outer()
+    return made
+
+
+def _draw_theorem(axes: Axes, row: Theorem, k: int) -> None:
+    assert row.course is not None and row.beyond is not None
+    colour, start = CLIENTS[k], row.course.mean[0]
+    _line(axes, row.course, f"{row.claim} ({row.algorithm}, {row.quantity})", k, colour, "-")
+    rounds, bound = row.beyond
+    style: dict[str, Any] = {"color": colour, "ls": DASHES[1], "marker": MARKERS[k], "markerfacecolor": colour}
+    axes.plot(rounds, np.where(bound > 0, bound / start, np.nan), markevery=(0.05 * k, 0.2), **style)
+
+
+def _line(axes: Axes, course: Course, label: str, k: int, colour: str, dash: Any) -> None:
+    """A measured mean over its start from the first round on, with its band where that has limits."""
+    start, kept = course.mean[0], series.thin(len(course.mean) - 1) + 1
+    mean, lower, upper = (line[kept] / start for line in (course.mean, course.lower, course.upper))
+    mean = np.where(mean > 0, mean, np.nan)
+    style: dict[str, Any] = {"color": colour, "ls": dash, "marker": MARKERS[k % len(MARKERS)]}
+    axes.plot(kept, mean, label=label, markevery=(0.04 * k, 0.2), markerfacecolor="white", **style)
+    known = np.isfinite(upper)
+    low, high = np.where(known, np.maximum(lower, mean / DEEP), mean), np.where(known, upper, mean)
+    axes.fill_between(kept, low, high, color=colour, alpha=0.12, lw=0)
+
+
+def _finish(axes: Axes, target: float, title: str, columns: int) -> None:
+    axes.set(title=title, xlabel="rounds", yscale="log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(max(low, BOTTOM * target), min(high, TOP))
+    axes.set_ylabel("fraction of the start")
+    axes.axhline(target, color=BLACK, lw=0.8, ls=DASHES[2])
+    axes.text(0.995, target, "target", transform=axes.get_yaxis_transform(), ha="right", va="bottom", fontsize=7)
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=columns, handlelength=3.4)

@@ -1,0 +1,1 @@
+"""Pictures of studies, sweeps and comparisons (the only importer of matplotlib)."""

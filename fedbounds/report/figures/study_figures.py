@@ -1,0 +1,261 @@
+"""Theory against measurement, in pictures (the only importer of matplotlib).
+
+Every ``*_figure`` takes a `Result` and one `RunSeries` a run and returns a Figure; nothing touches pyplot, so no
+global state changes. Lines differ in dash and marker as well as in colour.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Normalize, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from fedbounds import plugins
+from fedbounds.engine.processes import in_processes
+from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures.files import save
+from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
+from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
+from fedbounds.report.number_format import EQUAL
+from fedbounds.study import store
+from fedbounds.study.bounds import gamma_of
+from fedbounds.study.ledger import claims_of
+from fedbounds.study.result import Result
+from fedbounds.study.store import RunSeries
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.symbols import NOTATION, Scope, gap
+
+Drawn = Sequence[RunSeries]
+
+
+def name(symbol: str) -> str:
+    """A symbol in the paper's notation, as mathtext."""
+    return f"${NOTATION[symbol].latex}$"
+
+
+def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0.0) -> None:
+    # Markers at even distances need at least one point to be seen.
+    every = (phase, 0.22) if np.isfinite(y).any() else None
+    axes.plot(x, y, label=label, markevery=every, markerfacecolor="white", markeredgewidth=0.9, **style)
+
+
+def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None = None) -> Figure:
+    """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
+    gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
+    title = "Measured suboptimality against the bounds on it"
+    labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
+    figure, panels = panels_of(result, title, labels, "xy", sharex=True, sharey=True)
+    for axes, run in zip(panels, drawn, strict=True):
+        seen = series.measured_gap(result.settings, run)
+        positive = np.where(seen.y > 0, seen.y, np.nan)
+        axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
+        floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
+        axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
+        for k, (key, (label, style)) in enumerate((bounds or line_styles.lines("horizon")).items()):
+            if key in run.sides:
+                found = series.bound(run.sides[key])
+                _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
+                _mark_negative(axes, found, gamma, label, style["color"])
+    _make_room(panels, foot=True)
+    legend(figure, panels)
+    return figure
+
+
+def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
+    """Where a bound is not positive a logarithmic axis cannot show it: a bar at the foot and words say so."""
+    rows = getattr(axes, "_negative_rows", 0)
+    low, high = axes.get_xaxis_transform(), 0.03 + 0.09 * rows
+    for start, end in found.negative:
+        axes.plot(
+            [start + shift, end + shift], [high, high], transform=low, color=colour, lw=3, solid_capstyle="butt"
+        )
+    if found.negative:
+        until = "" if found.negative[-1][1] == found.x[-1] else f" to {found.negative[-1][1]:g}"
+        words = f"{label} $\\leq 0$ from $T={found.negative[0][0]:g}${until}"
+        axes.text(
+            0.98, high + 0.015, words, transform=axes.transAxes, ha="right", va="bottom", fontsize=7, color=colour
+        )
+        axes._negative_rows = rows + 1  # type: ignore[attr-defined]
+
+
+def _make_room(panels: list[Axes], foot: bool) -> None:
+    """Stretch the shared logarithmic axis so that the words on negative sides lie clear of the curves."""
+    rows = max(getattr(axes, "_negative_rows", 0) for axes in panels)
+    if rows:
+        low, high = panels[0].get_ylim()
+        stretch = (high / low) ** (0.13 * rows)
+        panels[0].set_ylim(low / stretch if foot else low, high if foot else high * stretch)
+
+
+def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
+    """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
+    title = "One-step inequalities: left side / right side with the band of the left side"
+    figure, panels = panels_of(result, title, ("$t+1$", "left side / right side"), "xy", sharex=True, sharey=True)
+    for axes, run in zip(panels, drawn, strict=True):
+        axes.axhline(1, color=BLACK, lw=1)
+        for k, (key, (label, style)) in enumerate((steps or line_styles.lines("step")).items()):
+            if key not in run.sides:
+                continue
+            curve, negative = series.side_ratio(run.sides[key])
+            y = np.where(curve.y > 0, curve.y, np.nan)
+            lower = np.where(curve.lower > 0, curve.lower, np.where(np.isnan(curve.lower), np.nan, y / 10))
+            axes.fill_between(curve.x + 1, lower, curve.upper, color=style["color"], alpha=0.15, lw=0)
+            _line(axes, curve.x + 1, y, label, style | {"lw": 1.1}, 0.04 * k)
+            above = curve.lower > 1 + EQUAL
+            if above.any():
+                axes.plot(curve.x[above] + 1, y[above], "x", color=BLACK, ms=3, label=VIOLATED, zorder=4)
+            if negative.size:
+                _mark_negative_sides(axes, negative, label, style["color"])
+    _make_room(panels, foot=False)
+    legend(figure, panels, 5)
+    return figure
+
+
+def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> None:
+    """The t at which a right side is not positive, so that its ratio means nothing: ticks at the top."""
+    rows = getattr(axes, "_negative_rows", 0)
+    height = 0.97 - 0.08 * rows
+    axes.plot(times + 1, np.full(len(times), height), "|", ms=5, color=colour, transform=axes.get_xaxis_transform())
+    words = f"{label}: right side $\\leq 0$ at {len(times)} steps"
+    axes.text(0.02, height - 0.02, words, transform=axes.transAxes, va="top", fontsize=7, color=colour)
+    axes._negative_rows = rows + 1  # type: ignore[attr-defined]
+
+
+def skew_figure(result: Result, drawn: Drawn) -> Figure:
+    """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
+    title = "Weighting skew: median and range over replicates"
+    figure, panels = panels_of(result, title, ("$t+1$", "skew"), sharex=True)
+    for axes, run, found in zip(panels, drawn, result.runs, strict=True):
+        paths = (
+            (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
+            (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
+        )
+        for values, label, colour, dash, alpha in paths:
+            curve = series.replicate_range(run.times, values)
+            if curve is None:
+                axes.plot([], [], ls="", label=label + r" is 0/0 at $\Gamma=0$")
+                continue
+            axes.fill_between(curve.x + 1, curve.lower, curve.upper, color=colour, alpha=alpha, lw=0)
+            axes.plot(curve.x + 1, curve.y, color=colour, ls=dash, lw=1.2, label=label)
+        levels = (
+            (found.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
+            (found.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
+            (found.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
+        )
+        for level, label, colour, dash in levels:
+            if level is not None:
+                axes.axhline(level, color=colour, ls=dash, lw=1.3, label=label)
+        _pad(axes)
+    legend(figure, panels, 3)
+    return figure
+
+
+def _pad(axes: Axes, least: float = 0.1) -> None:
+    """Give a nearly constant panel an honest scale instead of magnified rounding."""
+    low, high = axes.get_ylim()
+    if high - low < least:
+        centre = (low + high) / 2
+        axes.set_ylim(centre - least / 2, centre + least / 2)
+
+
+def weights_figure(result: Result, drawn: Drawn) -> Figure:
+    """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
+    title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
+    tau, p = result.settings.tau, np.array(result.facts.p)
+    named = len(p) <= line_styles.NAMED_CLIENTS
+    figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
+    norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
+    for axes, run in zip(panels, drawn, strict=True):
+        axes.axhline(0, color=BLACK, lw=0.8)
+        rounds, weights = series.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
+        for i in range(len(p)):
+            colour = line_styles.CLIENTS[i % len(line_styles.CLIENTS)] if named else cividis(norm(i))
+            axes.plot(rounds, weights[:, i] - p[i], label=f"$i={i + 1}$", color=colour, ls=DASHES[i % len(DASHES)])
+        _pad(axes, 0.02)
+    if named:
+        legend(figure, panels, 5, 2)
+    else:
+        bar = figure.colorbar(ScalarMappable(norm, cividis), ax=panels, label="client $i$", shrink=0.8)
+        bar.ax.set_yticks([0, len(p) - 1], ["1", str(len(p))])
+    return figure
+
+
+def participation_figure(result: Result, drawn: Drawn) -> Figure:
+    """Mean weight of each client in each round, the ten largest of a round marked."""
+    N, tau = result.facts.N, result.settings.tau
+    count = min(series.MARKED, N)
+    title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
+    height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
+    figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
+    grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
+    # A square root keeps weights near 1/N apart from 0 beside a weight of 1.
+    norm = PowerNorm(0.5, 0, max(float(table.max()) for _, table in grouped))
+    for axes, (rounds, table) in zip(panels, grouped, strict=True):
+        step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
+        extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
+        axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
+        r, i = np.nonzero(series.largest(table))
+        size = float(np.clip(150 / len(rounds), 1.2, 5.0))
+        light = norm(table[r, i]) < 0.5
+        for mask, colour in ((light, "white"), (~light, "black")):
+            axes.plot(rounds[r[mask]], i[mask] + 1, "o", ms=size, mew=0, color=colour, rasterized=True)
+        axes.yaxis.set_major_locator(MaxNLocator(5, integer=True))
+        axes.grid(False)
+    group = -(-len(drawn[0].round_times) // series.MAX_COLUMNS)
+    panels[-1].set_xlabel("round" + (f" (a column is the mean of {group} recorded rounds)" if group > 1 else ""))
+    place: dict[str, Any] = {"location": "bottom", "shrink": 0.6, "aspect": 40, "pad": 0.02}
+    figure.colorbar(ScalarMappable(norm, "cividis"), ax=panels, label=r"mean $\alpha_t^i$", **place)
+    return figure
+
+
+def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_styles.Lines:
+    """The lines of a picture of claims over ``scope``: the usual ones that were examined and the reader's own.
+
+    Where none of the usual ones was examined, every claim that was.
+    """
+    usual = line_styles.lines(scope)
+    found = dict.fromkeys(key for run in drawn for key in run.sides)
+    known = {key: line for key, line in usual.items() if key in found}
+    shipped = plugins.claims()
+    others = [
+        (key, reading)
+        for key, reading in found
+        if (key, reading) not in usual
+        and key in claims
+        and claims[key].scope == scope
+        and (scope == "step" or claims[key].lhs.has(gap))
+        and (not known or shipped.get(key) is not claims[key])
+    ]
+    return known | {key: (", ".join(key), style) for key, style in zip(others, line_styles.OWN, strict=False)}
+
+
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "bounds": bounds_figure,
+    "one-step": ratio_figure,
+    "skew": skew_figure,
+    "weights": weights_figure,
+    "participation": participation_figure,
+}
+
+
+def picture(stem: str, result: Result, drawn: Drawn, claims: Mapping[str, Claim]) -> Figure:
+    """One of FIGURES, with the lines of ``claims`` that were examined."""
+    scopes: dict[str, tuple[str, Scope]] = {"bounds": ("bounds", "horizon"), "one-step": ("steps", "step")}
+    own = {scopes[stem][0]: lines_of(claims, drawn, scopes[stem][1])} if stem in scopes else {}
+    return FIGURES[stem](result, drawn, **own)
+
+
+def draw(out: str | Path, claims: Mapping[str, Claim] | None = None) -> list[Path]:
+    """Draw every picture of the study saved in ``out``, as SVG and PNG beside it; returns their paths."""
+    out = Path(out)
+    result, drawn = store.read(out)
+    known = claims_of(result) if claims is None else claims
+    tasks = [partial(save, partial(picture, stem, result, drawn, known), out, stem) for stem in FIGURES]
+    return [path for paths in in_processes(tasks) for path in paths]

@@ -1,0 +1,155 @@
+"""Counterexamples with their exact numbers, and the tight constants that shipped certificates prove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from fedbounds.evidence.exact.compare import Sides
+from fedbounds.evidence.exact.counterexamples import Counterexample
+from fedbounds.report.html.mathml import formula, fraction, prose, rounded
+from fedbounds.report.number_format import number, readable
+from fedbounds.report.table import Table
+from fedbounds.study.ledger import certificates, counterexample
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
+
+# What the fields of an instance are, in the paper's notation, in the order in which a reader wants them.
+FIELDS = {
+    "curvatures": ("c_{ik}", "curvatures of the clients, one a coordinate"),
+    "minima": ("m_{ik}", "minimisers of the clients"),
+    "floor": (r"F_i^\star", "minima of the clients"),
+    "p": ("p_i", "client weights"),
+    "w0": ("w_0", "start"),
+    "eta": (r"\eta_t", "step sizes"),
+    "tau": (r"\tau", "local steps a round"),
+    "weighting": (r"\alpha_t", "weighting"),
+    "weights": (r"\alpha_t^i", "weights, one row a round"),
+    "noise": ("s_i", "size of the gradient noise"),
+    "present": ("", "clients that take part in a round"),
+    "lhs_above": ("", "the left side is above"),
+    "rhs_below": ("", "the right side is below"),
+}
+# A term without which the claim still holds at a setting.
+UNNEEDED = "not needed"
+PROVED = Markup('{} <span class="tick yes">✓ <span class="word">verified</span></span>')
+
+
+@dataclass(frozen=True)
+class Example:
+    """A counterexample and its two sides, computed again in exact arithmetic."""
+
+    file: Counterexample
+    sides: Sides
+
+    @property
+    def subject(self) -> str:
+        """The claim that it refutes, or nothing where it is about a remark."""
+        return str(self.file.document.get("claim", ""))
+
+    def text(self, key: str) -> str:
+        return str(self.file.document.get(key) or "")
+
+    @property
+    def reading(self) -> str:
+        """The readings that it refutes."""
+        also = ", ".join(self.file.document.get("also", ()))
+        return (
+            f"{self.file.reading}; also {also}" if also and self.subject else self.file.reading * bool(self.subject)
+        )
+
+    @property
+    def relation(self) -> str:
+        return ">" if self.sides.lhs > self.sides.rhs else "≠"
+
+    @property
+    def fields(self) -> list[tuple[Markup, str, Markup]]:
+        """(symbol, meaning, value) of what the instance is made of."""
+        return fields(self.file.document.get("instance") or self.file.document.get("data", {}))
+
+
+def examples() -> list[Example]:
+    """Every shipped counterexample, its two sides computed again in exact arithmetic."""
+    from fedbounds.evidence.exact.counterexamples import all_files
+
+    return [Example(*counterexample(path)) for path in all_files()]
+
+
+def decimal(value: Fraction) -> str:
+    return readable(number(float(value)))
+
+
+def fields(data: Mapping[str, Any], prefix: str = "") -> list[tuple[Markup, str, Markup]]:
+    """(symbol, meaning, value) of the fields of an instance, nested ones flattened."""
+    rows: list[tuple[Markup, str, Markup]] = []
+    for key in sorted(data, key=lambda name: list(FIELDS).index(name) if name in FIELDS else len(FIELDS)):
+        value = data[key]
+        if isinstance(value, Mapping) and key != "eta":
+            rows += fields(value, prefix if key == "instance" else f"{prefix}{key}: ")
+            continue
+        symbol, meaning = FIELDS.get(key, ("", key.replace("_", " ")))
+        rows.append((formula(symbol) if symbol else Markup(""), prefix + meaning, _value(value)))
+    return rows
+
+
+def _value(value: Any) -> Markup:
+    """A number, a word, a row of numbers or a table of them."""
+    if isinstance(value, Mapping):
+        return Markup(", ").join(Markup("{} = {}").format(prose(k), _value(v)) for k, v in value.items())
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return Markup("({})").format(Markup(", ").join(map(_value, value)))
+    try:
+        return fraction(value)
+    except ValueError:
+        return Markup("{}").format(value)
+
+
+def factor(ratio: float | None) -> str:
+    return UNNEEDED if ratio is None else f"{readable(number(ratio, 3))}×"
+
+
+def tight_constants() -> dict[str, list[TightConstant]]:
+    """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
+    from fedbounds.evidence.sdp.one_step.tight_constants import noted
+
+    found: dict[str, list[TightConstant]] = {}
+    for certificate in certificates():
+        constant = noted(certificate) if "certified" in certificate.note else None
+        if constant is not None:
+            found.setdefault(constant.claim, []).append(constant)
+    return found
+
+
+def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
+    from fedbounds.evidence.sdp.one_step.parameters import Setting
+
+    body = []
+    for row in tight:
+        if row.certificate is not None and row.certified is not None:
+            setting = Setting.from_json(row.certificate.setting)
+            stated, proved = readable(number(row.stated)), PROVED.format(rounded(row.certified))
+            body.append([row.term, _setting(setting), setting.reading, stated, proved, factor(row.ratio)])
+    head = ("Term", "Setting", "Reading", "Stated", "Certified", "Loose by")
+    return Table.of(head, sorted(body), f"Tight constants of {claim}, verified again without a solver")
+
+
+def tight_words(tight: Sequence[TightConstant]) -> str:
+    """For each term the claim's constant and the range of the tight ones."""
+    lines = []
+    for term in sorted({row.term for row in tight}):
+        own = [row for row in tight if row.term == term]
+        ratios = [row.ratio for row in own if row.ratio is not None]
+        loose = f"loose by {factor(min(ratios))} to {factor(max(ratios))}" if ratios else UNNEEDED
+        lines.append(f"{term}: {readable(number(own[0].stated))} stated, {loose} at {len(own)} settings")
+    return "; ".join(lines)
+
+
+def _setting(setting: Any) -> str:
+    alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
+    kappa = setting.L / setting.mu if setting.mu else "∞"
+    return f"L/μ = {kappa}, τ = {setting.tau}, α = ({alpha}), p = ({p})"

@@ -1,0 +1,103 @@
+"""A study or a sweep as one HTML page: what `fedbounds report` writes."""
+
+import hashlib
+import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedbounds import io
+from fedbounds.errors import of_kind, reject
+from fedbounds.plugins import PluginFile, load_plugin
+from fedbounds.report.html.grid import sweep_page
+from fedbounds.report.html.page import page
+from fedbounds.study import store
+from fedbounds.study.cache import kept
+from fedbounds.study.ledger import Line, claims_of, ledger_lines
+from fedbounds.study.result import Result
+from fedbounds.study.sweep.table import TABLE
+
+
+@dataclass(frozen=True)
+class Page:
+    """A self-contained page, the ledger on it (none of a sweep), and the saved plug-ins that were not run."""
+
+    html: str
+    lines: tuple[Line, ...] = ()
+    not_run: tuple[PluginFile, ...] = ()
+
+    def save(self, path: str | Path) -> Path:
+        return io.write_text(path, self.html)
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return f"Page: {len(self.html.encode()) / 1e6:.1f} MB of HTML; .save(PATH) writes it"
+
+
+def report(
+    study: Result | str | Path, out: str | Path | None = None, *, trust_plugins: bool = False, fresh: bool = True
+) -> Page:
+    """One page of a study, or of a folder that ``check --out`` or ``sweep --out`` wrote; ``out``: where to write it.
+
+    The plug-ins that a saved study holds are run only if ``trust_plugins``; their claims are left out otherwise.
+    Unless ``fresh``, the page of a study without any is the one that an earlier call made of the same files.
+    Raises InputError where the folder holds neither a study nor a sweep.
+
+    >>> done = sweep("grid.toml", "swept", jobs=1)
+    >>> report("swept", out="report.html")
+    Page: 0.0 MB of HTML; .save(PATH) writes it
+    """
+    of_kind("a study", study, (Result, str, Path), "a Result, or the folder of one")
+    name = Path("report.html") if out is None else Path(out)
+    io.require_writable(name.parent) if out is not None else None
+    made = _swept(study, name) or _studied(study, name, trust_plugins, fresh)
+    if out is not None:
+        made.save(name)
+    return made
+
+
+def _swept(study: Result | str | Path, name: Path) -> Page | None:
+    """The page of a sweep, None for a study."""
+    if isinstance(study, Result):
+        return None
+    folder = Path(study)
+    if (folder / TABLE).is_file():
+        return Page(sweep_page(folder, name))
+    if not (folder / store.RESULT).is_file():
+        remedy = "give a folder that fedbounds check --out or fedbounds sweep --out wrote"
+        raise reject("a study or a sweep must exist in the folder", str(folder), remedy)
+    return None
+
+
+def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -> Page:
+    known = isinstance(study, Result)
+    before = None if isinstance(study, Result) or fresh else _digests(Path(study))
+    result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
+    extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
+    lines = ledger_lines(claims_of(result, extra), result.verdicts)
+
+    def made() -> str:
+        return page(result, lines, drawn, command(result, name))
+
+    def read(found: object) -> str:
+        return io.shaped(found, str, "a page that was kept")
+
+    # Where another process replaced the study while it was read, the page is not kept as that of either.
+    if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
+        html = made()
+    else:
+        html = kept("page", made, read, str, of=[before, str(name)])
+    return Page(html, tuple(lines), () if known or trust else result.plugin_files)
+
+
+def _digests(folder: Path) -> list[str]:
+    held = (folder / file for file in store.FILES)
+    return [hashlib.sha256(io.read_bytes(path, store.LARGEST)).hexdigest() for path in held if path.is_file()]
+
+
+def command(result: Result, out: Path = Path("report.html")) -> str:
+    """The command line that repeats a study, a flag a line, or nothing where a part of it was made in Python."""
+    if result.objects:
+        return ""
+    return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*result.settings.words(), ["--out", str(out)]])])

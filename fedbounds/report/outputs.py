@@ -1,0 +1,149 @@
+"""How a result is shown outside the terminal: as HTML for a notebook, as LaTeX, and in a picture."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import matplotlib.figure
+
+from fedbounds.errors import of_kind, reject
+from fedbounds.evidence.symbolic.render import render_latex
+from fedbounds.plugins import nearest
+from fedbounds.referee.trial import Outcome, Trial
+from fedbounds.report import sweep_plot
+from fedbounds.report import trial_text as trials
+from fedbounds.report.check_text import ledger_table, summary
+from fedbounds.report.figures import line_styles, study_figures
+from fedbounds.report.figures.files import Plot
+from fedbounds.report.html.templates import notebook
+from fedbounds.report.number_format import number
+from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
+from fedbounds.study import store
+from fedbounds.study.derive import Proof
+from fedbounds.study.ledger import Line, claims_of, ledger_lines
+from fedbounds.study.result import Result
+from fedbounds.study.sweep.lines import series, varying
+from fedbounds.study.sweep.swept import Sweep
+from fedbounds.study.tabular import Findings, Tabled
+from fedbounds.theory.verdict import Status
+
+# What a trial's word is drawn as.
+DRAWN = {Outcome.NOT_TESTED: Status.VACUOUS, Outcome.CONTRADICTION: Status.REFUTED, Outcome.REFUTED: Status.REFUTED}
+COLOURS = {Status.HOLDS: line_styles.GREEN, Status.REFUTED: line_styles.ORANGE, Status.UNDECIDED: "#8C6D00"}
+# Columns that tell entries of one claim apart, and those that are a number beside a mark.
+ACROSS, NUMBERS = ("weighting", "evidence", "step", "term"), ("tightness", "tight")
+
+
+def to_html(found: Tabled) -> str:
+    """A result as an HTML fragment, for notebooks: of a study what `check` shows first.
+
+    >>> to_html(refute("rate")).startswith("<div>")
+    True
+    """
+    return notebook(_blocks(found))
+
+
+def _blocks(found: Tabled) -> Sequence[Block]:
+    items = _items(found)
+    if isinstance(found, Result):
+        return summary(found, ledger_lines(claims_of(found), found.verdicts))
+    if items and isinstance(items[0], Trial):
+        return ["\n".join(trials.verdict(item)) for item in items]
+    return [_table(found)]
+
+
+def _items(found: Tabled) -> tuple[Any, ...]:
+    """The items of findings; a trial is one by itself."""
+    of_kind("what is shown", found, Tabled, "the result of a question")
+    return found.items if isinstance(found, Findings) else (found,) if isinstance(found, Trial) else ()
+
+
+def _table(found: Tabled) -> Table:
+    """A result as one table: of lines of the ledger by kind of evidence, else its rows without empty columns."""
+    items = found.items if isinstance(found, Findings) else ()
+    if items and isinstance(items[0], Line):
+        return ledger_table(items)
+    rows = found.rows()
+    head = tuple(dict.fromkeys(name for row in rows for name in row))
+    return Table.of(head, [[_entry(name, row.get(name)) for name in head] for row in rows]).without_empty()
+
+
+def _entry(name: str, value: Any) -> Entry:
+    if value is None or value == "":
+        return Entry()
+    status = Status(value) if name == "status" else None
+    return Entry((Said(number(value) if isinstance(value, float) else str(value), status),))
+
+
+def to_latex(found: Tabled) -> str:
+    """A result in LaTeX: trials as an appendix, one proof as a page, anything else as a table (booktabs).
+
+    >>> "tabular" in to_latex(refute("rate"))
+    True
+    """
+    items = _items(found)
+    if items and isinstance(items[0], Trial):
+        return trials.to_latex(items)
+    if len(items) == 1 and isinstance(items[0], Proof):
+        return render_latex(items[0].checked, items[0].verdict)
+    return _table(found).to_latex()
+
+
+def plot(found: Tabled, kind: str = "") -> Plot:
+    """A picture of a result.
+
+    Of a study ``kind`` is bounds (the default), one-step, skew, weights or participation, which need a study of this
+    process, or verdicts; of a sweep the setting along the axis (by default the first that varies). Anything else is
+    drawn as its verdicts.
+
+    >>> plot(refute("rate"))
+    Plot: .save(PATH) writes it as PNG and SVG, .build() is the figure
+    """
+    of_kind("what is drawn", found, Tabled, "the result of a question")
+    if isinstance(found, Sweep):
+        axes = [name for name in varying(found.folder) if name not in ("seed", "weightings")]
+        if not (kind or axes):
+            raise reject("a picture of a sweep needs a setting that varies", "none", "name a column")
+        name = kind or axes[0]
+        return Plot(partial(sweep_plot.panels_figure, {"tightness": series(found.folder, name)}, name))
+    if isinstance(found, Result) and kind != "verdicts":
+        if kind and kind not in study_figures.FIGURES:
+            raise nearest("picture", kind, [*study_figures.FIGURES, "verdicts"])
+        return Plot(partial(study_figures.picture, kind or "bounds", found, store.series(found), claims_of(found)))
+    return Plot(partial(verdicts_figure, found.rows()))
+
+
+def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figure:
+    """Claims in their readings against weightings, evidence, steps or terms: the leading mark, and its number."""
+    cells: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for row in rows:
+        down = f"{row['claim']} [{row['reading']}]" if row.get("reading") else str(row["claim"])
+        across = " ".join(str(row[name]) for name in ACROSS if row.get(name) not in (None, ""))
+        cells.setdefault((down, across), []).append(row)
+    downs, acrosses = (list(dict.fromkeys(place[k] for place in cells)) for k in (0, 1))
+    figure = matplotlib.figure.Figure(
+        figsize=(2.5 + 1.2 * len(acrosses), 0.8 + 0.25 * len(downs)), layout="constrained", dpi=line_styles.DPI
+    )
+    axes = figure.subplots()
+    for (down, across), own in cells.items():
+        status = min(filter(None, map(_status, own)), key=ORDER.index, default=None)
+        known = [row[name] for row in own for name in NUMBERS if isinstance(row.get(name), float)]
+        mark = MARKS.get(status, "") if status else ""
+        words = f"{mark} {number(min(known), 3)}" if known else mark
+        place = acrosses.index(across), downs.index(down)
+        # The fonts of formulas lack the marks.
+        font: Any = {
+            "family": "DejaVu Sans",
+            "color": COLOURS.get(status, "#777777") if status else line_styles.BLACK,
+        }
+        axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
+    axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)
+    axes.set_yticks(range(len(downs)), downs, parse_math=False)
+    axes.set(xlim=(-0.5, len(acrosses) - 0.5), ylim=(len(downs) - 0.5, -0.5))
+    return figure
+
+
+def _status(row: Mapping[str, Any]) -> Status | None:
+    if row.get("outcome"):
+        return DRAWN.get(Outcome(row["outcome"]), Status.HOLDS)
+    return Status(row["status"]) if row.get("status") else None

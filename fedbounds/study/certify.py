@@ -1,0 +1,171 @@
+"""One-round claims decided for a whole class of problems by certificates, and the smallest constants that hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from fedbounds.errors import reject, whole
+from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
+from fedbounds.study.tabular import Findings, flat
+from fedbounds.theory.claim import Claim, in_readings
+from fedbounds.theory.verdict import Verdict
+
+if TYPE_CHECKING:
+    from fedbounds.evidence.sdp.one_step.certificate import Certificate
+    from fedbounds.evidence.sdp.one_step.parameters import Setting
+    from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
+    from fedbounds.model.protocol import Progress
+    from fedbounds.plugins import Theorem
+
+# What a setting has; the first of it are counts.
+COUNTS = ("clients", "tau", "time", "start")
+SETTING = (*COUNTS, "kappa", "eta", "alpha", "p", "rho_bar", "rho_tilde", "local")
+
+
+@dataclass(frozen=True)
+class Decided:
+    """A verdict for a whole class of problems at a ``setting``, with the certificate where it HOLDS."""
+
+    verdict: Verdict
+    setting: Setting
+    certificate: Certificate | None
+
+
+def _asked(setting: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a setting, known ones, and whole numbers where they count."""
+    for name, value in setting.items():
+        if name not in SETTING:
+            raise nearest("parameter", name, SETTING)
+        if value is not None and (name in COUNTS or isinstance(value, int)):
+            whole(name, value)
+    return setting
+
+
+def certify(
+    claim: Theorem | None = None,
+    reading: str | None = "repaired",
+    *,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+    **setting: Any,
+) -> Findings[Decided]:
+    """Decide one-round claims for every L-smooth mu-strongly convex problem at given parameters.
+
+    ``setting``: clients, tau, kappa = L/mu, time, start, eta (a constant in units of 1/L, or "diminishing"), alpha,
+    p, rho_bar, rho_tilde (numbers, fractions or texts such as "3/8") and local, as in
+    `fedbounds.evidence.sdp.one_step.coverage.round_settings`. Without a claim every one-round claim, and
+    with ``reading`` None every reading, is decided. HOLDS means a rational certificate, verified exactly; REFUTED an
+    explicit instance.
+    ``out``: folder for the certificates.
+
+    >>> certify("star-step", tau=1, kappa=4)[0].verdict.status
+    <Status.HOLDS: 'HOLDS'>
+    """
+    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.coverage import pointwise, round_settings
+    from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
+    from fedbounds.evidence.sdp.one_step.verdict import examination
+
+    known = claims_from(claim, modules_from(plugins))
+    chosen = {key: one for key, one in known.items() if applies(one)}
+    if not chosen:
+        spoken = {name for one in known.values() for name in one.symbols - {str(key) for key in one.definitions}}
+        beyond = ", ".join(sorted(spoken - {"Delta_next", "grad_sq", *FORMS, *NUMBERS, *NOISE}))
+        received = f"{', '.join(known)}, which speaks of {beyond or 'no step'}"
+        what = f"certificates need a statement about one step in {', '.join(FORMS)}"
+        raise reject(what, received, "fedbounds referee asks the other evidence")
+    decided: list[Decided] = []
+    todo = list(in_readings(chosen, reading))
+    for k, (one, name) in enumerate(todo):
+        if progress is not None:
+            progress("claims", k, len(todo), f"{one.key} [{name}]")
+        for at in round_settings(one, reading=name, **_asked(setting)):
+            verdict, found = examination(one, at)
+            named = None if found is None else replace(found, name=f"{one.key}-{name}-{at.step}")
+            decided.append(Decided(verdict, at, named))
+            if pointwise(one):
+                break  # a statement about one point, not about a step
+    for key in chosen if out is not None else ():
+        own = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]
+        if own:
+            save(Path(str(out)) / f"{key}.jsonl", own)
+    return Findings(tuple(decided), _of_decided)
+
+
+def _of_decided(item: Decided) -> list[dict[str, Any]]:
+    told = flat(item.verdict.to_json())
+    kappa, over = 1 / item.setting.mu, item.setting.over
+    said = float(kappa) if over is None or over.parameter != "kappa" else str(over)
+    return [told | {"step": item.setting.step, "tau": item.setting.tau, "kappa": said}]
+
+
+@dataclass(frozen=True)
+class Tightened:
+    """A tight constant at a ``setting``, of a curve at ``value`` of the parameter ``over``."""
+
+    constant: TightConstant
+    setting: Setting
+    over: str = ""
+    value: int | None = None
+
+
+def tight(
+    claim: str | Claim,
+    term: str | None = None,
+    reading: str = "repaired",
+    *,
+    over: str | None = None,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+    **setting: Any,
+) -> Findings[Tightened]:
+    """The smallest constants that make a one-round claim true, term by term, the others as stated.
+
+    ``term``: one only; ``over``: kappa, tau, start or clients, along which they are found; ``setting`` as for
+    `certify`, at the last local step unless ``time`` is given. "contraction" is the largest b in
+    1 - eta mu (1 + b rho_bar). ``out``: folder for the certificates.
+
+    >>> found = tight("lemma-2", tau=2, kappa=10)[0].constant
+    >>> found.stated, round(float(found.certified), 2)
+    (16.0, 0.26)
+    """
+    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.coverage import round_settings
+    from fedbounds.evidence.sdp.one_step.tight_constants import CURVES
+    from fedbounds.evidence.sdp.one_step.tight_constants import tight as constant_of
+
+    (chosen,) = claims_from(claim, modules_from(plugins)).values()
+    names = [name for name in chosen.terms if term in (None, name)]
+    if not names:
+        raise reject(f"{chosen.key} has no term {term}", term, f"its terms are {', '.join(chosen.terms)}")
+    if over is not None and over not in CURVES:
+        raise nearest("parameter", over, CURVES)
+    found: list[Tightened] = []
+    values = CURVES[over] if over else (None,)
+    for k, value in enumerate(values):
+        if progress is not None:
+            progress("constants", k, len(values), "" if value is None else f"{over} = {value}")
+        at = list(round_settings(chosen, reading=reading, **_asked({**setting, **({over: value} if over else {})})))[
+            -1
+        ]
+        found += [Tightened(constant_of(chosen, at, name), at, over or "", value) for name in names]
+    if out is not None:
+        kept = [
+            replace(made, name=f"tight-{chosen.key}-{one.constant.term}-{over or 'at'}-{one.value or 0}")
+            for one in found
+            if (made := one.constant.certificate) is not None
+        ]
+        save(Path(out) / f"tight-{chosen.key}.jsonl", kept)
+    return Findings(tuple(found), _of_tightened)
+
+
+def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
+    one = item.constant
+    at = {item.over: item.value} if item.over else {}
+    proved = None if one.certified is None else float(one.certified)
+    told = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
+    return [{**told, "certified": proved, "needed": one.needed}]

@@ -1,0 +1,197 @@
+"""What a comparison found: a row a theorem, a row an algorithm, and both rankings with what cannot be told apart."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fedbounds.io import plain
+from fedbounds.model.problem import Array
+from fedbounds.study.error_curve import Course, Reached
+from fedbounds.study.result import ProblemFacts
+from fedbounds.study.settings import Settings
+from fedbounds.theory.verdict import Status, finite_or_none
+
+# Below every number that is measured, and above 0, so that logarithms and ratios exist.
+TINY = 1e-300
+# A bound below what is measured by a smaller part than this lies there for rounding.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Theorem:
+    """A theorem on a run of its own: ``course`` and ``bounds`` (R + 1,) of its left side, the ``quantity``.
+
+    ``unmet`` says why it does not apply or has no number, and all else is then None or empty. ``step`` is its step
+    size in words; ``promised`` are the rounds to the target by it, ``reached`` those of the run, ``beyond`` (2, m)
+    some rounds until the former with its bound there; ``worst`` is what an instance of its class comes to after as
+    many rounds as were run, ``certified`` a certificate's limit for the class.
+    """
+
+    claim: str
+    algorithm: str
+    unmet: str = ""
+    quantity: str = ""
+    step: str = ""
+    status: Status = Status.NOT_APPLICABLE
+    course: Course | None = None
+    bounds: Array | None = None
+    beyond: Array | None = None
+    promised: int | None = None
+    reached: Reached | None = None
+    worst: float | None = None
+    certified: float | None = None
+
+    @property
+    def ends(self) -> tuple[float, float, float, float, float]:
+        """(start, bound, mean, lower, upper): what was measured at first, and both sides after the last round."""
+        assert self.course is not None and self.bounds is not None
+        last = (float(line[-1]) for line in (self.bounds, self.course.mean, self.course.lower, self.course.upper))
+        return (float(self.course.mean[0]), *last)  # type: ignore[return-value]
+
+    @property
+    def stands(self) -> bool:
+        """Whether its run neither refutes it nor, where that decides nothing, has a mean above the bound."""
+        if self.course is None or self.bounds is None or self.status is Status.REFUTED:
+            return False
+        return self.status is Status.HOLDS or not (self.bounds < self.course.mean * (1 - ROUNDING)).any()
+
+    @property
+    def looseness(self) -> float:
+        """Bound over measured after the last round."""
+        _, bound, mean, _, _ = self.ends
+        return bound / mean if mean > 0 else math.inf
+
+    @property
+    def share(self) -> tuple[float, float, float]:
+        """How much of the progress the bound certifies, log(start/bound) / log(start/measured), and its limits.
+
+        Where both fall geometrically it is the rounds that the run needs over those that the bound asks for. A short
+        step makes bound over measured 1 by doing nothing, and certifies nothing: 0 where the bound is at the start or
+        above it.
+        """
+        start, bound, mean, lower, upper = self.ends
+        if not bound < start:
+            return 0.0, 0.0, 0.0
+        given = math.log(start / max(bound, TINY))
+        mean, least, most = (given / max(math.log(start / max(end, TINY)), TINY) for end in (mean, lower, upper))
+        return mean, least, most
+
+    def to_json(self) -> dict[str, Any]:
+        told = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
+        if self.course is None or self.bounds is None or self.reached is None:
+            return told
+        told |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst", "certified")}
+        told |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.course, self.reached)}
+        return told | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
+
+
+@dataclass(frozen=True)
+class Contestant:
+    """An algorithm with its best constant step, in units of 1/L; ``refused`` says why it was not run.
+
+    ``central``: it communicates after every local step, so that it has no rank. ``promised`` are the fewest rounds to
+    the target by any theorem about it that applies, and ``by`` is that theorem.
+    """
+
+    algorithm: str
+    refused: str = ""
+    central: bool = False
+    step: float = math.nan
+    course: Course | None = None
+    reached: Reached | None = None
+    by: str = ""
+    promised: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        told = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
+        if self.course is None or self.reached is None:
+            return told
+        return told | {"step": self.step, **_measured(self.course, self.reached)}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached."""
+
+    settings: Settings
+    facts: ProblemFacts
+    target: float
+    theorems: tuple[Theorem, ...]
+    contestants: tuple[Contestant, ...]
+
+    @property
+    def applying(self) -> list[Theorem]:
+        """The theorems that have a number here: those that stand first, by the progress that they certify."""
+        rows = [row for row in self.theorems if row.course is not None]
+        return sorted(rows, key=lambda row: (not row.stands, -row.share[0], row.looseness))
+
+    @property
+    def standing(self) -> list[Theorem]:
+        return [row for row in self.applying if row.stands]
+
+    @property
+    def ranked(self) -> list[Contestant]:
+        """The algorithms that were run and communicate once a round, the first to reach the target first."""
+        rows = [row for row in self.contestants if row.reached is not None and not row.central]
+        return sorted(rows, key=lambda row: _first(row.reached))
+
+    def rank(self, row: Contestant) -> tuple[int, int]:
+        """The best and the worst place that the bands leave an algorithm."""
+        early, late = row.reached.between  # type: ignore[union-attr]
+        others = [other.reached.between for other in self.ranked if other is not row and other.reached is not None]
+        ahead, behind = sum(b < early for _, b in others), sum(a > late for a, _ in others)
+        return 1 + ahead, len(others) + 1 - behind
+
+    @property
+    def places(self) -> Mapping[str, int]:
+        """The place of each algorithm by what its theorems promise; those with equal promises share the best one."""
+        told = {row.algorithm: _inf(row.promised) for row in self.ranked if row.by}
+        return {name: 1 + sum(other < own for other in told.values()) for name, own in told.items()}
+
+    @property
+    def pairs(self) -> tuple[int, int, int]:
+        """Pairs of algorithms that theorems order; those that the bands order too; and of these, the other way."""
+        places, both, wrong, ordered = self.places, 0, 0, 0
+        for one, other in itertools.combinations([row for row in self.ranked if row.algorithm in places], 2):
+            ahead = places[one.algorithm] - places[other.algorithm]
+            if ahead == 0:
+                continue
+            ordered += 1
+            (a, b), (c, d) = one.reached.between, other.reached.between  # type: ignore[union-attr]
+            both += b < c or d < a
+            wrong += (b < c and ahead > 0) or (d < a and ahead < 0)
+        return ordered, both, wrong
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [
+            row.to_json()
+            | ({"rank": list(self.rank(row)), "rank_by_theorem": self.places.get(row.algorithm)} if known else {})
+            for row in self.contestants
+            for known in [row in self.ranked]
+        ]
+        told = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
+        ordered, both, wrong = self.pairs
+        told |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
+        return told | {"pairs": {"ordered": ordered, "decided": both, "wrong": wrong}}
+
+
+def _first(reached: Reached | None) -> tuple[float, float]:
+    assert reached is not None
+    return _inf(reached.first), sum(reached.between)
+
+
+def _inf(rounds: int | None) -> float:
+    return math.inf if rounds is None else rounds
+
+
+def _numbers(values: Array) -> list[float | None]:
+    return [finite_or_none(float(value)) for value in values]
+
+
+def _measured(course: Course, reached: Reached) -> dict[str, Any]:
+    lines = {name: _numbers(getattr(course, name)) for name in ("mean", "lower", "upper")}
+    return {**lines, "reached": plain(reached)}

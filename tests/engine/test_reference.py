@@ -1,0 +1,91 @@
+"""Algorithm 1 in one file: floats and fractions, any leading axes, and every engine against it."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fedbounds.engine.numpy_engine import draws_at
+from fedbounds.engine.participation import chosen
+from fedbounds.engine.reference import algorithm_1, round_weights
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.plugins import weighting_named
+from fedbounds.problems.least_squares import LeastSquaresProblem
+
+
+@dataclass(frozen=True)
+class OfExperiment:
+    """A problem's losses with the gradients that an experiment draws."""
+
+    experiment: Experiment
+
+    @property
+    def p(self) -> Any:
+        return self.experiment.problem.p
+
+    def excess(self, w):
+        return self.experiment.problem.excess(w)
+
+    def gradient(self, x, t):
+        return self.experiment.problem.client_grads(x, draws_at(self.experiment, t, range(len(x))))
+
+
+def people(r, gaps, experiment):
+    present = np.zeros(gaps.shape, dtype=bool)
+    np.put_along_axis(present, chosen(experiment, range(len(gaps)), r), True, axis=-1)
+    return present
+
+
+@pytest.mark.parametrize("participation", [1, 0.5])
+@pytest.mark.parametrize("engine", ["kernels", "reference"])
+@pytest.mark.parametrize("text", ["fedavg", "fedmax", "fedmax:2,p", "fedsoftmax:0.5", "fixed:0.4,0.3,0.2,0.1"])
+def test_every_engine_runs_algorithm_1(text, engine, participation):
+    rng = np.random.default_rng(0)
+    problem = LeastSquaresProblem([rng.normal(size=(5, 3)) for _ in range(4)], [rng.normal(size=5) for _ in range(4)])
+    eta = 0.1 / (np.arange(12) + 2) / problem.L
+    experiment = Experiment(
+        problem, weighting_named(text), lambda t: eta[t], tau=3, rounds=4, replicates=3, batch_size=2,
+        participation=participation, engine=engine, w0=np.ones(3),
+    )  # fmt: skip
+    steps = algorithm_1(
+        OfExperiment(experiment),
+        np.ones((3, 3)),
+        eta,
+        3,
+        experiment.rule,
+        None if participation == 1 else lambda r, gaps: people(r, gaps, experiment),
+        lambda r: rng.HashedStream(experiment.seed, range(3), r),
+    )
+    w = np.stack([step.virtual(step.alpha) for step in steps], axis=1)
+    measured = simulate(experiment).distance_sq
+    assert ((w - problem.w_star) ** 2).sum(-1) == pytest.approx(measured, rel=1e-9)
+
+
+@pytest.mark.parametrize("text", ["fedavg", "fedmax", "fedmax:2", "fedmax:2,p"])
+def test_weights_in_fractions_are_those_in_floats(text):
+    p, gaps = [Fraction(1, 2), Fraction(1, 4), Fraction(1, 4)], [Fraction(1, 3), Fraction(1, 3), Fraction(1, 7)]
+    for present in (None, [True, False, True]):
+        exact, floats = (
+            round_weights(
+                weighting_named(text), *(np.array(x, kind) for x in (p, gaps)), 0, present and np.array(present)
+            )
+            for kind in (object, float)
+        )
+        assert all(isinstance(a, Fraction | int) for row in exact for a in row)
+        assert [row.astype(float).tolist() for row in exact] == pytest.approx([row.tolist() for row in floats])
+
+
+@pytest.mark.parametrize("text", ["fedsoftmax:1", "bound-optimal:1"])
+def test_a_weighting_without_fractions_says_so(text):
+    half = np.array([Fraction(1, 2)] * 2)
+    rule = weighting_named(text)
+    if text.startswith("bound"):
+        rule = type(rule)(1.0, (0.5, 0.5))
+    with pytest.raises(
+        InputError, match=f"weighting {text} has no weights in fractions, but received (exp|a linear)"
+    ):
+        round_weights(rule, half, half, 0)
