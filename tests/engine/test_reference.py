@@ -11,7 +11,6 @@ from fedbounds.engine.numpy_engine import draws_at
 from fedbounds.engine.participation import chosen
 from fedbounds.engine.reference import algorithm_1, round_weights
 from fedbounds.engine.rng import HashedStream
-from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
@@ -63,7 +62,7 @@ def test_every_engine_runs_algorithm_1(text, engine, participation):
         lambda r: HashedStream(experiment.seed, range(3), r),
     )
     w = np.stack([step.virtual(step.alpha) for step in steps], axis=1)
-    measured = simulate(experiment).distance_sq
+    measured = simulate(experiment).paths["alpha"].distance_sq
     assert ((w - problem.w_star) ** 2).sum(-1) == pytest.approx(measured, rel=1e-9)
 
 
