@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import on_run
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.linear import is_affine
+from fedbounds.evidence.empirical.linearity import is_affine
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.weighting import Weighting, check_simplex
 from fedbounds.plugins import claims, weighting_named, weightings
 from fedbounds.problems.registry import problem_plugins
-from fedbounds.study.build import build_problem
 from fedbounds.study.check import check
+from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.testing import check_problem, check_weighting
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind, statement
-from fedbounds.theory.own import Own
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -74,7 +74,7 @@ class TestClaims:
         claim = CLAIMS[key]
         for expression in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
             for symbol in sp.sympify(expression).free_symbols:
-                if isinstance(symbol, Own):
+                if isinstance(symbol, Quantity):
                     assert symbol.latex and symbol.meaning and symbol.units is not None
                 else:
                     assert getattr(symbols, symbol.name) == symbol

@@ -10,9 +10,9 @@ from functools import partial
 import numpy as np
 
 from fedbounds.engine.time_grid import make_time_grid
-from fedbounds.evidence.conditions import in_floats, judged
+from fedbounds.evidence.assumption_checks import in_floats, judged
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.study.error_curve import stays_from

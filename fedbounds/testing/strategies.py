@@ -14,10 +14,10 @@ from hypothesis.strategies import DrawFn, SearchStrategy
 from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, of_kind
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, InverseTime, StepSize

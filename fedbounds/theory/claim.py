@@ -6,7 +6,7 @@ A claim carries no evidence and no opinion on its own truth; evidence carries it
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -17,8 +17,8 @@ from fedbounds.errors import of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.own import Own, own_symbols
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.quantity import Quantity, computed_quantities
+from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import NOTATION, Scope
 
 # The key of the assumption that the step size is the claim's, which evaluators look after themselves.
@@ -129,10 +129,10 @@ class Claim:
 
     def __post_init__(self) -> None:
         for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
-            if isinstance(symbol, Own) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
+            if isinstance(symbol, Quantity) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
                 raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
-        if self.eta is not None and own_symbols(self.eta):
+        if self.eta is not None and computed_quantities(self.eta):
             remedy = "use L, mu, tau, N, eta_0 and t"
             raise reject(f"the step size of claim {self.key} cannot have symbols of one's own", self.eta, remedy)
         for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
@@ -203,12 +203,12 @@ class Claim:
         return spoken_of(tuple(part for assumption in self.assumptions_in(reading) for part in assumption.parts))
 
     @cached_property
-    def own(self) -> tuple[Own, ...]:
+    def computed(self) -> tuple[Quantity, ...]:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
         related = (side for one in assumed for part in one.parts for side in (part.left, part.right))
         put = (*self.definitions.values(), *(self.repair.substitutions.values() if self.repair else ()))
-        return own_symbols(self.lhs, *self.terms.values(), *put, *related)
+        return computed_quantities(self.lhs, *self.terms.values(), *put, *related)
 
     @cached_property
     def symbols(self) -> frozenset[str]:
@@ -249,3 +249,13 @@ def statement(claim: Claim) -> str:
         where.insert(0, f"{symbols.latex(symbols.eta)} = {symbols.latex(claim.eta)}")
     tail = r",\quad " + ",\\ ".join(where) if where else ""
     return f"{symbols.latex(sp.sympify(claim.lhs))} {relation} {right}{tail}"
+
+
+def in_readings(claims: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
+    """Every claim in each of its readings, or in one."""
+    if reading is not None and reading not in READINGS:
+        raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
+    for claim in claims.values():
+        claim.require_fedavg()
+        for name in claim.readings if reading is None else (reading,):
+            yield claim, name

@@ -19,7 +19,7 @@ from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.build import build_problem
+from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax

@@ -14,7 +14,7 @@ from fedbounds.errors import InputError
 from fedbounds.model.problem import Optimum, Problem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
 from fedbounds.testing import check_problem, problem_findings
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 # A foreign problem answers with these, each what a shipped one says unless a test changes it.
 MATHS = ("client_losses", "client_excess", "client_grads", "client_variance", "gap", "argmin", "constants")

@@ -14,9 +14,9 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.trajectory import PATH_FIELDS
@@ -31,7 +31,9 @@ from validate.benchmarks import memory
 SUMS, DECISIONS = 1e-12, 1e-10
 CLAIMS = plugins.claims(())
 # What a claim measures on paths needs them.
-ON_PATHS = {key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.own)}
+ON_PATHS = {
+    key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.computed)
+}
 
 
 def experiment_on(kind="binary", **changes):

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
-from fedbounds.evidence.own import Values
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import PathMoments, Trajectory
-from fedbounds.theory.observed import Observed
-from fedbounds.theory.own import Own
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Across, Moments, Reading, Source
 from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
 
@@ -61,7 +61,7 @@ class Run:
     """A trajectory seen in one reading: what claims and assumptions are evaluated on.
 
     ``constants`` are scalars with provenance; ``overrides`` replaces values per path, shape (R, 1).
-    ``own`` are the values of the symbols of one's own ``owned``, for claims of a scope.
+    ``quantities`` are the values of the computed quantities ``evaluated``, for claims of a scope.
     """
 
     trajectory: Trajectory
@@ -69,8 +69,8 @@ class Run:
     policy: Policy
     constants: Mapping[str, Constant]
     overrides: Mapping[str, Array] = field(default_factory=dict)
-    own: Values = field(default_factory=Values)
-    owned: tuple[frozenset[Own], Scope] | None = None
+    quantities: Values = field(default_factory=Values)
+    evaluated: tuple[frozenset[Quantity], Scope] | None = None
     _found: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def values(self, used: Collection[str] = ()) -> dict[str, Numbers]:
@@ -90,9 +90,9 @@ class Run:
         eta = self.trajectory.eta
         return {**self.values(used), "eta": eta, "t": np.arange(len(eta), dtype=float)}
 
-    def observed(self, used: Collection[str] = ()) -> Observed[Numbers]:
+    def measurement(self, used: Collection[str] = ()) -> Measurement[Numbers]:
         """The run as claims see it: fields are (R, m), or (m,) where they do not vary between repetitions."""
-        return Observed(self.values(used), self._times, self._field, self.own.fields)
+        return Measurement(self.values(used), self._times, self._field, self.quantities.fields)
 
     def _times(self, scope: Scope) -> NDArray[np.int64]:
         times = self.trajectory.times
@@ -124,8 +124,8 @@ class Run:
         never, always = np.zeros(len(times), dtype=bool), np.ones(len(times), dtype=bool)
         if self.overrides:
             return always if random else never  # skews of each path make even the first step vary
-        if random and symbol in self.own.fields:
-            return ~self.own.fixed[symbol][times] if symbol in self.own.fixed else never
+        if random and symbol in self.quantities.fields:
+            return ~self.quantities.fixed[symbol][times] if symbol in self.quantities.fixed else never
         field = fields("random").get(symbol)
         if not random or (field is None and (symbol in self.constants or symbol in NOTATION)):
             return never

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.run import Policy, Run, every_round_recorded, rho_bar, rho_tilde
+from fedbounds.evidence.measured_run import Policy, Run, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import Reading
 
 

@@ -6,21 +6,21 @@ import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.replay import replay
-from fedbounds.evidence.own import values
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.quantity_values import values
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import Own, Path
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.quantity import Path, Quantity
 
 # Iterates that are kept at once at most, in numbers (256 MB).
 MOST_ENTRIES = 2**25
 
 
-def with_own(claim: Claim, run: Run) -> Run:
+def with_quantities(claim: Claim, run: Run) -> Run:
     """The run with the values of the claim's own symbols, at the times of its scope."""
-    wanted = frozenset(claim.own)
-    if run.owned is not None:
-        known, same = run.owned[0], run.owned[1] == claim.scope and wanted <= run.owned[0]
+    wanted = frozenset(claim.computed)
+    if run.evaluated is not None:
+        known, same = run.evaluated[0], run.evaluated[1] == claim.scope and wanted <= run.evaluated[0]
         run = _narrowed(run, known & wanted if same else frozenset())
         if same:
             return run
@@ -39,17 +39,17 @@ def with_own(claim: Claim, run: Run) -> Run:
     }
     fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
     own = replace(found, fields=fields)
-    return replace(run, constants={**run.constants, **constants}, own=own, owned=(wanted, claim.scope))
+    return replace(run, constants={**run.constants, **constants}, quantities=own, evaluated=(wanted, claim.scope))
 
 
-def _narrowed(run: Run, kept: frozenset[Own]) -> Run:
+def _narrowed(run: Run, kept: frozenset[Quantity]) -> Run:
     """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
-    if run.owned is None or kept == run.owned[0]:
+    if run.evaluated is None or kept == run.evaluated[0]:
         return run
-    gone = {symbol.name for symbol in run.owned[0] - kept}
+    gone = {symbol.name for symbol in run.evaluated[0] - kept}
     constants = {name: constant for name, constant in run.constants.items() if name not in gone}
-    owned = (kept, run.owned[1]) if kept else None
-    return replace(run, constants=constants, own=run.own.without(gone), owned=owned)
+    evaluated = (kept, run.evaluated[1]) if kept else None
+    return replace(run, constants=constants, quantities=run.quantities.without(gone), evaluated=evaluated)
 
 
 def _paths(run: Run) -> list[tuple[None, Path]]:

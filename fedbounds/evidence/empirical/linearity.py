@@ -16,11 +16,11 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers, evaluate
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import Own
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import fields
 
 # A covariance entry is off by so much of the product of its standard deviations; what is left of the variance of
@@ -45,7 +45,7 @@ class Means:
 
 def moving(symbols: Iterable[sp.Basic]) -> set[str]:
     """Names of the symbols of one's own that stand for an expectation."""
-    return {symbol.name for symbol in symbols if isinstance(symbol, Own) and symbol.kind == "measured"}
+    return {symbol.name for symbol in symbols if isinstance(symbol, Quantity) and symbol.kind == "measured"}
 
 
 @lru_cache(maxsize=512)

@@ -20,13 +20,13 @@ import sympy as sp
 from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
-from fedbounds.evidence.empirical.linear import moving
+from fedbounds.evidence.empirical.linearity import moving
 from fedbounds.evidence.evaluate import Numbers, derivative, difference, evaluate, nudged
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.observed import Observed
+from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.symbols import fields
 
 # Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
@@ -54,7 +54,7 @@ def distrust(
     ``difference`` (m,) is the mean of lhs - rhs at ``times`` (m,), nan where it is known for certain; ``refuted``
     (m,) says where the band lies above 0.
     """
-    seen = run.observed(claim.symbols)
+    seen = run.measurement(claim.symbols)
     # The recorded columns that are tested: where a side is undefined nothing is.
     columns = np.flatnonzero(np.isin(seen.times(claim.scope), times))
     slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, seen).items()}
@@ -69,10 +69,10 @@ def distrust(
 def _own_tails(claim: Claim, run: Run, columns: NDArray[Any]) -> str | None:
     """Whether a measured symbol of one's own may vary more than replicates show: nothing is known of its range."""
     experiment = run.trajectory.experiment
-    for name in sorted(moving(claim.own)):
+    for name in sorted(moving(claim.computed)):
         if experiment.rule.random or not experiment.everyone_present:
             return f"how far weights that no replicate met may move {name} is not known"
-        column = run.own.fields[name][:, columns]
+        column = run.quantities.fields[name][:, columns]
         away, spread = column - column.mean(axis=0), column.var(axis=0, ddof=1)
         away = np.abs(away).max(axis=0)
         real = away > RELATIVE_ROUNDING * np.abs(column).max(axis=0)
@@ -82,22 +82,22 @@ def _own_tails(claim: Claim, run: Run, columns: NDArray[Any]) -> str | None:
     return None
 
 
-def own_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
+def quantity_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
     """How far the rounding of measured symbols of one's own moves lhs - rhs.
 
     It is relative to the largest of the run, since a difference of large numbers may be in what the user computes.
     """
     found: Array | float = 0.0
-    seen = run.observed(claim.symbols)
+    seen = run.measurement(claim.symbols)
     placed = {**seen.constants, **seen.places(claim.scope)}
-    for symbol in claim.own:
-        if symbol.name in run.own.fields and difference.has(symbol):
-            size = np.abs(run.own.fields[symbol.name]).max(initial=0.0)
+    for symbol in claim.computed:
+        if symbol.name in run.quantities.fields and difference.has(symbol):
+            size = np.abs(run.quantities.fields[symbol.name]).max(initial=0.0)
             found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), placed))
     return found
 
 
-def _slopes(claim: Claim, run: Run, seen: Observed[Numbers]) -> dict[int, Array]:
+def _slopes(claim: Claim, run: Run, seen: Measurement[Numbers]) -> dict[int, Array]:
     """By how much lhs - rhs moves with each recorded field, (R or 1, recorded times), by the field's place."""
     left, right, _ = claim.sides(run.reading)
     behind = fields("random")

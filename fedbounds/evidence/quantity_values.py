@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import Losses, Own, Path
+from fedbounds.theory.quantity import Losses, Path, Quantity
 
 # (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
 Paths = Callable[[], Iterable[tuple[Any, Path]]]
@@ -81,7 +81,7 @@ class Values:
         return tuple(f"{name} ({self.lacking[name]})" if name in self.lacking else name for name in names)
 
 
-def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: Collection[Own] = ()) -> Values:
+def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: Collection[Quantity] = ()) -> Values:
     """Evaluate a claim's own symbols on an experiment, but the ``unknown`` ones.
 
     ``paths`` raises ValueError with the reason where it has none. A measured field has one value a step, and one at T
@@ -90,7 +90,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
     found, losses = Values(), _read_only(losses)
     drawn: list[tuple[Any, Path]] = []
-    for symbol in [one for one in claim.own if one not in unknown]:
+    for symbol in [one for one in claim.computed if one not in unknown]:
         try:
             if symbol.kind == "constant":
                 found.constants[symbol.name] = _one(_checked(symbol, symbol.of(losses), protocol))
@@ -130,7 +130,7 @@ def _sealed(value: Any) -> Any:
     return value
 
 
-def _measure(symbol: Own, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
+def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
     if symbol.kind == "largest":
         found.constants[symbol.name] = max(max(_checked(symbol, symbol.of(path), path)) for _, path in drawn)
         return
@@ -145,7 +145,7 @@ def _measure(symbol: Own, drawn: list[tuple[Any, Path]], count: int | None, foun
     found.fields[symbol.name] = column
 
 
-def _unmoved(symbol: Own, path: Path, row: Any) -> NDArray[np.bool_]:
+def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
     """The times at which a symbol's value stays as it was however the path is shaken: it hangs on the start alone."""
     same = np.ones(len(row), dtype=bool)
     for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
@@ -202,7 +202,7 @@ def _one(row: Any) -> Any:
     return row[0]
 
 
-def _column(symbol: Own, path: Path, count: int | None) -> Any:
+def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
     """One value at each of the ``count`` times of the claim."""
     if count is None:
         raise ValueError("it varies along a run, as a claim about points or constants does not")
@@ -212,7 +212,7 @@ def _column(symbol: Own, path: Path, count: int | None) -> Any:
     return row[:count]
 
 
-def _checked(symbol: Own, found: Any, path: Path) -> Any:
+def _checked(symbol: Quantity, found: Any, path: Path) -> Any:
     """The values as a vector: fractions where the path is in fractions, with the sign that was declared."""
     row = np.atleast_1d(np.asarray(found))
     if path.eta.dtype == object:

@@ -11,7 +11,7 @@ from fedbounds import plugins
 from fedbounds.engine import memory
 from fedbounds.engine.contracts.admission import vetted
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime, StepSize

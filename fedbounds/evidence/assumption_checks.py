@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
-from fedbounds.evidence.run import Run
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Failure
@@ -77,19 +77,19 @@ def judged(
     return tuple(failed), tuple(one.key for one, said in found if said is None)
 
 
-def with_own_if_needed(claim: Claim, run: Run) -> Run:
+def with_quantities_if_needed(claim: Claim, run: Run) -> Run:
     """The run with the claim's own symbols, which may cost a replay; as it is if an assumption without them fails."""
-    names = {symbol.name for symbol in claim.own}
+    names = {symbol.name for symbol in claim.computed}
     plain = [a for a in claim.assumptions_in(run.reading) if not a.symbols() & names] if names else []
     failed, _ = judged(plain, lambda assumption: on_run(assumption, run))
-    return run if failed else with_own(claim, run)
+    return run if failed else with_quantities(claim, run)
 
 
 def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
-    assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.own}
+    assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
-        run = with_own_if_needed(claim, run)
+        run = with_quantities_if_needed(claim, run)
     return judged(assumed, lambda assumption: on_run(assumption, run))
 
 
