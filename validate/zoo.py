@@ -106,7 +106,7 @@ def floors(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> str:
 
 
 def matrix(rows: list[dict]) -> str:
-    """The confusion matrix, a line a slip: how often it was refused and named, over the implementations that make it."""
+    """How often each slip was refused and named, over the implementations that make it."""
     lines = []
     for slip in dict.fromkeys(row["slip"] for row in rows):
         same = [row for row in rows if row["slip"] == slip]
