@@ -13,7 +13,7 @@ from fedbounds.evidence.symbolic.derivation import (
     Step,
 )
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, shown_positive, union
+from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -23,6 +23,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     StepCheck,
     Unproved,
 )
+from fedbounds.evidence.symbolic.signs import shown_positive
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy

@@ -9,20 +9,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.gate import (
-    CANONICAL,
-    admit,
-    admit_weights,
-    degree,
-    given,
-    in_expectation,
-    require_number,
-    require_own_words,
-    require_steady,
-    signed,
-    takes_points,
-)
+from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, require_number, require_steady, signed
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -35,6 +24,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     line,
 )
+from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Sign
 

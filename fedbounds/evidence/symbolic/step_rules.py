@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
 from fedbounds.evidence.symbolic.formal_vectors import random
-from fedbounds.evidence.symbolic.gate import admit, degree, require_number, union
+from fedbounds.evidence.symbolic.gate import admit, require_number, union
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
@@ -21,6 +21,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     earlier,
     excess,
 )
+from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
 
 

@@ -46,8 +46,8 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
-from fedbounds.evidence.symbolic.gate import shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.normal_form import depends, normal, normal_fraction, spread
+from fedbounds.evidence.symbolic.signs import shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
