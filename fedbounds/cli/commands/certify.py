@@ -44,7 +44,7 @@ ROCQ = click.option("--rocq", type=Place(), help="File for the certificates that
 
 def written_for_rocq(path: Path, certificates: list[Any]) -> None:
     """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
-    from fedbounds.evidence.kernel.gram import standalone
+    from fedbounds.evidence.kernel.gram_certificates import standalone
     from fedbounds.io import write_text
 
     if not certificates:

@@ -25,7 +25,7 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
     """
     import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.evidence.kernel.derived import script
+    from fedbounds.evidence.kernel.derivation_script import script
     from fedbounds.evidence.symbolic import render
 
     if everything == (name is not None):
@@ -45,8 +45,8 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
 @PLUGIN
 def rocq(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
+    from fedbounds.evidence.kernel import claim_statement as written
     from fedbounds.evidence.kernel import reading_of
-    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
