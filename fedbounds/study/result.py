@@ -25,7 +25,7 @@ from fedbounds.errors import reject
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
-from fedbounds.study.tabular import SUFFIXES, Tabled, flat
+from fedbounds.study.tabular import SUFFIXES, Tabled, flat, shown
 from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS
@@ -160,9 +160,7 @@ class Result(Tabled):
         """Write the study with its arrays into a folder, or as `Tabled.save` into a file; return the path."""
         if Path(path).suffix in SUFFIXES:
             return super().save(path)
-        from fedbounds.study.store import save  # the store reads results
-
-        return save(self, path)
+        return shown("save", self, path)
 
     def to_json(self) -> dict[str, Any]:
         """Problem, runs, settings and versions as one JSON object."""

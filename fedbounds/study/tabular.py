@@ -115,5 +115,6 @@ class Findings(Tabled, Generic[T]):
 
 
 def shown(how: str, *what: Any) -> Any:
-    """What the report makes of a result; it lies above this layer and is loaded when something is shown."""
-    return getattr(import_module("fedbounds.report.outputs"), how)(*what)
+    """What the report, or for "save" the store, makes of a result; both import results, and are loaded on use."""
+    home = "fedbounds.study.store" if how == "save" else "fedbounds.report.outputs"
+    return getattr(import_module(home), how)(*what)
