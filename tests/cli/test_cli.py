@@ -175,8 +175,8 @@ def test_table_fits_and_says_what_was_not_saved(monkeypatch):
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "\x1b" not in result.stdout
-    assert "lemma-1" in result.stdout
-    assert "--out" in result.stderr
+    assert "Lemma 1" in result.stdout
+    assert "--out" in result.stdout
     assert call(*QUICK, "--claim", "lemma-1", "--quiet").stderr == ""
 
 
