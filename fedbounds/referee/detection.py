@@ -11,11 +11,11 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.referee.mutants import at_factor
 from fedbounds.referee.regime import Regime
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.verdict import Status, Verdict
 
 # A change of the right-hand side below this share of the larger side is rounding: the part is not exercised.

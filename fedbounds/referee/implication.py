@@ -24,10 +24,10 @@ from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Role
 from fedbounds.theory.coverage import Span
-from fedbounds.theory.own import own_symbols
+from fedbounds.theory.labels import word
+from fedbounds.theory.quantity import computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import word
 
 # The largest factor tried on a part that may grow, and the bisections between it (or 0) and 1.
 LARGEST_PROVED, FACTOR_HALVINGS = 9, 8
@@ -214,7 +214,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
         difference = difference.subs(s.drift, 0)  # a round of one step has no time to drift
     if claim.kind is Kind.IDENTITY or difference.has(sp.Max, sp.Min):
         return bool(sp.simplify(difference) == 0)
-    if own_symbols(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
+    if computed_quantities(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
 

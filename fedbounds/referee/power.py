@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from fedbounds.evidence.conditions import judged_on
+from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
 from fedbounds.model.protocol import Progress
@@ -157,7 +157,7 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
     read, found = as_read(claim, reading), []
     for regime in suite.regimes:
         run = suite.run(regime, reading, claim)
-        if run is None or run.own.lacking or judged_on(read, run)[0]:
+        if run is None or run.quantities.lacking or judged_on(read, run)[0]:
             continue
         sides = empirical.compare(read, run)
         if np.isfinite(sides.rhs).all():
@@ -223,7 +223,7 @@ def _whole_row(
     """
     read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
     fewer = all(assumption in of.assumptions for assumption in read.assumptions)
-    same = (read.sides(reading), read.own, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
+    same = (read.sides(reading), read.computed, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
     decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
     verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
     row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)

@@ -11,7 +11,7 @@ from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
@@ -29,10 +29,10 @@ from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import word
 
 # What a certificate combines, in words, by the first word of its label.
 FACTS = {

@@ -10,7 +10,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import in_floats
+from fedbounds.evidence.assumption_checks import in_floats
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import slow_decay

@@ -18,8 +18,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import fails
-from fedbounds.evidence.digits import upper, upward
+from fedbounds.evidence.assumption_checks import fails
+from fedbounds.evidence.ball_arithmetic import upper, upward
 from fedbounds.evidence.evaluate import Array, evaluate
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.program import Run

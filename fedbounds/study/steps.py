@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.digits import upper
+from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import Array, evaluate
 
 # The smallest constant step looked at, in units of 1/L; steps a grid, how often it is made finer, and how much.

@@ -14,10 +14,10 @@ from fedbounds.claims.sharper import SHARPER_STEP
 from fedbounds.cli.commands.power import LETTERS, lines, power
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
 from fedbounds.referee import power as table
@@ -40,10 +40,10 @@ from fedbounds.referee.power import Outcome
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.study.bounds import main_bound
-from fedbounds.theory import own
+from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Constant
+from fedbounds.theory.constant import Constant
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, rho_tilde, tau
 from fedbounds.theory.verdict import Status, Verdict
@@ -403,11 +403,11 @@ def test_a_run_forgets_what_another_claim_had_measured():
 
 def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
     """What another claim lacked, or had as a constant, is not this one's."""
-    distance = own.measured(
+    distance = quantity.measured(
         "my_distance", lambda path: ((path.w - path.losses.w_star) ** 2).sum(-1), nonnegative=True
     )
-    broken = own.measured("my_broken", lambda path: 1 / 0)
-    hundred = own.constant("my_hundred", lambda losses: 100.0)
+    broken = quantity.measured("my_broken", lambda path: 1 / 0)
+    hundred = quantity.constant("my_hundred", lambda losses: 100.0)
 
     def stated(key, right):
         return Claim(key, key, "made up", "horizon", Delta_T, {"all": right})
@@ -418,9 +418,9 @@ def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
     after = table.power([stated("first", distance + broken + hundred), plain], [regime])
     assert len(alone) > 1 and [row for row in after if row.claim == "plain"] == alone
     run = examine_run(simulate(regime.build()), READINGS["plain"])
-    seen = with_own(stated("first", distance + hundred), run)
-    assert "my_hundred" in seen.constants and "my_hundred" not in with_own(plain, seen).constants
-    assert with_own(stated("bare", L * Delta_0), seen).constants == run.constants
+    seen = with_quantities(stated("first", distance + hundred), run)
+    assert "my_hundred" in seen.constants and "my_hundred" not in with_quantities(plain, seen).constants
+    assert with_quantities(stated("bare", L * Delta_0), seen).constants == run.constants
 
 
 def test_a_claim_with_its_own_steps_is_the_same_in_another_process():

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.digits import upper
+from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward

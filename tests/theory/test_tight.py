@@ -18,7 +18,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.smallest_bound import Given, offers
-from fedbounds.theory.own import Path, largest, measured
+from fedbounds.theory.quantity import Path, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.sums import gone_sq, parting
 from fedbounds.theory.verdict import Status

@@ -11,15 +11,15 @@ import numpy as np
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.outcomes import State, step
 from fedbounds.evidence.exact.record import VIRTUALS, ExactRun
-from fedbounds.evidence.own import Quadratic, Values, values
+from fedbounds.evidence.quantity_values import Quadratic, Values, values
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import Path
+from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 
 
-def own_values(claim: Claim, record: ExactRun, reading: Reading) -> Values:
+def quantity_values(claim: Claim, record: ExactRun, reading: Reading) -> Values:
     """The values of the claim's own symbols in a reading; none where they need paths that were not enumerated."""
-    if not claim.own:
+    if not claim.computed:
         return Values()
     instance = record.instance
     c, m, p, eta = map(_objects, (instance.curvatures, instance.minima, instance.p, instance.eta))
