@@ -24,10 +24,10 @@ from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run, _slack, is_definite, verify
-from fedbounds.evidence.sdp.one_step.certificate import is_psd
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.solver import worst_case
+from fedbounds.evidence.sdp.program import is_psd
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem

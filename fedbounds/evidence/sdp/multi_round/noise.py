@@ -32,7 +32,7 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp.multi_round.central_path import Array, above
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.one_step.certificate import is_psd
+from fedbounds.evidence.sdp.program import is_psd
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120

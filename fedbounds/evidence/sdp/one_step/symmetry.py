@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Form
 from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.program import Form
 
 OF_CLIENT = re.compile(r"([fghsuvyen]|interpolation |gradient |noise |variance )(\d+)(.*)")
 # A form that an exchange changes by less, relative to its largest number, is unchanged up to rounding.
