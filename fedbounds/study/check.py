@@ -17,7 +17,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Kept, holm
-from fedbounds.evidence.evaluate import evaluate, steps_asked
+from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Problem
@@ -25,7 +25,7 @@ from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.bounds import main_bound, speed_and_error
+from fedbounds.study.bounds import speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.resolve import (
     build_experiment,
@@ -187,7 +187,7 @@ def run_weighting(
         for verdict in verdicts
     ]
     run, sync = seen_in("all-steps"), seen_in("sync")
-    speed, error = _speed_and_error(run)
+    speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
     skews = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
     numbers = {**skews, "rho_bar_sync": sync.constants["rho_bar"].value, "speed": speed, "error": error}
     return WeightingRun(
@@ -242,11 +242,3 @@ def _own_run(steps: np.ndarray | None, trajectory: Trajectory, stepped: dict[byt
     if key not in stepped:
         stepped[key] = simulate(replace(trajectory.experiment, eta=lambda t: float(steps[t])))
     return stepped[key]
-
-
-def _speed_and_error(run: Run) -> tuple[float, float]:
-    """The speed term V and the error term of the theory's bound on a run, as stated."""
-    main = main_bound()
-    values = {name: constant.value for name, constant in run.constants.items()}
-    speed, error = (evaluate(part, values) for part in speed_and_error(main, READINGS[main.readings[0]]))
-    return float(speed), float(error)

@@ -1,16 +1,13 @@
-"""The checker's own power: every claim's mutants against the regimes, and the smallest change still caught.
+"""Every mutant of a claim against the regimes: what surviving the regimes is worth.
 
-A row says that a mutant is refuted (by which regime), survives (how close any regime came, and whether it
-is still a theorem), is weaker than the claim, says nothing at all (a division by zero), or that no regime exercises
-the part that was changed.
+A mutant is refuted, survives, is proved still true, is weaker than the claim, says nothing (a division by zero), or
+changes nothing in any regime.
 """
 
 import enum
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
 
 import numpy as np
 import sympy as sp
@@ -18,9 +15,7 @@ import sympy as sp
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import UNDEFINED
-from fedbounds.model.protocol import Progress
-from fedbounds.referee.detection import NEGLIGIBLE, Place, closest, examined, nearest_caught
-from fedbounds.referee.implication import proved_factor, why_still_true
+from fedbounds.referee.detection import NEGLIGIBLE, Place, closest, examined
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -34,9 +29,8 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.regime import Regime, Suite, shipped_regimes
-from fedbounds.referee.regimes import REGIMES
-from fedbounds.study.sweep.spread import in_order
+from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -57,11 +51,8 @@ class Outcome(enum.StrEnum):
 class Row:
     """One mutant's fate, or (``change`` empty) the unmutated claim's.
 
-    ``regimes`` are those that refute it; ``closest`` is the smallest bound over measured any regime came to.
-    ``caught`` is the factor on the part nearest to 1, in the change's direction, that some regime refutes,
-    and ``sharpest`` that regime: 0.99 means that losing 1% is noticed, 0 that deleting it just is, and -6
-    that the claim could lose it seven times over, so loose is it in every regime tried. ``proved`` is the
-    factor down to (up to) which the claim is proved still true; ``proof`` says why this mutant is.
+    ``regimes`` refute it; ``closest`` is the smallest bound over measured in any regime; ``proof`` says why it is
+    still true.
     """
 
     claim: str
@@ -71,41 +62,17 @@ class Row:
     outcome: Outcome
     regimes: tuple[str, ...] = ()
     closest: float | None = None
-    caught: float | None = None
-    sharpest: str = ""
-    proved: float | None = None
     proof: str = ""
 
     def to_json(self) -> dict[str, object]:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-def power(
-    claims: Iterable[Claim],
-    regimes: Sequence[Regime] | None = None,
-    progress: Progress | None = None,
-    jobs: int = 1,
-) -> list[Row]:
-    """Throw every mutant of every claim at every regime: one row a mutant, after one for the claim in each reading.
+def mutant_rows(claim: Claim, suite: Suite) -> list[Row]:
+    """One row a mutant, after one for the claim in each reading.
 
-    Mutants are made in the repaired reading where there is one. A claim already false there has no mutants:
-    a refutation of them would say nothing. Claims about rates have none either. ``jobs`` processes (-1: one a core).
+    Mutants are made in the repaired reading where there is one. A claim already false there has no mutants.
     """
-    suite = Suite((*REGIMES, *shipped_regimes()) if regimes is None else tuple(regimes))
-    chosen = [claim for claim in claims if claim.kind is not Kind.RATE]
-    # Those of most parts first, so that in the end no process waits long for another.
-    longest = sorted(chosen, key=lambda claim: -len(parts(claim)))
-    rows: dict[int, list[Row]] = {}
-    if progress is not None:
-        progress("mutants", 0, len(chosen))
-    for k, of_claim in enumerate(in_order(partial(power_of, suite=suite), longest, jobs)):
-        rows[id(longest[k])] = of_claim
-        if progress is not None:
-            progress("mutants", k + 1, len(chosen))
-    return [row for claim in chosen for row in rows[id(claim)]]
-
-
-def power_of(claim: Claim, suite: Suite) -> list[Row]:
     baseline, verdicts = [], {}
     for name in claim.readings:
         found = verdicts[name] = list(verdicts_in(claim, READINGS[name], suite))
@@ -166,18 +133,12 @@ def places_of(claim: Claim, reading: Reading, suite: Suite) -> list[Place]:
 
 
 def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Place]) -> list[Row]:
-    """The part deleted, flipped, divided and multiplied, with the smallest change of it that is caught."""
+    """The part deleted, flipped, divided and multiplied."""
     read = as_read(scaled(claim, part, FACTOR).claim, reading)
     mutants = {change: at_factor(read, factor) for change, factor in FACTORS.items()}
     effects = {change: _effect(mutant, places) for change, mutant in mutants.items()}
     if set(effects.values()) <= {Outcome.NOT_EXERCISED, Outcome.UNDEFINED}:
         return [Row(claim.key, reading.name, part.label, "any", Outcome.NOT_EXERCISED)]
-    judged = {change.startswith("times") for change, effect in effects.items() if effect is None}
-    limits: dict[bool, dict[str, Any]] = {}
-    for up in judged:
-        caught, sharpest = nearest_caught(read, places, up)
-        proved = proved_factor(claim, part, reading, up)
-        limits[up] = {"caught": caught, "sharpest": sharpest, "proved": proved}
     rows = []
     for change, effect in effects.items():
         if effect is not None:
@@ -186,7 +147,7 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
         row = _row(claim, reading, part.label, change, closest(mutants[change], places))
         if row.outcome is Outcome.SURVIVES:
             row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
-        rows.append(replace(row, **limits[change.startswith("times")]))
+        rows.append(row)
     return rows
 
 

@@ -8,10 +8,8 @@ import cloudpickle
 import numpy as np
 import pytest
 import sympy as sp
-from click.testing import CliRunner
 
 from fedbounds.claims.sharper import SHARPER_STEP
-from fedbounds.cli.commands.power import LETTERS, lines, power
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
@@ -20,9 +18,9 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
-from fedbounds.referee import power as table
+from fedbounds.referee import strength
 from fedbounds.referee.detection import ERROR_RATE, closest, examined
-from fedbounds.referee.implication import SLACK, argument_for, never_negative, proved_factor, why_still_true
+from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
@@ -36,9 +34,10 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.power import Outcome
 from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
 from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.still_true import argument_for, why_still_true
+from fedbounds.referee.strength import Outcome, _part_rows, _row, _whole_row, places_of, tally, verdicts_in
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
@@ -48,6 +47,8 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, rho_tilde, tau
 from fedbounds.theory.verdict import Status, Verdict
 from validate import false_alarms
+from validate.power.sensitivity import nearest_caught, proved_factor
+from validate.power.table import power
 
 KNOWN = claims()
 REPAIRED, LITERAL = READINGS["repaired"], READINGS["literal"]
@@ -284,7 +285,7 @@ def test_what_is_needed_is_not_proved_redundant():
 
 @pytest.fixture(scope="module")
 def rows_of_theorem_1():
-    return table.power([KNOWN["theorem-1"]])
+    return power([KNOWN["theorem-1"]])
 
 
 def test_survivors_with_a_proof_are_not_refuted_anywhere(rows_of_theorem_1):
@@ -306,27 +307,27 @@ def test_survivors_with_a_proof_are_not_refuted_anywhere(rows_of_theorem_1):
 
 
 def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
-    rows = {row.change: row for row in table.power([KNOWN["lemma-1"]], FEW)}
+    rows = {row.change: row for row in power([KNOWN["lemma-1"]], FEW)}
     assert rows["deleted"].caught == pytest.approx(1 - 1e-8) and rows["times 10"].outcome is Outcome.WEAKER
     claim = KNOWN["li-2020"]
     variance = part(claim, "variance")
-    places = table.places_of(claim, LITERAL, suite)
-    row = next(r for r in table._part_rows(claim, LITERAL, variance, places) if r.change == "deleted")
-    assert refuting(suite, scaled(claim, variance, row.caught).claim, LITERAL) == [row.sharpest]
-    assert refuting(suite, scaled(claim, variance, 1.02 * row.caught).claim, LITERAL) == []
+    read = as_read(scaled(claim, variance, FACTOR).claim, LITERAL)
+    caught, sharpest = nearest_caught(read, places_of(claim, LITERAL, suite), up=False)
+    assert refuting(suite, scaled(claim, variance, caught).claim, LITERAL) == [sharpest]
+    assert refuting(suite, scaled(claim, variance, 1.02 * caught).claim, LITERAL) == []
 
 
 def test_a_claim_false_as_read_has_no_mutants():
-    rows = table.power([KNOWN["error-by-pi"]], FEW_MORE)
+    rows = power([KNOWN["error-by-pi"]], FEW_MORE)
     assert {row.outcome for row in rows} == {Outcome.FALSE_AS_STATED} and not any(row.change for row in rows)
-    assert table.power([KNOWN["rate"]]) == []
+    assert power([KNOWN["rate"]]) == []
 
 
 def test_a_mutant_that_divides_by_zero_is_called_undefined():
     claim = KNOWN["fedavg-contraction"]
     gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
-    places = table.places_of(claim, LITERAL, Suite([one for one in REGIMES if one.name == "drift"]))
-    rows = table._part_rows(claim, LITERAL, gone[0], places)
+    places = places_of(claim, LITERAL, Suite([one for one in REGIMES if one.name == "drift"]))
+    rows = _part_rows(claim, LITERAL, gone[0], places)
     assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
     with pytest.raises(InputError, match="must have a real value"):
         evaluate(scaled(claim, gone[0], 0).claim.rhs, {})
@@ -339,26 +340,13 @@ def test_a_broken_checker_shows_in_the_table(monkeypatch):
     def doubts(claim, run, error_rate):
         return Verdict(claim.key, run.reading.name, "empirical", Status.REFUTED)
 
-    sound = table.tally(table.power([KNOWN["lemma-1"]], FEW))
+    sound = tally(power([KNOWN["lemma-1"]], FEW))
     assert sound["refuted"] == 5
     monkeypatch.setattr(empirical, "examine", believes)
-    assert "refuted" not in table.tally(table.power([KNOWN["lemma-1"]], FEW))
-    assert all(row.outcome is Outcome.HOLDS for row in table.power([KNOWN["error-by-pi"]], FEW) if not row.change)
+    assert "refuted" not in tally(power([KNOWN["lemma-1"]], FEW))
+    assert all(row.outcome is Outcome.HOLDS for row in power([KNOWN["error-by-pi"]], FEW) if not row.change)
     monkeypatch.setattr(empirical, "examine", doubts)
-    assert [row.outcome for row in table.power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
-
-
-def test_the_command_prints_the_table(rows_of_theorem_1):
-    found = CliRunner().invoke(power, ["--claim", "pi-inverse", "--format", "json"])
-    value = json.loads(found.output)
-    assert value["tally"]["refuted"] >= 5 and {row["claim"] for row in value["rows"]} == {"pi-inverse"}
-    text = CliRunner().invoke(power, ["--claim", "lemma-2"]).output
-    assert "lemma-2 [literal]: false as stated (by faster decay; shipped lemma-2)" in text
-    assert any(line.split()[:6] == ["drift", "R", "R", "R", "R", "R"] for line in text.splitlines())
-    with pytest.raises(InputError, match="lemma-1"):
-        CliRunner().invoke(power, ["--claim", "lemma-11"], catch_exceptions=False)
-    assert max(map(len, lines(rows_of_theorem_1))) < 160
-    assert set(LETTERS) == {str(o) for o in Outcome} - {"holds", "false as stated"}
+    assert [row.outcome for row in power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
 
 
 @pytest.mark.parametrize("key", ["theorem-1", "lemma-1", "fedavg-rounds"])
@@ -366,7 +354,7 @@ def test_what_is_left_out_could_not_have_told(key, suite):
     """Regimes that can neither refute a mutant nor come closest are not examined: the row is as if they were."""
     claim = KNOWN[key]
     reading = REPAIRED if "repaired" in claim.readings else LITERAL
-    places, left = table.places_of(claim, reading, suite), 0
+    places, left = places_of(claim, reading, suite), 0
     for one, (change, factor) in itertools.product(parts(claim)[:4], FACTORS.items()):
         mutant = at_factor(as_read(scaled(claim, one, FACTOR).claim, reading), factor)
         direct = replace(as_read(scaled(claim, one, factor).claim, reading), assumptions=())
@@ -374,7 +362,7 @@ def test_what_is_left_out_could_not_have_told(key, suite):
         told = [(place.regime, examined(direct, place.run)) for place in places]
         every = [(regime, verdict) for regime, verdict in told if verdict is not None]
         seen = closest(mutant, places)
-        rows = [table._row(claim, reading, one.label, change, verdicts) for verdicts in (every, seen)]
+        rows = [_row(claim, reading, one.label, change, verdicts) for verdicts in (every, seen)]
         assert rows[0] == rows[1]
         left += len(every) - len(seen)
     assert left > 0
@@ -382,23 +370,23 @@ def test_what_is_left_out_could_not_have_told(key, suite):
 
 def test_a_claim_with_fewer_conditions_is_examined_only_where_it_was_not_decided(suite, monkeypatch):
     claim, asked = KNOWN["theorem-1"], []
-    told = list(table.verdicts_in(claim, REPAIRED, suite))
+    told = list(verdicts_in(claim, REPAIRED, suite))
     decided = {regime.name for regime, verdict in told if verdict.status is Status.HOLDS}
-    places = table.places_of(claim, REPAIRED, suite)
-    monkeypatch.setattr(table, "examined", lambda read, run: asked.append(run) or examined(read, run))
+    places = places_of(claim, REPAIRED, suite)
+    monkeypatch.setattr(strength, "examined", lambda read, run: asked.append(run) or examined(read, run))
     fewer = [one for one in dropped(claim, REPAIRED) if one.claim.steps == claim.steps][:3]
-    rows = [table._whole_row(one, REPAIRED, places, suite, told) for one in fewer]
+    rows = [_whole_row(one, REPAIRED, places, suite, told) for one in fewer]
     assert decided and len(asked) <= len(fewer) * (len(suite.regimes) - len(decided))
-    assert rows == [table._whole_row(one, REPAIRED, places, suite, []) for one in fewer]
+    assert rows == [_whole_row(one, REPAIRED, places, suite, []) for one in fewer]
 
 
 def test_a_run_forgets_what_another_claim_had_measured():
     """Symbols of one's own at the times of one claim are none of a claim at other times that shares the run."""
     first, then = replace(claims()["averaged-corollary"], eta=None), claims()["error-minimiser"]
     reading, shared = READINGS["repaired"], Suite(REGIMES)
-    used = [regime for regime, verdict in table.verdicts_in(first, reading, shared) if verdict.data]
-    again = list(table.verdicts_in(then, reading, shared))
-    assert used and again == list(table.verdicts_in(then, reading, Suite(REGIMES)))
+    used = [regime for regime, verdict in verdicts_in(first, reading, shared) if verdict.data]
+    again = list(verdicts_in(then, reading, shared))
+    assert used and again == list(verdicts_in(then, reading, Suite(REGIMES)))
 
 
 def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
@@ -414,8 +402,8 @@ def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
 
     regime = Regime("one", "", lambda: experiment(line([1, 3], [1, -1]), [2.0], eta=0.1, tau=2, rounds=3))
     plain = stated("plain", distance)
-    alone = table.power([plain], [regime])
-    after = table.power([stated("first", distance + broken + hundred), plain], [regime])
+    alone = power([plain], [regime])
+    after = power([stated("first", distance + broken + hundred), plain], [regime])
     assert len(alone) > 1 and [row for row in after if row.claim == "plain"] == alone
     run = examine_run(simulate(regime.build()), READINGS["plain"])
     seen = with_quantities(stated("first", distance + hundred), run)
@@ -437,11 +425,11 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
 def test_several_processes_give_the_same_rows():
     chosen = [claims()[key] for key in ("pi-inverse", "lemma-1")]
     regimes = REGIMES[:2]
-    assert table.power(chosen, regimes, jobs=2) == table.power(chosen, regimes)
+    assert power(chosen, regimes, jobs=2) == power(chosen, regimes)
 
 
 def test_rows_have_no_numbers_json_lacks():
-    rows = table.power([KNOWN["pi-max"]], FEW)
+    rows = power([KNOWN["pi-max"]], FEW)
     json.dumps([row.to_json() for row in rows], allow_nan=False)
 
 

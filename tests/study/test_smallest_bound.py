@@ -20,20 +20,21 @@ from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
-from fedbounds.study.smallest_bound import Given, by_worst_case, offers, plan
+from fedbounds.study.bounds import ProblemConstants
+from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
 from fedbounds.theory.reading import READINGS
 
-GIVEN = Given(L=1.0, mu=0.1, N=10, rounds=100, delta_0=1.0, zeta_sq=0.09)
+GIVEN = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=100, delta_0=1.0, zeta_sq=0.09)
 FLAGS = ["--L", "1", "--mu", "0.1", "--clients", "10", "--zeta-star", "0.3", "--delta0", "1"]
 
 
 def named(given, key, **more):
-    return next(one for one in offers(given, **more) if one.claim == key)
+    return next(one for one in smallest_bounds(given, **more) if one.claim == key)
 
 
 @pytest.mark.parametrize("mu", [0.01, 0.1, 0.5, 1.0])
 def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
-    found = offers(replace(GIVEN, mu=mu, zeta_sq=0.0, rounds=3, tau=2, measure="distance"))[0]
+    found = smallest_bounds(replace(GIVEN, mu=mu, zeta_sq=0.0, rounds=3, tau=2, measure="distance"))[0]
     rate = max(abs(1 - found.step * mu), abs(1 - found.step)) ** 12
     assert found.bound == pytest.approx(rate, rel=1e-12, abs=1e-30)
     assert found.bound == pytest.approx(((1 - mu) / (1 + mu)) ** 12, rel=1e-3, abs=1e-30)
@@ -56,26 +57,27 @@ def test_a_search_of_everything_finds_no_less(key, rounds):
     rhs = claim_named(key).sides(READINGS["literal"]).rhs
     with np.errstate(all="ignore"):
         taus, steps = np.arange(1.0, 51)[:, None], np.geomspace(1e-4, 2 / 1.1 * (1 - 1e-9), 20000)[None, :]
-        all_of_them = 0.5 * evaluate(rhs, {**given.constants(), "tau": taus, "T": rounds * taus, "eta_0": steps})
+        all_of_them = 0.5 * evaluate(rhs, {**given.values(), "tau": taus, "T": rounds * taus, "eta_0": steps})
     assert found.bound <= all_of_them.min() * (1 + 1e-4)
     assert found.bound >= all_of_them.min() * (1 - 1e-3)
     assert found.bound == pytest.approx(
-        0.5
-        * float(evaluate(rhs, {**given.constants(), "tau": found.tau, "T": rounds * found.tau, "eta_0": found.step}))
+        0.5 * float(evaluate(rhs, {**given.values(), "tau": found.tau, "T": rounds * found.tau, "eta_0": found.step}))
     )
 
 
 def test_more_noise_or_heterogeneity_or_distance_never_makes_it_smaller():
     for name, values in {"sigma_sq": (0, 0.1, 1, 10), "zeta_sq": (0.01, 0.1, 1, 10), "delta_0": (0.1, 1, 10)}.items():
-        found = [offers(replace(GIVEN, **{"sigma_sq": 0.1, name: float(value)}))[0].bound for value in values]
+        found = [
+            smallest_bounds(replace(GIVEN, **{"sigma_sq": 0.1, name: float(value)}))[0].bound for value in values
+        ]
         assert all(low <= high * (1 + 1e-5) for low, high in itertools.pairwise(found)), name
 
 
 def test_a_claim_with_steps_of_its_own_is_what_its_formula_gives():
     given = replace(GIVEN, G_sq=4.0, tau=3, sigma_sq=0.5)
     found, claim = named(given, "star-corollary"), claim_named("star-corollary")
-    known = {**given.constants(), "tau": 3.0, "T": 300.0}
-    assert (found.standing, found.step, found.reading) == ("proved", None, "repaired")
+    known = {**given.values(), "tau": 3.0, "T": 300.0}
+    assert (found.support, found.step, found.reading) == ("proved", None, "repaired")
     assert found.bound == pytest.approx(float(evaluate(claim.sides(READINGS["repaired"]).rhs, known)))
     assert named(replace(given, measure="distance"), "star-corollary").bound == pytest.approx(20 * found.bound)
 
@@ -84,7 +86,7 @@ def test_why_a_claim_gives_none():
     own = ModuleType("own")
     own.CLAIMS = (replace(claim_named("fedavg-rounds"), key="own", roles=()),)
     given = replace(GIVEN, sigma_sq=0.5)
-    why = {one.claim: one.why for one in offers(given, [own]) if one.bound is None}
+    why = {one.claim: one.reason for one in smallest_bounds(given, [own]) if one.bound is None}
     assert why["corollary"] == "needs G_sq" and why["khaled-2020-opt"] == "needs L_sample"
     assert "identical" in why["khaled-2020"] and why["mishchenko-2022"] == "it is about scaffnew"
     assert why["own"] == why["cho-2020"] == "neither proved nor derived in this package"
@@ -97,9 +99,9 @@ def test_why_a_claim_gives_none():
 
 def test_a_refuted_claim_is_never_offered():
     """The corollary is false as printed: what is offered is its repaired reading."""
-    found = offers(replace(GIVEN, G_sq=4.0))
+    found = smallest_bounds(replace(GIVEN, G_sq=4.0))
     assert named(replace(GIVEN, G_sq=4.0), "corollary").reading == "repaired"
-    assert all(one.standing in ("proved", "derived") for one in found if one.bound is not None)
+    assert all(one.support in ("proved", "derived") for one in found if one.bound is not None)
 
 
 def test_a_plan_needs_all_its_rounds():
@@ -115,12 +117,12 @@ def test_a_plan_needs_all_its_rounds():
 
 
 def test_the_worst_case_needs_no_more_rounds():
-    (theorem, *_), found = plan(replace(GIVEN, tau=2), 0.1), by_worst_case(replace(GIVEN, tau=2), 0.1)
-    assert found.standing == "certified" and found.rounds <= theorem.rounds and found.bound <= 0.1
+    (theorem, *_), found = plan(replace(GIVEN, tau=2), 0.1), worst_case_plan(replace(GIVEN, tau=2), 0.1)
+    assert found.support == "certified" and found.rounds <= theorem.rounds and found.bound <= 0.1
     weighted = replace(GIVEN, tau=2, p=(0.9, *[0.1 / (GIVEN.N - 1)] * (GIVEN.N - 1)))
-    assert by_worst_case(weighted, 0.1).rounds == found.rounds  # the certificate is one for all weights
-    assert by_worst_case(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
-    assert "certified within" in by_worst_case(replace(GIVEN, tau=2), 1e-9).why
+    assert worst_case_plan(weighted, 0.1).rounds == found.rounds  # the certificate is one for all weights
+    assert worst_case_plan(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
+    assert "certified within" in worst_case_plan(replace(GIVEN, tau=2), 1e-9).reason
 
 
 @pytest.mark.parametrize(
@@ -172,8 +174,8 @@ def test_what_cannot_be_is_refused(more, said):
 
 
 def test_unequal_weights_select_nobody_equally():
-    given = Given(1.0, 0.1, 3, 10, 1.0, 1.0, p=(0.8, 0.1, 0.1))
-    assert given.constants()["m"] == 0 and replace(given, p=()).constants()["m"] == 3
+    given = ProblemConstants(1.0, 0.1, 3, 10, 1.0, 1.0, p=(0.8, 0.1, 0.1))
+    assert given.values()["m"] == 0 and replace(given, p=()).values()["m"] == 3
 
 
 @pytest.mark.parametrize("value", [0.66942179, 0.00381035, 1e-300, 12345678.0, 1.0])
@@ -189,7 +191,7 @@ def test_the_page_shows_what_is_printed():
         assert found.exit_code == 0 and found.stdout.splitlines()[0] in text
         assert f"fedbounds {' '.join(words)} {' '.join(FLAGS[:4])}" in text
     value = json.loads(CliRunner().invoke(main, ["bound", "--best", *FLAGS, "--format", "json"]).stdout)
-    assert value["offers"][0]["claim"] in value["answer"] and value["given"]["N"] == 10
+    assert value["bounds"][0]["claim"] in value["answer"] and value["given"]["N"] == 10
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_the_page_shows_what_is_printed():
     ],
 )
 def test_no_bound_is_cancelled_away(change, true):
-    found = offers(replace(GIVEN, **change))
+    found = smallest_bounds(replace(GIVEN, **change))
     assert all(one.bound is None or one.bound >= true for one in found)
     assert named(replace(GIVEN, **change), "fedavg-rounds").bound < 1.001 * max(true, 0.5571)
 

@@ -5,14 +5,14 @@ import dataclasses
 import pytest
 
 from fedbounds import plugins
-from fedbounds.referee.power import Row, power
 from validate.ledger_page import marked
-from validate.power_page import KEPT, PAGE, SHOWN, record, recorded, table
+from validate.power.__main__ import PAGE, RECORDS, REGIMES_RECORDED, record, recorded, table
+from validate.power.table import Measured, power
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return recorded(KEPT.read_text())
+    return recorded(RECORDS.read_text())
 
 
 def test_the_page_shows_the_records(rows):
@@ -26,17 +26,19 @@ def test_the_records_are_of_every_claim_that_has_terms(rows):
 
 @pytest.mark.parametrize("key", ["lemma-1", "pi-inverse"])
 def test_a_claim_thrown_again_gives_its_records(rows, key):
-    def settled(row: Row) -> Row:
+    def settled(row: Measured) -> Measured:
         numbers = {
             name: value and float(f"{value:.4g}")
             for name in ("closest", "caught", "proved")
             for value in [getattr(row, name)]
         }
-        return dataclasses.replace(row, regimes=row.regimes[:SHOWN], **numbers)
+        return dataclasses.replace(row, regimes=row.regimes[:REGIMES_RECORDED], **numbers)
 
     again = power([plugins.claims()[key]])
     assert [settled(row) for row in again] == [settled(row) for row in rows if row.claim == key]
-    assert recorded(record(again)) == [dataclasses.replace(row, regimes=row.regimes[:SHOWN]) for row in again]
+    assert recorded(record(again)) == [
+        dataclasses.replace(row, regimes=row.regimes[:REGIMES_RECORDED]) for row in again
+    ]
 
 
 def test_the_findings_are_those_of_the_records(rows):
