@@ -2,8 +2,8 @@
 
     python -m validate.model_polynomials < SETTINGS
 
-Reads settings of certificates, one JSON object a line; prints for each {label: [[coefficient, name, ..], ..]}. Two names
-are an inner product and one is a function value or a bound.
+Reads settings of certificates, one JSON object a line; prints for each {label: [[coefficient, name, ..], ..]}. Two
+names are an inner product and one is a function value or a bound.
 """
 
 import json
@@ -20,19 +20,14 @@ QUANTITIES = (
 )  # fmt: skip
 
 
-def polynomials(setting):
-    """Label or quantity -> its terms."""
+def polynomials(setting, build=build):
+    """Label or quantity -> its terms, in the model that ``build`` makes."""
     model = build(setting, exact)
-    rows = {label: (quad, lin) for label, quad, lin in zip(model.labels, model.quad, model.lin, strict=True)}
-    rows |= {name: (model.forms[name].quad, model.forms[name].lin) for name in QUANTITIES}
-    return {label: _terms(model, quad, lin) for label, (quad, lin) in rows.items()}
-
-
-def _terms(model, quad, lin):
-    n = range(len(model.basis))
-    squares = [(quad[i, j], model.basis[i], model.basis[j]) for i in n for j in n]
-    values = zip(lin, model.scalars, strict=True)
-    return [[str(number), *names] for number, *names in (*squares, *values) if number != 0]
+    rows = {one.label: one.expression for one in model.constraints} | {name: model[name] for name in QUANTITIES}
+    return {
+        label: [[str(number), *map(str, symbols)] for symbols, number in expression.terms.items()]
+        for label, expression in rows.items()
+    }
 
 
 if __name__ == "__main__":

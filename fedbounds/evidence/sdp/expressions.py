@@ -15,7 +15,7 @@ Arithmetic = Callable[[Fraction], Any]
 
 
 class Symbol(NamedTuple):
-    """What vectors and expressions are made of: a letter, the client (-1: of no client) and the step (-1: of none)."""
+    """A vector or value of a programme: a letter, its client and its step, each -1 where there is none."""
 
     letter: str
     client: int = -1
@@ -113,7 +113,7 @@ class Constraint(NamedTuple):
 def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
     """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0.
 
-    Over all pairs of points these are necessary and sufficient for a mu-strongly convex L-smooth function through them
+    Over all pairs of points these are necessary and sufficient for a function of the class through them
     (Taylor, Hendrickx and Glineur, 2017, Theorem 4).
     """
     dx, dg = a.x - b.x, a.g - b.g

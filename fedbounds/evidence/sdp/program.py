@@ -1,14 +1,11 @@
-"""A performance-estimation programme, and the exact check of a proof in it.
+"""A performance-estimation programme: vectors, values, constraints and quantities of a class.
 
-Every quantity is <Q, gram> + q . values, where gram holds the inner products of the vectors and ``values`` the function
-values. Multipliers lambda_j >= 0 prove that an expression is >= 0 on the class if the expression less
-sum_j lambda_j constraint_j has no values left and is <S, gram> with S positive semidefinite. Checking is a linear
-identity and an elimination over the rationals: no solver, no rounding.
+Every quantity is <Q, gram> + q . values, where gram holds the inner products of the vectors and ``values`` the
+function values. In coordinates a solver reads them as matrices.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -18,13 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Arithmetic, Constraint, Expression, Symbol, Vector, exact
-
-# A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
-# whose square differs from it by less: the rounding is about 1e-15 a row.
-CLEARANCE = (1e-6, 1e-8, 1e-10, 1e-12)
-# Bits of that factor's entries, as fractions.
-BITS = 60
+from fedbounds.evidence.sdp.expressions import Arithmetic, Constraint, Expression, Symbol, Vector
 
 
 @dataclass(frozen=True)
@@ -40,8 +31,11 @@ class Form:
     def __sub__(self, other: Form) -> Form:
         return Form(self.quad - other.quad, self.lin - other.lin)
 
+    def __mul__(self, factor: Any) -> Form:
+        return Form(self.quad * factor, self.lin * factor)
+
     def __neg__(self) -> Form:
-        return Form(-self.quad, -self.lin)
+        return self * -1
 
 
 @dataclass(frozen=True)
@@ -145,68 +139,3 @@ class _Made(dict[str, Form]):
     def __missing__(self, name: str) -> Form:
         self[name] = self.make(name)
         return self[name]
-
-
-def verify(
-    program: Program,
-    gap: Expression,
-    multipliers: Mapping[str, Any],
-    positive: Callable[[list[list[Any]]], bool] | None = None,
-) -> tuple[bool, str]:
-    """Whether multipliers prove gap >= 0 on the class, and the first reason why not.
-
-    Each block of the remainder must be ``positive``: by default semidefinite, by `is_psd`.
-    """
-    place = {label: j for j, label in enumerate(program.labels)}
-    rows = [program.constraints[place[label]].expression for label in multipliers]
-    for label, value in multipliers.items():
-        if value < 0:
-            return False, f"the multiplier of {label} is negative"
-    rest = gap - Expression.mean(map(exact, multipliers.values()), rows)
-    if any(len(key) == 1 for key in rest.terms):
-        return False, "the function values do not cancel"
-    form = program.form(rest)
-    for block in program.blocks:
-        if not (positive or is_psd)(form.quad[np.ix_(block, block)].tolist()):
-            return False, "the remainder is not positive semidefinite"
-    return True, "verified"
-
-
-def is_psd(S: list[list[Any]]) -> bool:
-    """Whether a symmetric rational matrix is positive semidefinite, by LDL^T: a zero pivot needs a zero column."""
-    S = [list(row) for row in S]
-    for k in range(len(S)):
-        pivot = S[k][k]
-        if pivot < 0 or (pivot == 0 and any(S[i][k] != 0 for i in range(k + 1, len(S)))):
-            return False
-        for i in range(k + 1, len(S)) if pivot != 0 else ():
-            factor = S[i][k] / pivot
-            for j in range(k + 1, i + 1):
-                S[i][j] = S[i][j] - factor * S[j][k]
-    return True
-
-
-def is_definite(S: list[list[Any]]) -> bool:
-    """Whether a rational matrix is seen to be positive definite: what a float factor leaves of it is dominated.
-
-    A factor in floating point of S less a little is squared exactly, and the rest has diagonals that outweigh their
-    rows; fractions never grow, as in an exact elimination they do.
-    """
-    from flint import fmpq_mat, fmpz_mat
-
-    n = len(S)
-    if any(S[i][i] <= 0 for i in range(n)):
-        return False
-    scale = [Fraction(2) ** (-round(math.log2(float(S[i][i].p) / float(S[i][i].q)) / 2)) for i in range(n)]
-    scaled = [[S[i][j] * exact(scale[i] * scale[j]) for j in range(n)] for i in range(n)]
-    floats = np.array([[float(v.p) / float(v.q) for v in row] for row in scaled])
-    for clear in CLEARANCE:
-        try:
-            factor = np.linalg.cholesky(floats - clear * np.eye(n))
-        except np.linalg.LinAlgError:
-            continue
-        whole = fmpz_mat([[round(Fraction(float(v)) * 2**BITS) for v in row] for row in factor])
-        unit: Any = exact(Fraction(1, 4**BITS))
-        rest = fmpq_mat(scaled) - fmpq_mat(whole * whole.transpose()) * unit
-        return all(2 * rest[i, i] >= sum(abs(rest[i, j]) for j in range(n)) for i in range(n))
-    return False

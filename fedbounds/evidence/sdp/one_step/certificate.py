@@ -17,8 +17,8 @@ from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.parameters import coefficients
 from fedbounds.evidence.sdp.one_step.program import build, entries
-from fedbounds.evidence.sdp.program import verify
 from fedbounds.evidence.sdp.rational_functions import Interval, Written, read
+from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 

@@ -15,7 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.expressions import Expression, Symbol, exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
-from fedbounds.evidence.sdp.program import verify
+from fedbounds.evidence.sdp.verification import verify
 
 
 def derived(lhs: str, rhs: Mapping[str, Any], setting: Setting) -> dict[str, Any] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
+from itertools import permutations
 from typing import Any
 
 from fedbounds.evidence.sdp.expressions import (
@@ -128,7 +129,7 @@ class _Writer:
         return self.p if self.setting.how.virtual == "p" and k > 0 else self.alpha
 
     def balanced(self, letter: str, weights: tuple[Fraction, ...]) -> list[Vector]:
-        """A vector a client with sum_i weight_i vector_i = 0: that of the largest weight is expressed by the others."""
+        """A vector a client with sum_i weight_i vector_i = 0: the others express that of the largest weight."""
         pivot = _largest(weights)
         others = [i for i in self.clients if i != pivot]
         share = [self.number(weights[i] / weights[pivot]) for i in others]
@@ -163,17 +164,11 @@ class _Writer:
         self, points: tuple[tuple[Point, ...], ...], quantities: Quantities, bounds: Collection[str]
     ) -> Iterator[Constraint]:
         for i, mine in enumerate(points):
-            for a in mine:
-                for b in mine:
-                    if a is not b:
-                        yield Constraint(
-                            "interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, self.mu, self.L)
-                        )
-        if "G_sq" in bounds:
-            for i, mine in enumerate(points):
-                for q in mine:
-                    if q.label.startswith("x"):
-                        yield Constraint("gradient", i, q.label, G_SQ * self.one - q.g.squared - self.noise(i))
+            for a, b in permutations(mine, 2):
+                yield Constraint("interpolation", i, f"{a.label}|{b.label}", interpolation(a, b, self.mu, self.L))
+        visited = [(i, q) for i, mine in enumerate(points) for q in mine if q.label.startswith("x")]
+        for i, q in visited if "G_sq" in bounds else ():
+            yield Constraint("gradient", i, q.label, G_SQ * self.one - q.g.squared - self.noise(i))
         yield from self.skews(points)
         if self.noisy:
             for i in self.clients:

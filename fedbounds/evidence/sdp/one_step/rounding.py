@@ -20,7 +20,8 @@ from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
 from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, interior, worst_case
-from fedbounds.evidence.sdp.program import Form, verify
+from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.verification import verify
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
 BITS = 56
