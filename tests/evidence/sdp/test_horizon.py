@@ -401,7 +401,7 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     run, own = rounds_of(1, 2), plugin(terms=start)
     found, alone = sandwich(run, extra=[own]), sandwich(rounds_of(1, 2, eta=Q(19, 10)))
     assert found.theorem in ("fedavg-rounds", "fedavg-contraction") and found.bound >= found.worst
-    assert list(found.refuted) == ["own"] and alone.theorem is None and alone.bound is None
+    assert list(found.refuted) == ["instance_constants"] and alone.theorem is None and alone.bound is None
     assert not sandwich(run, zeta_sq=Q(0), extra=[own]).refuted
     _print([found], "rounds", "")
     assert f"REFUTED by the instance: own, {0.95**4:.10g} < {found.lower:.10g}" in capsys.readouterr().out
