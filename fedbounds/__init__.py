@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import ledger
     from fedbounds.study.result import Result
     from fedbounds.study.sweep.swept import sweep
-    from fedbounds.study.worst_case import worst
+    from fedbounds.study.worst import worst
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Claim
     from fedbounds.theory.quantity import Quantity
@@ -56,7 +56,7 @@ _HOME = {
     "refute": "referee.counterexamples",
     "simulate": "engine.simulate",
     "sweep": "study.sweep.swept",
-    "worst": "study.worst_case",
+    "worst": "study.worst",
 }
 
 __all__ = [

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
-from fedbounds.study.worst_case import MEASURES
+from fedbounds.study.worst import MEASURES
 
 if TYPE_CHECKING:
     from fedbounds.study.worst_case import Sandwich
@@ -62,7 +62,7 @@ def worst(
     import fedbounds
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
-    from fedbounds.study.worst_case import step_claim
+    from fedbounds.study.worst import step_claim
 
     with progress(not quiet) as bar:
         found = list(
