@@ -114,10 +114,6 @@ class Quantity(sp.Symbol):
         signs = dict(self._assumptions_orig)
         return (self.name, self.of, self.kind, self.latex, self.meaning, self.units), signs
 
-    def _pretty(self, printer: Any) -> Any:
-        """Sympy's printers choose by the class's name, and theirs of a physical Quantity is another."""
-        return printer._print_Symbol(self)
-
     def admits(self, values: Numbers) -> bool:
         """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
         # Sympy is asked about a number of the same sign, which is the value itself where that is whole.
