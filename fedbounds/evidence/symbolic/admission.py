@@ -24,7 +24,7 @@ from fedbounds.theory.assumption import Assumption, Part
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if kind is sp.Symbol or expression in objects.OWN_SYMBOLS:
+    if kind is sp.Symbol or (isinstance(expression, sp.Symbol) and expression.name in CANONICAL):
         return _symbol(expression, scope)
     if kind in NUMBERS:
         return Grounds()

@@ -21,7 +21,7 @@ STRICT = ("<", ">")
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 # Characters of what an unproved identity leaves that a message shows.
 SHOWN = 300
-CANONICAL = {s.name: s for s in (*vars(sy).values(), *objects.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *objects.OWN_SYMBOLS)}
 VALUES = (objects.ETA_S, objects.M_S, objects.SHARE, objects.SIGMA_I, objects.F_MIN)
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 NAMED = (atoms.Vec, atoms.Noise, atoms.Value, atoms.Slack, atoms.Ratio, atoms.Excess, atoms.Positive)

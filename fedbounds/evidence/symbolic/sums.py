@@ -26,7 +26,7 @@ from fedbounds.evidence.symbolic.context import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part, Sign
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import RECORDED
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
@@ -122,7 +122,7 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     unfolded = statement.xreplace({state: sp.Integer(0) for state in states})
     while unfolded.has(*scope.numbers):
         unfolded = unfolded.xreplace(scope.numbers)
-    moving = [s.name for s in unfolded.free_symbols if s.name in NOTATION and NOTATION[s.name].axis != "constant"]
+    moving = [s.name for s in unfolded.free_symbols if s.name in RECORDED and RECORDED[s.name].recorded]
     fixed = {s for sequence in sequences.values() for s in sequence[1:]} & unfolded.free_symbols
     if random(unfolded) or fixed or indices(unfolded) or set(moving) - {"T"}:
         raise Unproved(f"step {label} speaks of more that varies in time than T and its sequence at T")
