@@ -25,6 +25,9 @@ Statistic = Literal["constant", "largest", "smallest", "measured", "scheduled"]
 Scope = Literal["point", "step", "horizon", "constant"]
 # Floats, or fractions in an array of objects.
 Numbers = Any
+# Powers of (metre, joule) where w is measured in metres and F in joules.
+NUMBER, LENGTH_SQ, VALUE, CURVATURE, STEP, SLOPE_SQ = (0, 0), (2, 0), (0, 1), (-2, 1), (2, -1), (-2, 2)
+Formula = Callable[[Any], Any]
 # Where the shipped quantities are, which are made of this module.
 SHIPPED = f"{__package__}.symbols"
 # Sympy orders the factors of a product by this list: a quantity stands beside other symbols there, before powers.

@@ -6,23 +6,41 @@ is made in the same way (`fedbounds.theory.quantity`) and needs no entry.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
-from fractions import Fraction
+from collections.abc import Mapping
 from functools import cache
-from typing import Any
 
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
-from fedbounds.theory.quantity import Numbers, Path, Quantity, Scope, Statistic, largest, measured, scheduled
-from fedbounds.theory.quantity import constant as _constant
+from fedbounds.theory.computed_quantities import Delta_round as Delta_round
+from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
+from fedbounds.theory.computed_quantities import average_gap as average_gap
+from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
+from fedbounds.theory.computed_quantities import eta_round as eta_round
+from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import gap_round as gap_round
+from fedbounds.theory.computed_quantities import gap_sum as gap_sum
+from fedbounds.theory.computed_quantities import gone_sq as gone_sq
+from fedbounds.theory.computed_quantities import parting as parting
+from fedbounds.theory.computed_quantities import tail_gap as tail_gap
+from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
+from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
+from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
+from fedbounds.theory.quantity import (
+    CURVATURE,
+    LENGTH_SQ,
+    NUMBER,
+    SLOPE_SQ,
+    STEP,
+    VALUE,
+    Formula,
+    Quantity,
+    Scope,
+    Statistic,
+)
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")
-# Powers of (metre, joule) where w is measured in metres and F in joules.
-NUMBER, LENGTH_SQ, VALUE, CURVATURE, STEP, SLOPE_SQ = (0, 0), (2, 0), (0, 1), (-2, 1), (2, -1), (-2, 2)
-Formula = Callable[[Any], Any]
 
 
 def _given(
@@ -125,13 +143,7 @@ Delta_0 = _given(
     "largest",
 )
 C = _given(
-    "C",
-    "C",
-    "share of the clients that take part in a round",
-    NUMBER,
-    on.participation,
-    "smallest",
-    positive=True,
+    "C", "C", "share of the clients that take part in a round", NUMBER, on.participation, "smallest", positive=True
 )
 eta_ratio = _given(
     "eta_ratio",
@@ -204,131 +216,6 @@ grad_sq = _varying(
 excess = _varying(
     "excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", VALUE, on.client_gap, {"point": "local_excess"}
 )
-
-zeta_star_sq = _constant(
-    "zeta_star_sq",
-    on.slopes_at_optimum,
-    latex=r"\zeta_\star^2",
-    meaning="sum_i p_i ||grad F_i(w*)||^2",
-    units=SLOPE_SQ,
-    nonnegative=True,
-)
-zeta_sq = largest(
-    "zeta_sq",
-    on.gradient_spread,
-    latex=r"\zeta^2",
-    meaning="largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited",
-    units=SLOPE_SQ,
-    nonnegative=True,
-)
-eta_round = scheduled(
-    "eta_round",
-    on.first_step,
-    latex=r"\eta_{t_0}",
-    meaning="step size of the first step of the round",
-    units=STEP,
-    positive=True,
-)
-Delta_round = measured(
-    "Delta_round",
-    on.distance_at_start_sq,
-    latex=r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2",
-    meaning="squared distance to w* at the start of the round",
-    units=LENGTH_SQ,
-    nonnegative=True,
-)
-Delta_round_next = measured(
-    "Delta_round_next",
-    on.distance_at_end_sq,
-    latex=r"\mathbb{E}\Vert w_{(r+1)\tau}-w^\star\Vert^2",
-    meaning="squared distance to w* at the end of the round",
-    units=LENGTH_SQ,
-    nonnegative=True,
-)
-gap_round = measured(
-    "gap_round",
-    on.gap_at_start,
-    latex=r"\left(\mathbb{E}[F(w_{r\tau})]-F^\star\right)",
-    meaning="suboptimality at the start of the round",
-    units=VALUE,
-    nonnegative=True,
-)
-eta_sum = scheduled(
-    "eta_sum",
-    lambda path: on.sums(path.eta),
-    latex=r"\sum_{t<T}\eta_t",
-    meaning="sum of the first T steps",
-    units=STEP,
-    nonnegative=True,
-)
-gap_sum = measured(
-    "gap_sum",
-    lambda path: on.sums(path.losses.gap(path.w[:-1])),
-    latex=r"\sum_{t<T}\left(\mathbb{E}[F(w_t)]-F^\star\right)",
-    meaning="sum of the suboptimality of w_0 ... w_{T-1}",
-    units=VALUE,
-    nonnegative=True,
-)
-gone_sq = measured(
-    "gone_sq",
-    on.distance_gone_sq,
-    latex=r"\left(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\right)^2",
-    meaning="squared share of its way to rest that a slowest local model has gone since the round's start",
-    units=NUMBER,
-    in_class=lambda setting: (
-        (1 - math.prod((1 - eta * setting.mu for eta in setting.eta[:-1]), start=Fraction(1))) ** 2
-    ),
-    nonnegative=True,
-)
-parting = largest(
-    "parting",
-    on.weight_variance,
-    latex=r"\left(1-\max(2\max_i\alpha_t^i-1,0)^2\right)",
-    meaning="largest variance of weighted points in a ball, over its squared radius",
-    units=NUMBER,
-    in_class=lambda setting: 1 - max(2 * max(setting.alpha) - 1, Fraction(0)) ** 2,
-    nonnegative=True,
-)
-
-
-def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, **declared: Any) -> Quantity:
-    """E F(sum_t c_t w_t / sum_t c_t) - F* over the steps t < T.
-
-    ``weights(path)`` (T,) are the c_t > 0. With ``tail`` = k the first T // k steps are left out. At T = 0 it is w_0.
-
-    >>> weighted_gap("late_gap", lambda path: path.eta, tail=2).statistic
-    'measured'
-    """
-    return measured(name, on.gap_of_average(weights, tail), units=VALUE, nonnegative=True, **declared)
-
-
-average_gap = weighted_gap(
-    "average_gap",
-    on.equal_weights,
-    latex=r"\mathbb{E}[F(\bar w_T)]-F^\star",
-    meaning="suboptimality of the mean of w_0 ... w_{T-1}",
-)
-tail_gap = weighted_gap(
-    "tail_gap",
-    on.equal_weights,
-    tail=2,
-    latex=r"\mathbb{E}[F(\bar w_{T/2:T})]-F^\star",
-    meaning="suboptimality of the mean of w_t over T/2 <= t < T, rounded down",
-)
-
-
-def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:
-    """The smallest G^2 >= 0 of (G, B) dissimilarity for a given B^2, at the iterates w_t visited.
-
-    It is where sum_i p_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2.
-
-    >>> dissimilarity(4).meaning
-    'smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = 4'
-    """
-    meaning = f"smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = {B_sq}"
-    beyond = on.dissimilarity_beyond(B_sq)
-    return largest(name, beyond, latex="G_B^2", meaning=meaning, units=SLOPE_SQ, nonnegative=True)
-
 
 # Name -> every shipped quantity, and those among them that engines record or every run gives.
 QUANTITIES: Mapping[str, Quantity] = {
