@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 
 # How a symbol reads in a terminal; sympy turns the names of Greek letters into the letters.
 TERMINAL = {
@@ -74,7 +74,7 @@ def explain(claim: Claim) -> dict[str, Any]:
             "assumptions": {item.key: item.statement for item in repair.assumptions},
             "substitutions": {str(symbol): str(value) for symbol, value in repair.substitutions.items()},
         },
-        "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION}
+        "symbols": {name: QUANTITIES[name].meaning for name in sorted(_used(claim)) if name in QUANTITIES}
         | {symbol.name: symbol.meaning for symbol in claim.computed},
         "remark": claim.remark,
     }

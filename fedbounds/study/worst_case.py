@@ -26,8 +26,8 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
-from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import average_gap
 
 # What each axis runs over unless values are given; the step in units of 1/L.
 CURVES: dict[str, tuple[Fraction, ...]] = {
