@@ -13,7 +13,7 @@ from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.labels import shown
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status
 
 # Claims that have a column; others share a line below the table.
@@ -278,7 +278,7 @@ def constants_table(result: Result) -> Table:
         "kappa": number(facts.L.value / facts.mu.value),
     } | {name: number(getattr(facts, name).value) for name in ("L", "mu", "Gamma")}
     names = dict.fromkeys(name for run in runs for name in run.constants if name not in shared)
-    order = [*(name for name in NOTATION if name in names), *(name for name in names if name not in NOTATION)]
+    order = [*(name for name in QUANTITIES if name in names), *(name for name in names if name not in QUANTITIES)]
     body: list[list[str | None]] = []
     for name in order:
         found = [run.constants.get(name) for run in runs]
