@@ -175,7 +175,7 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
     if not all(isinstance(a, Rational) for a in alpha.flat):
         raise not_in_fractions(name, "floats")
     exact = np.array([Fraction(a.numerator, a.denominator) for a in alpha.flat], dtype=object).reshape(alpha.shape)
-    if exact.shape != shape or (exact < 0).any() or (exact.sum(-1) != 1).any():
+    if exact.shape != shape or np.any(exact < 0) or np.any(exact.sum(-1) != 1):
         row = [str(a) for a in exact.reshape(-1, exact.shape[-1])[0]]
         raise reject(f"weighting {name} must return rows of shape {shape} on the simplex", row, "normalise its rows")
     return exact
