@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from fedbounds.referee.trial import Trial, try_claim
     from fedbounds.report.html.study_page import report
     from fedbounds.report.outputs import plot, to_html, to_latex
-    from fedbounds.study.build import problem_from
     from fedbounds.study.check import check
+    from fedbounds.study.resolve import problem_from
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
     from fedbounds.study.sweep.grid import settings_from
@@ -41,7 +41,7 @@ _HOME = {
         "referee.trial": "Trial try_claim",
         "report.html.study_page": "report",
         "report.outputs": "plot to_html to_latex",
-        "study.build": "problem_from",
+        "study.resolve": "problem_from",
         "study.check": "check",
         "study.result": "Result",
         "study.store": "save",

@@ -9,25 +9,25 @@ import sympy as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import on_run
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.linear import is_affine
+from fedbounds.evidence.empirical.linearity import is_affine
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.weighting import Weighting, check_simplex
 from fedbounds.plugins import claims, weighting_named, weightings
 from fedbounds.problems.registry import problem_plugins
-from fedbounds.study.build import build_problem
 from fedbounds.study.check import check
+from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.testing import check_problem, check_weighting
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Kind, statement
-from fedbounds.theory.own import Own
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
@@ -74,7 +74,7 @@ class TestClaims:
         claim = CLAIMS[key]
         for expression in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
             for symbol in sp.sympify(expression).free_symbols:
-                if isinstance(symbol, Own):
+                if isinstance(symbol, Quantity):
                     assert symbol.latex and symbol.meaning and symbol.units is not None
                 else:
                     assert getattr(symbols, symbol.name) == symbol
@@ -137,14 +137,14 @@ class TestWeightings:
     def test_it_stays_on_the_simplex(self, key, data):
         p = np.array(data.draw(st.lists(st.integers(1, 9), min_size=4, max_size=4)), dtype=float)
         e = np.array(data.draw(st.lists(st.lists(st.floats(0, 1e6), min_size=4, max_size=4), min_size=3, max_size=3)))
-        alpha = self.weighting(key)(p / p.sum(), e, 0, HashedRound(0, range(3), 0))
+        alpha = self.weighting(key)(p / p.sum(), e, 0, HashedStream(0, range(3), 0))
         check_simplex(alpha, (3, 4), key)
 
     def test_it_depends_on_nothing_but_its_arguments(self, key):
         p, e = np.full(4, 0.25), np.random.default_rng(0).random((3, 4))
-        first, again = (self.weighting(key)(p, e, 5, HashedRound(1, range(3), 5)) for _ in range(2))
+        first, again = (self.weighting(key)(p, e, 5, HashedStream(1, range(3), 5)) for _ in range(2))
         np.testing.assert_array_equal(first, again)
-        fewer = self.weighting(key)(p, e[:2], 5, HashedRound(1, range(2), 5))
+        fewer = self.weighting(key)(p, e[:2], 5, HashedStream(1, range(2), 5))
         np.testing.assert_array_equal(fewer, first[:2])
 
     def test_it_keeps_its_word(self, key):

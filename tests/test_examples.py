@@ -73,4 +73,4 @@ def test_the_example_shows_what_it_says(name, names, capsys):
 
 
 def test_the_modules_that_are_stable_are_found():
-    assert len(STABLE) == 11 and {"fedbounds.theory.own.constant", "fedbounds.errors.reject"} <= FUNCTIONS.keys()
+    assert len(STABLE) == 11 and {"fedbounds.theory.quantity.constant", "fedbounds.errors.reject"} <= FUNCTIONS.keys()

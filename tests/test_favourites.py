@@ -37,7 +37,8 @@ def test_no_module_asks_who_wrote_an_assumption_or_a_claim(path):
 def test_theory_imports_no_machinery():
     code = """
 import sys
-from fedbounds.theory import assumption, assumptions, claim, coverage, observed, quantity, reading, symbols, verdict
+from fedbounds.theory import assumption, assumptions, claim, constant, coverage, measurement, reading, symbols
+from fedbounds.theory import verdict
 own = (name for name in sys.modules if name.startswith("fedbounds."))
 raise SystemExit(", ".join(name for name in own if not name.startswith(("fedbounds.theory", "fedbounds.errors"))))
 """

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds import io
+from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
 from fedbounds.evidence.empirical.bands import critical_value
-from fedbounds.evidence.empirical.trust import largest_share, share_limit
 
 Array = NDArray[np.float64]
 Process = Callable[[np.random.Generator, int, int, int], Array]

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from fedbounds.engine.conformance import conforms
-from fedbounds.engine.rounds import Task
 from fedbounds.plugins import algorithm_named
+from fedbounds.testing.conformance.law import Task
+from fedbounds.testing.conformance.oracle import conforms
 
 HERE = Path(__file__).parent
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;

@@ -24,8 +24,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.io import write_text
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep

@@ -20,8 +20,8 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-from fedbounds.engine.conformance import conforms
-from fedbounds.engine.rounds import Task
+from fedbounds.testing.conformance.law import Task
+from fedbounds.testing.conformance.oracle import conforms
 
 HERE = Path(__file__).parent
 

@@ -24,7 +24,7 @@ from fedbounds.model.problem import Array, Optimum, check_distribution, check_fi
 from fedbounds.problems.data.synthetic import QuadraticIngredients
 from fedbounds.problems.quadratic import AdditiveNoise, shaped
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 # Strength of the bend where none is given: strong enough that minima a few units apart make F_i non-convex.
 BEND = 2.0

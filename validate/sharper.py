@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import worst_ratio
 from fedbounds.io import write_text
@@ -28,7 +28,7 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, weighting_named
-from fedbounds.study.build import build_problem, theory_step
+from fedbounds.study.resolve import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 

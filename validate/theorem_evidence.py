@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.algorithms.scaffnew import Scaffnew
 from fedbounds.engine.algorithms import run_algorithm
-from fedbounds.evidence.conditions import in_floats
+from fedbounds.evidence.assumption_checks import in_floats
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.algorithm import Round

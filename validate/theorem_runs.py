@@ -11,18 +11,18 @@ import numpy as np
 import fedbounds
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.labels import NOT_REFUTED
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import gamma, mu, t
 from fedbounds.theory.verdict import Status
-from fedbounds.theory.words import NOT_REFUTED
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 

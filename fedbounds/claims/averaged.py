@@ -25,7 +25,7 @@ from fedbounds.claims.star import CONDITIONS, SKEWED
 from fedbounds.claims.tight import LARGEST
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import average_gap
+from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.sums import eta_sum
 from fedbounds.theory.symbols import *
 

@@ -20,7 +20,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.own import Delta_round, Delta_round_next, gap_round, zeta_sq
+from fedbounds.theory.quantity import Delta_round, Delta_round_next, gap_round, zeta_sq
 from fedbounds.theory.symbols import *
 
 PAPER = "Karimireddy et al., SCAFFOLD, ICML 2020"

@@ -24,7 +24,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.own import zeta_star_sq
+from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
 
 PAPER = "Mishchenko, Malinovsky, Stich and Richtarik, ProxSkip, ICML 2022"

@@ -19,7 +19,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.own import zeta_star_sq
+from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
 
 one_client = Assumption("one-client", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}")

@@ -53,7 +53,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.own import Delta_round, Delta_round_next, zeta_star_sq
+from fedbounds.theory.quantity import Delta_round, Delta_round_next, zeta_star_sq
 from fedbounds.theory.symbols import *
 
 SOURCE = "This package (proof in fedbounds/claims/rounds.py)"

@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.own import zeta_sq
+from fedbounds.theory.quantity import zeta_sq
 from fedbounds.theory.symbols import *
 
 PAPER = "Woodworth, Patel and Srebro, Minibatch vs local SGD for heterogeneous distributed learning, NeurIPS 2020"

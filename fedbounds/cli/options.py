@@ -89,7 +89,7 @@ def colour() -> bool:
 
 def sounded(lines: Iterable[Line]) -> int:
     """The exit code: 0, or CONTRADICTION after saying on standard error which kinds of evidence disagree."""
-    from fedbounds.study.alarm import alarms
+    from fedbounds.study.contradictions import alarms
 
     found = alarms(lines)
     for alarm in found:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine import streams
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import rng
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.numpy_engine import draws_at
-from fedbounds.engine.present import round_weights
+from fedbounds.engine.participation import round_weights
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.algorithm import Algorithm, Round, State
 from fedbounds.model.experiment import Experiment
@@ -32,17 +32,17 @@ def run_algorithm(
     reshuffling, more samples than a client has.
     """
     check(algorithm, experiment)
-    clock, replicates = make_clock(experiment), range(experiment.replicates)
-    limit, problem = divergence_limit(experiment, clock), experiment.problem
+    grid, replicates = make_time_grid(experiment), range(experiment.replicates)
+    limit, problem = divergence_limit(experiment, grid), experiment.problem
     state = algorithm.start(np.tile(experiment.start, (experiment.replicates, 1)), problem.N)
     models = [state["w"]]
     with np.errstate(over="ignore", invalid="ignore"):
-        for r, (begin, end) in enumerate(clock.rounds):
-            now = _drawn(algorithm, experiment, state, r, clock.eta[begin:end])
+        for r, (begin, end) in enumerate(grid.rounds):
+            now = _drawn(algorithm, experiment, state, r, grid.eta[begin:end])
             state = algorithm.round(state, replace(now, watch=watch))
             models.append(state["w"])
             distance = distance_sq(state["w"], experiment)[None]
-            check_distances(experiment, clock.eta, [end - 1], replicates, distance, limit)
+            check_distances(experiment, grid.eta, [end - 1], replicates, distance, limit)
     W = np.stack(models, axis=1)
     times = np.arange(experiment.rounds + 1, dtype=np.int64) * experiment.tau
     return Distances(experiment, times, distance_sq(W, experiment), problem.gap(W), "reference")
@@ -71,14 +71,12 @@ def _drawn(algorithm: Algorithm, experiment: Experiment, state: State, r: int, e
     draws: NDArray[Any] | None = None
     if experiment.batch_size is not None:
         if algorithm.reshuffles:
-            keys = streams.absorb(streams.client_keys(experiment.seed, replicates, problem.N), r)
-            draws = reshuffled(streams.uniforms(keys, int(problem.sizes.max())), problem.sizes, tau)
+            keys = rng.absorb(rng.client_keys(experiment.seed, replicates, problem.N), r)
+            draws = reshuffled(rng.uniforms(keys, int(problem.sizes.max())), problem.sizes, tau)
             draws = draws[..., : experiment.batch_size]
         else:
             draws = np.stack([draws_at(experiment, r * tau + k, replicates) for k in range(tau)])
-    coins = streams.uniforms(
-        streams.absorb(streams.replicate_keys(experiment.seed, replicates, streams.COINS), r), tau
-    )
+    coins = rng.uniforms(rng.absorb(rng.replicate_keys(experiment.seed, replicates, rng.COINS), r), tau)
     return Round(problem, alpha, p > 0, eta, draws, coins.T)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock
+from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.errors import DivergedError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -21,7 +21,7 @@ def distance_sq(W: Array, experiment: Experiment) -> Array:
     return (difference * difference).sum(-1)
 
 
-def divergence_limit(experiment: Experiment, clock: Clock) -> float:
+def divergence_limit(experiment: Experiment, grid: TimeGrid) -> float:
     """The squared distance from w* that no stable run reaches: DIVERGENCE_FACTOR times its natural scale.
 
     The scale counts the start, the clients' minimisers and one stable step's noise, so that a run that starts
@@ -32,7 +32,7 @@ def divergence_limit(experiment: Experiment, clock: Clock) -> float:
     scale = (
         float(distance_sq(experiment.start[None, :], experiment)[0])
         + float(distance_sq(problem.w_i_star, experiment).max())
-        + min(float(clock.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
+        + min(float(grid.eta.max()), 2 / problem.L) ** 2 * float(np.max(noise))
     )
     return DIVERGENCE_FACTOR * scale if scale > 0 else float("inf")
 

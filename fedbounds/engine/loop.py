@@ -12,14 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock, make_clock
+from fedbounds.engine.backend import Backend, Moments
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
-from fedbounds.engine.present import round_weights
-from fedbounds.engine.primitives import Moments, Primitives
+from fedbounds.engine.memory import SPAN
+from fedbounds.engine.participation import round_weights
 from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.room import SPAN
-from fedbounds.engine.tally import wants_streaming
+from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
+from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.problem import Array, kernel_arrays
@@ -42,32 +42,32 @@ def run(
     blocks. ``statistics`` as in `simulate`; ``iterates`` records w_t too. Raises DivergedError at the first step
     whose iterates leave the finite numbers.
     """
-    clock, engine = make_clock(experiment), choose_engine(experiment)
+    grid, engine = make_time_grid(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    streamed = wants_streaming(experiment, clock, virtuals, statistics)
-    record = allocate(experiment, clock, virtuals, streamed, iterates)
-    limit = divergence_limit(experiment, clock)
+    streamed = wants_streaming(experiment, grid, virtuals, statistics)
+    record = allocate(experiment, grid, virtuals, streamed, iterates)
+    limit = divergence_limit(experiment, grid)
     blocks = engine.blocks(experiment.replicates)
     workers = default_threads() if threads is None else threads
     if record.tally is not None:
         workers = min(workers, record.tally.most_threads(record.moment_sums.nbytes))
 
     def task(replicates: range, tick: Callable[[int], None]) -> Recorder:
-        block = _Block(experiment, clock, engine, replicates, Recorder(record, replicates), limit)
+        block = _Block(experiment, grid, engine, replicates, Recorder(record, replicates), limit)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is reported as diverged
             _run_block(block, virtuals, tick)
         return block.recorder
 
     with engine.session():
-        for recorder in in_threads(task, blocks, len(blocks) * clock.total, progress, workers):
+        for recorder in in_threads(task, blocks, len(blocks) * grid.total, progress, workers):
             record.absorb(recorder)
             del recorder  # or it would live while the next one is awaited
     return record.finish(engine.name)
 
 
-def choose_engine(experiment: Experiment) -> Primitives:
+def choose_engine(experiment: Experiment) -> Backend:
     """The compiled engine where the problem has kernels and it is not refused, else the reference."""
-    from fedbounds.engine.numpy_engine import Reference
+    from fedbounds.engine.numpy_engine import NumpyEngine
 
     if experiment.engine not in ("auto", "kernels", "reference"):
         raise reject("engine must be auto, kernels or reference", experiment.engine, "use auto")
@@ -76,7 +76,7 @@ def choose_engine(experiment: Experiment) -> Primitives:
         kind = type(experiment.problem).__name__
         raise reject("engine kernels needs a problem whose own class gives kernel_data()", kind, "use engine auto")
     if experiment.engine == "reference" or not has_kernel:
-        return Reference(experiment)
+        return NumpyEngine(experiment)
     from fedbounds.engine.kernels.select import compiled_engine
 
     return compiled_engine(experiment)
@@ -87,8 +87,8 @@ class _Block:
     """Replicates that run together, and what they need."""
 
     experiment: Experiment
-    clock: Clock
-    engine: Primitives
+    grid: TimeGrid
+    engine: Backend
     replicates: range
     recorder: Recorder
     limit: float
@@ -148,18 +148,18 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
 
     Steps of several rounds are taken, then measured together: a call of numpy costs as much as a small step.
     """
-    experiment, clock = block.experiment, block.clock
+    experiment, grid = block.experiment, block.grid
     R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
     W = np.tile(experiment.start, (R, 1))
     state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
-    excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), clock.total)
+    excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), grid.total)
     models = np.empty((room + 1, R, N, d))
     fixed = experiment.everyone_present and experiment.rule.returns_p
-    for r, (begin, end) in enumerate(clock.rounds):
+    for r, (begin, end) in enumerate(grid.rounds):
         if r == 0 or not fixed:
             p, alpha = round_weights(experiment, block.replicates, r, excess)
         block.recorder.weights(r, p, alpha)
-        aggregates = end < clock.total or clock.aggregated
+        aggregates = end < grid.total or grid.aggregated
         for t in range(begin, end, room):
             times = range(t, min(t + room, end))
             taken = sum(len(piece.times) for piece in pieces)
@@ -177,9 +177,9 @@ def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], N
         tick(end - begin)
     state = _measure(block, state, pieces, models)
     X = models[sum(len(piece.times) for piece in pieces)]
-    if clock.aggregated:
+    if grid.aggregated:
         X[:] = W[:, None]
-        p, alpha = round_weights(experiment, block.replicates, len(clock.rounds), state.excess)
+        p, alpha = round_weights(experiment, block.replicates, len(grid.rounds), state.excess)
     _finish(block, X, state, p, alpha)
 
 
@@ -197,7 +197,7 @@ def _take(
     The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like
     everything else, the alpha-weighted aggregate.
     """
-    n, etas = len(times), block.clock.eta[times.start : times.stop]
+    n, etas = len(times), block.grid.eta[times.start : times.stop]
     moments = block.engine.walk(models[: n + 1], etas, times.start, block.replicates)
     after = {name: block.combine(models[1 : n + 1], p if name == "p" else alpha) for name in virtuals}
     if ends[1] and "p" in after:
@@ -219,7 +219,7 @@ def _measure(block: _Block, state: _State, pieces: Sequence[_Piece], models: Arr
         weights["p"][closed] = alpha[closed]
     distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
     wanted = distances["alpha"][:, : block.kept]
-    check_distances(block.experiment, block.clock.eta, range(begin, end), block.replicates, wanted, block.limit)
+    check_distances(block.experiment, block.grid.eta, range(begin, end), block.replicates, wanted, block.limit)
     known = [piece.levels for piece in pieces if piece.levels is not None]
     excess, gap = map(np.concatenate, zip(*known, strict=True)) if known else block.levels(after["alpha"])
     excess, gap = np.concatenate([state.excess[None], excess]), np.concatenate([state.gap[None], gap])
@@ -246,7 +246,7 @@ def _record_paths(
     distances: dict[str, Array],
 ) -> None:
     """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
-    R, etas = len(block.replicates), block.clock.eta[begin : begin + len(X)][kept]
+    R, etas = len(block.replicates), block.grid.eta[begin : begin + len(X)][kept]
     size = len(etas)
 
     def rows(values: Array) -> Array:
@@ -270,7 +270,7 @@ def _record_paths(
 
 def _finish(block: _Block, X: Array, state: _State, p: Array, alpha: Array) -> None:
     """What is recorded at time T, from where no step is taken."""
-    engine, recorder, total = block.engine, block.recorder, block.clock.total
+    engine, recorder, total = block.engine, block.recorder, block.grid.total
     moments = engine.moments(X)
     recorder.moments(total, Moments(*(values[None] for values in moments)))
     recorder.skew(total, p, alpha, state.excess[None], [])

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine import streams
-from fedbounds.engine.primitives import Moments, Primitives
+from fedbounds.engine import rng
+from fedbounds.engine.backend import Backend, Moments
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
@@ -22,7 +22,7 @@ BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Reference(Primitives):
+class NumpyEngine(Backend):
     """The engine's primitives for an experiment, through the methods of its problem."""
 
     experiment: Experiment
@@ -82,10 +82,10 @@ def _norm_sq(vectors: Array) -> Array:
 def draws_at(experiment: Experiment, t: int, replicates: range) -> NDArray[Any]:
     """What the gradients of local step t are drawn from: (R, N, b) indices, or (R, N, d) normal vectors."""
     problem, size = experiment.problem, experiment.batch_size
-    keys = streams.absorb(streams.client_keys(experiment.seed, replicates, problem.N), t)
+    keys = rng.absorb(rng.client_keys(experiment.seed, replicates, problem.N), t)
     assert size is not None
     if problem.sampling == "normal":
-        return streams.normals(keys, problem.d) / np.sqrt(size)
+        return rng.normals(keys, problem.d) / np.sqrt(size)
     if experiment.replacement:
-        return streams.indices(keys, problem.sizes, size)
-    return streams.distinct_indices(keys, problem.sizes, size)
+        return rng.indices(keys, problem.sizes, size)
+    return rng.distinct_indices(keys, problem.sizes, size)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.clock import Clock
-from fedbounds.engine.primitives import Moments
-from fedbounds.engine.tally import Tally
+from fedbounds.engine.backend import Moments
+from fedbounds.engine.streaming import Tally
+from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
@@ -27,7 +27,7 @@ class Storage:
     """
 
     experiment: Experiment
-    clock: Clock
+    grid: TimeGrid
     paths: dict[str, dict[str, Array]]
     skew_sums: Array
     excess: Array
@@ -50,20 +50,20 @@ class Storage:
         paths = {name: VirtualPath(**fields) for name, fields in self.paths.items()}
         return Trajectory(
             experiment=self.experiment,
-            times=self.clock.times,
-            eta=self.clock.eta,
+            times=self.grid.times,
+            eta=self.grid.eta,
             paths=paths if "p" in paths else {"alpha": paths["alpha"], "p": paths["alpha"]},
             skew_sums=self.skew_sums,
             excess=tally.excess[None] if tally else self.excess,
             grad_sq=tally.points[:, 0] if tally else self.grad_sq,
             local_excess=tally.points[:, 1] if tally else self.local_excess,
-            round_times=self.clock.round_times,
+            round_times=self.grid.round_times,
             alpha=tally.alpha[None] if tally else self.alpha,
             extremes=Extremes(
                 **self.worst,
                 sigma_sq_mean=float(means[0].max()),
                 G_sq_mean=float(means[1].max()),
-                eta_ratio=self.clock.eta_ratio,
+                eta_ratio=self.grid.eta_ratio,
             ),
             engine=engine,
             streamed=tally.found(tuple(self.paths)) if tally else None,
@@ -72,13 +72,13 @@ class Storage:
 
 
 def allocate(
-    experiment: Experiment, clock: Clock, virtuals: tuple[str, ...], streamed: bool = False, iterates: bool = False
+    experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], streamed: bool = False, iterates: bool = False
 ) -> Storage:
     """An empty record: stored times are nan until a block fills them, extremes start at their neutral values.
 
     The size of a ``streamed`` one grows with K N and R N, never with R K.
     """
-    every, K, N = experiment.replicates, len(clock.times), experiment.problem.N
+    every, K, N = experiment.replicates, len(grid.times), experiment.problem.N
     R, stored = (min(SAMPLE, every), 0) if streamed else (every, N)
 
     def room(*shape: int) -> Array:
@@ -89,16 +89,16 @@ def allocate(
     worst |= {"sigma_i_sq": np.zeros((every, N)), "G_sq": np.zeros(every), "radius": np.zeros(every)}
     return Storage(
         experiment,
-        clock,
+        grid,
         {name: {field: room(R, K) for field in PATH_FIELDS} for name in virtuals},
         room(R, K, 3),
         room(R, K, stored),
         room(R, K, stored),
         room(R, K, stored),
-        room(R, len(clock.round_times), stored),
+        room(R, len(grid.round_times), stored),
         worst,
-        np.zeros((2, clock.total, N)),
-        Tally.empty(experiment.problem.L, clock, len(virtuals), N) if streamed else None,
+        np.zeros((2, grid.total, N)),
+        Tally.empty(experiment.problem.L, grid, len(virtuals), N) if streamed else None,
         room(R, K, experiment.problem.d) if iterates else None,
     )
 
@@ -116,13 +116,13 @@ class Recorder:
         self.tally: Tally | None = None
         if storage.tally is not None:
             V, N = len(storage.paths), storage.experiment.problem.N
-            self.tally = Tally.empty(storage.tally.L, storage.clock, V, N, self._keep)
+            self.tally = Tally.empty(storage.tally.L, storage.grid, V, N, self._keep)
         self._last: Array | None = None
         self._star_excess = storage.experiment.problem.star_excess
 
     def weights(self, r: int, p: Array, alpha: Array) -> None:
         """The weights (R, N) of round r: stored where the round is recorded, extremes always."""
-        slot = self._storage.clock.round_slot[r]
+        slot = self._storage.grid.round_slot[r]
         if slot >= 0 and self.tally is not None:
             self.tally.weights(slot, alpha[: self._keep])
         elif slot >= 0:
@@ -152,7 +152,7 @@ class Recorder:
                 self.tally.excess[slots] = seen.mean(1)
             else:
                 self._storage.excess[self._rows, slots] = seen.swapaxes(0, 1)
-        if begin == self._storage.clock.total:
+        if begin == self._storage.grid.total:
             return
         positive = sums[..., 1] > 0
         rho = np.where(positive, sums[..., 0] / np.where(positive, sums[..., 1], 1.0), 1.0)
@@ -171,7 +171,7 @@ class Recorder:
             else:
                 self._storage.grad_sq[self._rows, slots] = grad_sq.swapaxes(0, 1)
                 self._storage.local_excess[self._rows, slots] = excess.swapaxes(0, 1)
-        if begin == self._storage.clock.total:
+        if begin == self._storage.grid.total:
             return
         second = moments.variance + moments.grad_sq
         self._raise("sigma_i_sq", moments.variance.max(0))
@@ -198,13 +198,13 @@ class Recorder:
 
     def kept(self, begin: int, n: int) -> tuple[slice, slice]:
         """Which of the n times begin, begin + 1, ... are recorded, counted from 0, and where; n = 1 at time T."""
-        stride = self._storage.experiment.stride if begin < self._storage.clock.total else 1
+        stride = self._storage.experiment.stride if begin < self._storage.grid.total else 1
         first = -begin % stride
         return slice(first, n, stride), self._slots(begin, max(-(-(n - first) // stride), 0))
 
     def _slots(self, begin: int, count: int) -> slice:
         """The places of the first ``count`` recorded times from ``begin`` on."""
-        place = int(np.searchsorted(self._storage.clock.times, begin))
+        place = int(np.searchsorted(self._storage.grid.times, begin))
         return slice(place, place + count)
 
     def _raise(self, name: str, values: Array) -> None:

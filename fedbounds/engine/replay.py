@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.clock import make_clock
 from fedbounds.engine.loop import choose_engine
-from fedbounds.engine.present import round_weights
+from fedbounds.engine.participation import round_weights
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 
@@ -22,19 +22,19 @@ class Iterates(NamedTuple):
 
 def replay(experiment: Experiment) -> Iterates:
     """The iterates of the recorded run of algorithm 1."""
-    clock, engine, problem = make_clock(experiment), choose_engine(experiment), experiment.problem
-    R, T, N, d = experiment.replicates, clock.total, problem.N, problem.d
+    grid, engine, problem = make_time_grid(experiment), choose_engine(experiment), experiment.problem
+    R, T, N, d = experiment.replicates, grid.total, problem.N, problem.d
     w = {name: np.empty((R, T + 1, d)) for name in ("alpha", "p")}
     X, alphas = np.empty((R, T, N, d)), np.empty((R, T, N))
     with engine.session():
         for block in engine.blocks(R):
             rows = slice(block.start, min(block.stop, R))
             size, W = rows.stop - rows.start, np.tile(experiment.start, (len(block), 1))
-            for r, (begin, end) in enumerate(clock.rounds):
+            for r, (begin, end) in enumerate(grid.rounds):
                 p, alpha = round_weights(experiment, block, r, engine.excess(W))
                 models = np.empty((end - begin + 1, len(block), N, d))
                 models[0] = W[:, None]
-                engine.walk(models, clock.eta[begin:end], begin, block)
+                engine.walk(models, grid.eta[begin:end], begin, block)
                 X[rows, begin:end] = models[:-1, :size].swapaxes(0, 1)
                 alphas[rows, begin:end] = alpha[:size, None]
                 after = models[1:].reshape(-1, N, d)

@@ -2,8 +2,8 @@
 
 from typing import Literal, overload
 
-from fedbounds.engine.room import require_run
-from fedbounds.engine.vetting import vetted, vetted_weighting
+from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.memory import require_run
 from fedbounds.errors import of_kind, reject
 from fedbounds.model.experiment import Experiment, Statistics
 from fedbounds.model.protocol import Progress
@@ -37,7 +37,7 @@ def simulate(
 
     ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations without
     replicates in place of sampled ones, for quadratic and least-squares problems under weights that do not
-    depend on w (`fedbounds.engine.moments.expectations`). ``statistics``: every replicate ``stored``, or
+    depend on w (`fedbounds.engine.expectations.expectations`). ``statistics``: every replicate ``stored``, or
     ``streamed`` into means and covariances (`Streamed`); ``auto`` streams what would fill over 1 GiB.
 
     ``record="distance"`` keeps ||w - w*||^2 and F(w) - F* at the ends of rounds and nothing else (`Distances`), equal
@@ -62,11 +62,11 @@ def simulate(
     if exact and record != "full":
         raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        from fedbounds.engine.light import run_light
+        from fedbounds.engine.endpoints import run_light
 
         return run_light(experiment, progress)
     if exact:
-        from fedbounds.engine.moments import expectations
+        from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
     from fedbounds.engine.loop import run

@@ -1,6 +1,6 @@
 """Evidence by expectation: both sides of a claim computed without sampling error, so that it is decided.
 
-Where `fedbounds.engine.moments` applies, the left side and every constant of a claim are expectations known to
+Where `fedbounds.engine.expectations` applies, the left side and every constant of a claim are expectations known to
 rounding, sigma^2 and G^2 in the `total` reading, as Assumptions 3 and 4 are written (the proofs' Jensen steps are
 valid there, since the weights do not depend on w). Only rho_bar, the smallest skew of any path, is not an
 expectation: it is 1 under FedAvg, and in general known to lie in an interval, over all of which the two sides
@@ -17,22 +17,22 @@ from typing import Literal
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.moment_clients import hessians
-from fedbounds.engine.moments import ENGINE, applies, work
+from fedbounds.engine.expectations import ENGINE, applies, work
+from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.status import concluded
 from fedbounds.evidence.evaluate import Numbers, difference
-from fedbounds.evidence.run import Policy, Run, rho_bar
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.measured_run import Policy, Run, rho_bar
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -122,7 +122,7 @@ def examine(claim: Claim, run: Run) -> Verdict:
     only known to lie in an interval, they hold for every value in it, and UNDECIDED means that neither does. A
     rate is only ever refuted, and a claim about every visited point says nothing about expectations.
     """
-    run = with_own(claim, run)
+    run = with_quantities(claim, run)
     unmet = empirical.not_applicable(claim, run)
     if unmet is not None:
         return replace(unmet, evidence=Evidence.EXPECTATION)
@@ -207,7 +207,7 @@ def _over_skews(
     """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
-    seen = run.observed(claim.symbols)
+    seen = run.measurement(claim.symbols)
     values: dict[str, Numbers] = {**seen.constants, **seen.places(claim.scope)}
     ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in values.items()}
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 Array = NDArray[np.float64]
 Indices = NDArray[np.int64]
@@ -225,7 +225,7 @@ def kernel_arrays(problem: Problem) -> KernelArrays | None:
     """The arrays of compiled kernels, which serve exactly the class that declares them.
 
     A class that extends it may have changed any of the mathematics, so that it runs through its own methods unless it
-    gives ``kernel_data`` itself (whose arrays `fedbounds.engine.vetting` then compares with those methods).
+    gives ``kernel_data`` itself, whose arrays `fedbounds.engine.contracts.admission` compares with those methods.
 
     >>> type(kernel_arrays(problem)).__name__
     'QuadraticArrays'

@@ -12,7 +12,7 @@ from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, check_finite
 from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 # The kernel holds two (N, d, d) arrays; beyond 5e7 entries (400 MB) each, the numpy engine runs instead.
 KERNEL_ENTRIES = 5 * 10**7

@@ -14,7 +14,7 @@ from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.logsumexp import cross_entropy, divergence, slopes
 from fedbounds.problems.newton import RowObjective, certificate, logits, minimise
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 
 @dataclass(frozen=True, eq=False)

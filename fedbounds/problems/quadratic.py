@@ -19,7 +19,7 @@ from fedbounds.model.problem import (
     check_finite,
 )
 from fedbounds.problems.registry import ProblemPlugin
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 # A matrix product Q diag(s) Q^T is symmetric up to a few roundings per entry; more is another matrix.
 SYMMETRY_TOLERANCE = 1e-10

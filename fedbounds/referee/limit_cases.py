@@ -25,7 +25,7 @@ from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.own import own_symbols
+from fedbounds.theory.quantity import computed_quantities
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import UNITS, eta, eta_0
 
@@ -48,7 +48,7 @@ def unit_of(expression: sp.Expr) -> Unit | None:
     drawn = np.random.default_rng(0).uniform(1.1, 1.9, len(names))
     plain = {name: PLAIN.get(name, float(value)) for name, value in zip(names, drawn, strict=True)}
     base, powers = float(evaluate(expression, plain)), []
-    units = {**UNITS, **{symbol.name: symbol.units or (0, 0) for symbol in own_symbols(expression)}}
+    units = {**UNITS, **{symbol.name: symbol.units or (0, 0) for symbol in computed_quantities(expression)}}
     for axis in (0, 1):
         scaled = {name: value * 2.0 ** units.get(name, (0, 0))[axis] for name, value in plain.items()}
         ratio = float(evaluate(expression, scaled)) / base if base else math.nan
@@ -61,7 +61,7 @@ def unit_of(expression: sp.Expr) -> Unit | None:
 
 def _known_unit(expression: sp.Expr) -> bool:
     """Whether the user gave the unit of each symbol of theirs."""
-    return all(symbol.units is not None for symbol in own_symbols(expression))
+    return all(symbol.units is not None for symbol in computed_quantities(expression))
 
 
 def in_words(unit: Unit | None) -> str:

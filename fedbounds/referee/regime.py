@@ -7,19 +7,19 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance, from_json
-from fedbounds.evidence.run import Policy, Run
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.build import theory_step
+from fedbounds.study.resolve import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.weightings.fedavg import FedAvg
@@ -124,7 +124,7 @@ class Suite:
             if trajectory is None:
                 return None
             self.runs[key] = examine_run(trajectory, reading, regime.policy)
-        self.runs[key] = with_own(claim, self.runs[key])
+        self.runs[key] = with_quantities(claim, self.runs[key])
         return self.runs[key]
 
     def _trajectory(self, regime: Regime, eta: str, claim: Claim) -> Trajectory | None:

@@ -4,7 +4,7 @@ All are quadratics of one or two dimensions with constants known exactly, mu = 1
 the whole suite simulates in seconds. Most are equality cases or near ones, since a loose run tells nothing.
 """
 
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.schedule import Geometric
 from fedbounds.referee.regime import MANY, REPLICATES, Regime, Suite, Table, experiment, line, plane
 from fedbounds.weightings.fedmax import FedMax

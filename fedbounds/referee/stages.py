@@ -11,28 +11,30 @@ from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
-from fedbounds.referee import limit_cases, power
+from fedbounds.referee import limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
+from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
 from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import weights_in_words
+from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import word
 
 # What a certificate combines, in words, by the first word of its label.
 FACTS = {
@@ -127,16 +129,15 @@ def known(case: Case) -> Found:
     shipped = [v for v in found if v.evidence is Evidence.SDP]
     if shipped:
         checked = sum("kernel" in v.data for v in shipped)
-        said[f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"] = (
-            None
-        )
+        detail = f"certified at {len(shipped)} settings by shipped certificates, {checked} of them checked by Rocq"
+        said[detail] = None
     return Found(tuple(said) or ("no shipped proof is about it or about a claim that implies it on sight",), found)
 
 
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
     seen: list[tuple[float, str, Status]] = []
-    for regime, verdict in power.verdicts_in(case.claim, case.reading, case.suite):
+    for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
@@ -240,20 +241,19 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 def strength(case: Case) -> Found:
     """How many changes of the claim the regimes would have noticed: what NOT REFUTED is worth there."""
-    rows = power.power_of(replace(case.claim, readings=(case.reading.name,)), case.suite)
-    counts = power.tally(rows)
+    rows = mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite)
+    counts = tally(rows)
     missed: dict[str, list[str]] = {}
     for row in rows:
-        if row.change and row.outcome is power.Outcome.SURVIVES:
+        if row.change and row.outcome is Outcome.SURVIVES:
             missed.setdefault(row.part, []).append(row.change)
     judged = sum(counts.get(name, 0) for name in ("refuted", "survives"))
     if not judged:
         return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
     noticed = f"{counts.get('refuted', 0)} of {judged} false-looking mutants"
     lines = [f"the regimes, quadratics all of them, notice {noticed}"]
-    lines += (
-        ["not noticed:", *(f"  {part}: {', '.join(changes)}" for part, changes in missed.items())] if missed else []
-    )
+    if missed:
+        lines += ["not noticed:", *(f"  {part}: {', '.join(changes)}" for part, changes in missed.items())]
     rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
     return Found((*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else [])))
 
@@ -275,8 +275,8 @@ def neighbours(case: Case) -> Found:
         theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
         both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
         if both:
-            below = all((x <= y * (1 + power.NEGLIGIBLE)).all() for x, y in both)
-            above = all((y <= x * (1 + power.NEGLIGIBLE)).all() for x, y in both)
+            below = all((x <= y * (1 + NEGLIGIBLE)).all() for x, y in both)
+            above = all((y <= x * (1 + NEGLIGIBLE)).all() for x, y in both)
             said = {
                 (True, True): "implies and is implied by",
                 (True, False): "implies",
@@ -289,7 +289,7 @@ def neighbours(case: Case) -> Found:
 
 def _bounds(claim: Claim, reading: Reading, suite: Suite) -> dict[tuple[str, str], Any]:
     """(regime, step size) -> the right side there, where the claim applies."""
-    places = power.places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
+    places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
     return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
 
 

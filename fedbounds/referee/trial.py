@@ -22,7 +22,7 @@ from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.referee.work_items import SURE, Pieces
-from fedbounds.study.alarm import Alarm, alarms
+from fedbounds.study.contradictions import Alarm, alarms
 from fedbounds.study.fingerprint import identity, tell_anew
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import verdicts_from

@@ -7,12 +7,12 @@ from typing import Any
 
 from fedbounds.report.number_format import compact, number, readable, times
 from fedbounds.report.table import ORDER, Block, Entry, Listed, Said, Table, plain
-from fedbounds.study.alarm import alarms
+from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.coverage import Span
+from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import LABELS, shown
 
 # Evidence about a run, in the order in which a cell is filled.
 MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)

@@ -75,7 +75,7 @@ def explain(claim: Claim) -> dict[str, Any]:
             "substitutions": {str(symbol): str(value) for symbol, value in repair.substitutions.items()},
         },
         "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION}
-        | {symbol.name: symbol.meaning for symbol in claim.own},
+        | {symbol.name: symbol.meaning for symbol in claim.computed},
         "remark": claim.remark,
     }
 

@@ -45,7 +45,8 @@ def render_blocks(blocks: Iterable[Block], width: int, colour: bool) -> str:
 
 def _pieces(block: Block, width: int) -> Iterator[RenderableType]:
     if isinstance(block, Table):
-        yield Text(_wrapped(block.caption, width), style="bold")
+        if block.caption:
+            yield Text(_wrapped(block.caption, width), style="bold")
         yield _drawn(block, width)
     elif isinstance(block, Listed):
         yield Text(f"{block.title}:", style="bold")

@@ -14,9 +14,9 @@ from fedbounds.report.html.page import render
 from fedbounds.report.table import Table
 from fedbounds.report.terminal import plain_table
 from fedbounds.theory.claim import statement
+from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import word
 
 SURE = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",

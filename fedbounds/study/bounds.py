@@ -1,26 +1,38 @@
-"""The bounds without a run: speed, error, value at T and the rounds to reach epsilon, from the claims' own terms."""
+"""The theory's bounds at given constants, without a run: speed, error, the value at T, the rounds to epsilon.
+
+Speed V and error E are the coefficients of the corollary's bound V/(T + gamma) + E. They are read off the claims' own
+terms, so a formula stands only in its claim.
+"""
 
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import in_floats
-from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.assumption_checks import in_floats
+from fedbounds.evidence.evaluate import Array, evaluate
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import slow_decay
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
 
+Measure = Literal["gap", "distance"]
+# Local steps tried where tau is free.
+LARGEST_TAU = 50
+# Powers of L and mu beyond this leave the range of floating point.
+LARGEST = 1e60
+# Beyond 2^53 whole numbers are not exact in floating point.
+MAX_ROUNDS = 2**53
+
 
 @dataclass(frozen=True)
 class BoundValue:
-    """One bound speed/(T + gamma) + error; ``rounds_to_epsilon`` is None where never reached or not asked."""
+    """One bound speed/(T + gamma) + error; ``rounds_to_epsilon`` is None where it is never reached or not wanted."""
 
     claim: str
     reading: str
@@ -34,7 +46,7 @@ class BoundValue:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Every bound that the given constants determine, the constants used, and the conditions that fail."""
+    """Every bound that the constants determine, the constants used, and the conditions that fail."""
 
     values: tuple[BoundValue, ...]
     constants: Mapping[str, float]
@@ -44,14 +56,68 @@ class Bounds:
     warnings: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
+        """The fields as JSON has them; ``values`` under the name "bounds"."""
+        fields = asdict(self)
+        return {"bounds": fields.pop("values")} | fields
+
+
+@dataclass(frozen=True)
+class ProblemConstants:
+    """Constants of a problem and a run of FedAvg with full participation.
+
+    ``zeta_sq`` bounds sum_i p_i ||grad F_i(w*)||^2; ``p`` are the weights (empty: 1/N each); ``tau`` the local steps
+    (None: the best); ``assumed`` the keys of assumptions that no constant shows. Raises InputError for constants that
+    no problem has.
+    """
+
+    L: float
+    mu: float
+    N: int
+    rounds: int
+    delta_0: float
+    zeta_sq: float
+    sigma_sq: float = 0.0
+    tau: int | None = None
+    p: tuple[float, ...] = ()
+    G_sq: float | None = None
+    Gamma: float | None = None
+    L_sample: float | None = None
+    assumed: frozenset[str] = frozenset()
+    measure: Measure = "gap"
+
+    def __post_init__(self) -> None:
+        sizes = {"Delta_0": self.delta_0, "zeta_*^2": self.zeta_sq, "sigma^2": self.sigma_sq}
+        optional = {"G^2": self.G_sq, "Gamma": self.Gamma}
+        counts = {"N": self.N, "rounds": self.rounds, "tau": 1 if self.tau is None else self.tau}
+        require_constants(self.L, self.mu, sizes | optional, counts)
+        if self.L_sample is not None and self.L_sample < self.mu:
+            raise reject("L_sample is at least mu", self.L_sample, "give the smoothness of every sample's loss")
+        if self.p and (len(self.p) != self.N or min(self.p) <= 0 or not math.isclose(sum(self.p), 1)):
+            raise reject("the weights must be N positive numbers that sum to 1", self.p, "change them")
+
+    def values(self) -> dict[str, float]:
+        """Symbol -> number; Gamma <= zeta_*^2/(2 mu) where it is not given, and clients draw independently."""
+        of_mean = self.sigma_sq * (sum(share**2 for share in self.p) if self.p else 1 / self.N)
+        optional = {"G_sq": self.G_sq, "L_sample": self.L_sample}
         return {
-            "constants": dict(self.constants),
-            "T": self.T,
-            "epsilon": self.epsilon,
-            "bounds": [asdict(value) for value in self.values],
-            "notes": list(self.notes),
-            "warnings": list(self.warnings),
-        }
+            **dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0),
+            "L": self.L,
+            "mu": self.mu,
+            "N": float(self.N),
+            "p_min": min(self.p, default=1 / self.N),
+            "Delta_0": self.delta_0,
+            "sigma_sq": self.sigma_sq,
+            "sigma_p_sq": of_mean,
+            "sigma_opt_sq": of_mean,
+            "m": float(self.N) if len(set(self.p)) < 2 else 0.0,
+            "sigma_dif_sq": self.zeta_sq + self.sigma_sq,
+            "Gamma": self.zeta_sq / (2 * self.mu) if self.Gamma is None else self.Gamma,
+        } | {name: value for name, value in optional.items() if value is not None}
+
+    @property
+    def taus(self) -> Array:
+        """The local steps to choose from: (n, 1)."""
+        return np.arange(1.0, LARGEST_TAU + 1)[:, None] if self.tau is None else np.array([[float(self.tau)]])
 
 
 def bounds(
@@ -73,44 +139,60 @@ def bounds(
 ) -> Bounds:
     """Evaluate the bounds on E[F(w_T)] - F* at T = rounds * tau for given constants.
 
-    ``Delta_0`` = ||w_0 - w*||^2 is at most G^2/mu^2 where it is not given; the final bound needs
-    ``pi_min``, ``p_min`` and ``N``; the bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1.
-    Raises InputError for constants no problem can have.
+    ``Delta_0`` = ||w_0 - w*||^2 is at most G^2/mu^2 where it is not given. The final bound needs ``pi_min``,
+    ``p_min`` and ``N``; the bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1. Raises InputError for
+    constants that no problem has.
     """
     from fedbounds.plugins import with_role
 
-    constants: dict[str, float] = {"L": L, "mu": mu, "Gamma": Gamma, "rho_bar": rho_bar, "rho_tilde": rho_tilde}
-    constants |= {"tau": tau, "G_sq": G_sq, "sigma_sq": sigma_sq}
-    _check(constants, rounds, Delta_0, epsilon)
+    sizes = {"Gamma": Gamma, "rho_bar": rho_bar, "rho_tilde": rho_tilde, "G_sq": G_sq, "sigma_sq": sigma_sq}
+    require_constants(L, mu, sizes | {"Delta_0": Delta_0, "epsilon": epsilon}, {"tau": tau, "rounds": rounds})
+    for name, value in (("L", L), ("mu", mu)):
+        if not 1 / LARGEST <= value <= LARGEST:
+            raise reject(f"{name} must lie in [{1 / LARGEST:g}, {LARGEST:g}]", value, "rescale the losses")
+    for name, given in (("rho_bar", rho_bar), ("epsilon", epsilon)):
+        if given == 0:
+            raise reject(f"{name} must be positive", given, f"give {name} > 0")
+    constants = {"L": L, "mu": mu, **sizes, "tau": tau, "Delta_0": G_sq / mu**2 if Delta_0 is None else Delta_0}
+    constants |= _final_constants(pi_min, p_min, N)
     notes = []
     if Delta_0 is None:
         notes.append("Delta_0 was not given: G^2/mu^2 bounds it (strong convexity and Assumption 4)")
-    constants["Delta_0"] = G_sq / mu**2 if Delta_0 is None else Delta_0
-    constants |= _final_constants(pi_min, p_min, N)
     if rho_bar == rho_tilde == 1:
         constants["sigma_p_sq"] = sigma_sq
         notes.append("li-2020 takes sigma^2 for sum_i p_i^2 sigma_i^2, which is at most that")
     T = rounds * tau
-    wanted = [claim for claim in with_role(Role.BOUND) if claim.symbols <= {*constants, "gap", "gamma", "T"}]
-    values = tuple(_value(c, r, constants, T, tau, epsilon) for c in wanted for r in distinct_readings(c))
+    determined = [c for c in with_role(Role.BOUND) if c.symbols <= {*constants, "gap", "gamma", "T"}]
+    values = tuple(_value(c, name, constants, T, tau, epsilon) for c in determined for name in distinct_readings(c))
     return Bounds(values, constants, T, epsilon, tuple(notes), tuple(_warnings(constants, p_min)))
+
+
+def require_constants(L: float, mu: float, sizes: Mapping[str, float | None], counts: Mapping[str, int]) -> None:
+    """Raise InputError unless 0 < mu <= L, every size is finite and not negative, and every count is at least 1."""
+    for name, value in {"L": L, "mu": mu, **sizes}.items():
+        if value is not None and not (math.isfinite(value) and value >= 0):
+            raise reject(f"{name} must be a finite non-negative number", value, f"give another {name}")
+    for name, count in counts.items():
+        if count < 1:
+            raise reject(f"{name} must be at least 1", count, f"set {name} to 1 or more")
+    if not 0 < mu <= L:
+        raise reject("constants need 0 < mu <= L", f"mu = {mu:g}, L = {L:g}", "swap or change them")
 
 
 def _final_constants(pi_min: float | None, p_min: float | None, N: int | None) -> dict[str, float]:
     """The constants of the final bound, all three or none."""
+    received = f"pi {pi_min}, min p {p_min}, N {N}"
     if pi_min is None and p_min is None and N is None:
         return {}
     if pi_min is None or p_min is None or N is None:
-        raise reject(
-            "the final bound needs pi, min p and N together", f"pi {pi_min}, min p {p_min}, N {N}", "give all three"
-        )
+        raise reject("the final bound needs pi, min p and N together", received, "give all three")
     if not (0 < pi_min <= 1 and N >= 1 and 0 < p_min <= 1 / N):
-        raise reject("pi must lie in (0, 1] and min p in (0, 1/N]", f"pi {pi_min}, min p {p_min}, N {N}", "mend them")
+        raise reject("pi must lie in (0, 1] and min p in (0, 1/N]", received, "change them")
     return {"pi_min": pi_min, "p_min": p_min, "N": N}
 
 
 def distinct_readings(claim: Claim) -> list[str]:
-    """The readings of a claim in which its right-hand side differs from that of those before."""
+    """The readings of a claim whose right-hand side differs from that of those before."""
     first: dict[sp.Expr, str] = {}
     for name in claim.readings:
         first.setdefault(claim.sides(READINGS[name]).rhs, name)
@@ -119,7 +201,7 @@ def distinct_readings(claim: Claim) -> list[str]:
 
 @cache
 def main_bound() -> Claim:
-    """The bound of the theory under study: its parts are what a study reports, its step size is the theory's."""
+    """The bound of the theory under study: a study reports its parts, and its step size is the theory's."""
     from fedbounds.plugins import with_role
 
     return with_role(Role.MAIN)[0]
@@ -137,18 +219,24 @@ def gamma_of(L: float, mu: float) -> float:
 
 
 def speed_and_error(claim: Claim, reading: Reading) -> tuple[sp.Expr, sp.Expr]:
-    """(c, e) of a bound c/(T + gamma) + e, in constants."""
+    """(V, E) of a bound V/(T + gamma) + E, as formulas of constants."""
     gamma, terms = claim.definitions[symbols.gamma], claim.sides(reading).terms.values()
     speed = sp.Add(*(term * (symbols.T + gamma) for term in terms if term.has(symbols.T)))
     return speed, sp.Add(*(term for term in terms if not term.has(symbols.T)))
 
 
+def speed_and_error_at(constants: Mapping[str, float]) -> tuple[float, float]:
+    """(V, E) of the theory's bound, as stated, at the constants of a run."""
+    main = main_bound()
+    speed, error = (evaluate(part, constants) for part in speed_and_error(main, READINGS[main.readings[0]]))
+    return float(speed), float(error)
+
+
 def _value(
     claim: Claim, reading: str, constants: Mapping[str, float], T: int, tau: int, epsilon: float | None
 ) -> BoundValue:
-    """The bound's value at T, its parts, and its inverse in T."""
     gamma = float(evaluate(claim.definitions[symbols.gamma], constants))
-    with np.errstate(over="ignore", invalid="ignore"):  # said below, in a sentence
+    with np.errstate(over="ignore", invalid="ignore"):  # an overflow is refused below
         speed, error = (float(evaluate(part, constants)) for part in speed_and_error(claim, READINGS[reading]))
     bound = speed / (T + gamma) + error
     if not math.isfinite(bound):
@@ -157,12 +245,6 @@ def _value(
         )
     rounds = None if epsilon is None else rounds_to(epsilon, speed, error, gamma, tau)
     return BoundValue(claim.key, reading, gamma, speed, error + 0.0, bound, rounds, f"eta_t = {claim.eta}")
-
-
-# Powers of the constants beyond this leave the range of floating point.
-LARGEST = 1e60
-# Nobody waits longer; beyond 2^53 whole numbers are not exact either.
-MAX_ROUNDS = 2**53
 
 
 def rounds_to(epsilon: float, speed: float, error: float, gamma: float, tau: int) -> int | None:
@@ -175,7 +257,7 @@ def rounds_to(epsilon: float, speed: float, error: float, gamma: float, tau: int
     if not quotient < MAX_ROUNDS:
         return None
     guess = max(math.ceil(quotient), 0)
-    # Rounding may leave the quotient one off; where epsilon - error is itself rounding, it is what it is.
+    # Rounding may leave the quotient one off.
     if speed / (guess * tau + gamma) + error > epsilon:
         return guess + 1
     if guess > 0 and speed / ((guess - 1) * tau + gamma) + error <= epsilon:
@@ -183,40 +265,20 @@ def rounds_to(epsilon: float, speed: float, error: float, gamma: float, tau: int
     return guess
 
 
-def _check(constants: Mapping[str, float], rounds: int, Delta_0: float | None, epsilon: float | None) -> None:
-    for name, value in {**constants, "Delta_0": Delta_0, "epsilon": epsilon}.items():
-        if value is not None and not (math.isfinite(value) and value >= 0):
-            raise reject(f"{name} must be a finite non-negative number", value, f"give another {name}")
-    for name in ("L", "mu"):
-        if constants[name] and not 1 / LARGEST <= constants[name] <= LARGEST:
-            raise reject(f"{name} must lie in [{1 / LARGEST:g}, {LARGEST:g}]", constants[name], "rescale the losses")
-    if not 0 < constants["mu"] <= constants["L"]:
-        raise reject(
-            "constants need 0 < mu <= L", f"mu = {constants['mu']:g}, L = {constants['L']:g}", "swap or mend them"
-        )
-    if constants["rho_bar"] <= 0:
-        raise reject("rho_bar must be positive, or no bound is finite", constants["rho_bar"], "give rho_bar > 0")
-    for name, value in (("tau", constants["tau"]), ("rounds", rounds)):
-        if value < 1:
-            raise reject(f"{name} must be at least 1", value, f"set {name} to 1 or more")
-    if epsilon == 0:
-        raise reject("epsilon must be positive", epsilon, "give for example 1e-2")
-
-
 def _warnings(c: Mapping[str, float], p_min: float | None) -> list[str]:
     """The conditions of the bounds that these constants do not meet."""
-    found, main = [], main_bound()
+    warnings, main = [], main_bound()
     for symbol, allowed in main.repair.substitutions.items() if main.repair else ():
         given, value = c[symbol.name], float(evaluate(allowed.subs(dict(main.definitions)), c))
         if value != given:
             words = f"{symbol} = {given:.4g}, where the repaired {main.short} puts {value:.4g}"
-            found.append(f"{words}: its literal form is unproved")
+            warnings.append(f"{words}: its literal form is unproved")
     first, last = (float(evaluate(main.steps, {**c, "t": t})) for t in (0.0, c["tau"] - 1))
     decay = in_floats(slow_decay, {"eta_ratio": first / last})
     if decay is not None and not decay.holds:
-        found.append(f"{decay.found}, so that no claim that assumes {slow_decay.key} applies")
+        warnings.append(f"{decay.found}, so that no claim that assumes {slow_decay.key} applies")
     if c["sigma_sq"] > c["G_sq"]:
-        found.append("sigma^2 > G^2: a variance cannot exceed its second moment")
+        warnings.append("sigma^2 > G^2: a variance cannot exceed its second moment")
     if p_min is not None and max(c["rho_bar"], c["rho_tilde"]) > 1 / p_min:
-        found.append(f"a skew exceeds 1/min p = {1 / p_min:.4g}, which no weighting can reach")
-    return found
+        warnings.append(f"a skew exceeds 1/min p = {1 / p_min:.4g}, which no weighting can reach")
+    return warnings

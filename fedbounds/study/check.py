@@ -9,31 +9,31 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
+from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.streams import HashedRound
-from fedbounds.engine.vetting import vetted, vetted_weighting
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
-from fedbounds.evidence.conditions import judged_on
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Kept, holm
-from fedbounds.evidence.evaluate import evaluate, steps_asked
-from fedbounds.evidence.run import Policy, Run
+from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.bounds import main_bound, speed_and_error
-from fedbounds.study.build import (
+from fedbounds.study.bounds import speed_and_error_at
+from fedbounds.study.cache import versions
+from fedbounds.study.resolve import (
     build_experiment,
     build_policy,
     build_problem,
     default_weightings,
     name_checks,
 )
-from fedbounds.study.cache import versions
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -81,7 +81,7 @@ def check(
     schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
     for scheme in schemes:
         # Asked once before any long work, so that k > N is said at once.
-        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedRound(0, [0], 0))
+        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
         vetted_weighting(scheme, target)
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)
@@ -187,7 +187,7 @@ def run_weighting(
         for verdict in verdicts
     ]
     run, sync = seen_in("all-steps"), seen_in("sync")
-    speed, error = _speed_and_error(run)
+    speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
     skews = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
     numbers = {**skews, "rho_bar_sync": sync.constants["rho_bar"].value, "speed": speed, "error": error}
     return WeightingRun(
@@ -242,11 +242,3 @@ def _own_run(steps: np.ndarray | None, trajectory: Trajectory, stepped: dict[byt
     if key not in stepped:
         stepped[key] = simulate(replace(trajectory.experiment, eta=lambda t: float(steps[t])))
     return stepped[key]
-
-
-def _speed_and_error(run: Run) -> tuple[float, float]:
-    """The speed term V and the error term of the theory's bound on a run, as stated."""
-    main = main_bound()
-    values = {name: constant.value for name, constant in run.constants.items()}
-    speed, error = (evaluate(part, values) for part in speed_and_error(main, READINGS[main.readings[0]]))
-    return float(speed), float(error)

@@ -18,12 +18,12 @@ from types import ModuleType
 import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
-from fedbounds.engine.clock import make_clock
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.multi_round import central_path, program
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.model.algorithm import Algorithm
@@ -35,10 +35,10 @@ from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
-from fedbounds.study.build import build_experiment, build_problem
 from fedbounds.study.comparison import Compared, Contestant, Theorem
 from fedbounds.study.error_curve import course, stays_from
 from fedbounds.study.iteration_complexity import beyond, own_steps, promised
+from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import FEDAVG, Claim, Kind
@@ -134,15 +134,15 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
     row, reading = Theorem(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
     asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
-    if not claim.on_fedavg and any(symbol.kind in ("largest", "measured") for symbol in claim.own):
+    if not claim.on_fedavg and any(symbol.kind in ("largest", "measured") for symbol in claim.computed):
         return replace(row, unmet=f"the paths of {claim.algorithm} are not kept")
     try:
         check(algorithm, study.pilot.experiment)
-        pilot = with_own(asked, examine_run(study.pilot, reading))
-        if pilot.own.lacking:
-            return replace(row, unmet=f"no value for {'; '.join(pilot.own.why(pilot.own.lacking))}")
+        pilot = with_quantities(asked, examine_run(study.pilot, reading))
+        if pilot.quantities.lacking:
+            return replace(row, unmet=f"no value for {'; '.join(pilot.quantities.why(pilot.quantities.lacking))}")
         eta = own_steps(asked, pilot, study.level)
-        run = with_own(asked, examine_run(_run(study, claim, algorithm, eta), reading))
+        run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
         verdict = empirical.examine(asked, run, study.settings.error_rate)
         lacks = verdict.status is Status.NOT_APPLICABLE or empirical.not_applicable(asked, run) is not None
         if lacks:
@@ -190,7 +190,7 @@ def _of_algorithm(algorithm: Algorithm, experiment: Experiment, like: Trajectory
 
     ``squares``: the second moments of gradients are looked at too, which takes as long as the run; else they are inf.
     """
-    problem, batch, clock = experiment.problem, experiment.batch_size, make_clock(experiment)
+    problem, batch, clock = experiment.problem, experiment.batch_size, make_time_grid(experiment)
     variance, radius = np.zeros(problem.N), np.zeros(1)
     second = np.full(problem.N, 0.0 if squares else np.inf)
 

@@ -21,7 +21,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import own_symbols
+from fedbounds.theory.quantity import computed_quantities
 
 # Where installed modules lie; numpy's folder is another one after ``pip install --user`` or from a distribution.
 LIBRARIES = {*map(sysconfig.get_path, ("purelib", "platlib", "stdlib")), str(Path(np.__file__).parents[1])}
@@ -59,7 +59,9 @@ def _text(thing: Any, seen: dict[int, int]) -> str:
     """
     inside = functools.partial(_text, seen=seen)
     if isinstance(thing, sp.Basic):
-        own = [f"{symbol.name} {symbol.kind} {inside(symbol.of)}" for symbol in own_symbols(*thing.free_symbols)]
+        own = [
+            f"{symbol.name} {symbol.kind} {inside(symbol.of)}" for symbol in computed_quantities(*thing.free_symbols)
+        ]
         return "".join([sp.srepr(thing), *own])
     if isinstance(thing, Mapping):
         return f"{{{', '.join(f'{inside(key)}: {inside(value)}' for key, value in thing.items())}}}"

@@ -9,10 +9,10 @@ from functools import partial
 
 import numpy as np
 
-from fedbounds.engine.clock import make_clock
-from fedbounds.evidence.conditions import in_floats, judged
+from fedbounds.engine.time_grid import make_time_grid
+from fedbounds.evidence.assumption_checks import in_floats, judged
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.study.error_curve import stays_from
@@ -49,7 +49,7 @@ def _tried(claim: Claim, pilot: Run, eta: float, level: float) -> tuple[tuple[bo
     experiment, values = pilot.trajectory.experiment, {**pilot.values(claim.symbols), "eta_0": eta}
     total = experiment.total_steps
     table = np.full(total, eta) if claim.steps is None else steps_asked(claim.steps, values, total)
-    ratio = make_clock(experiment.with_(eta=table.__getitem__)).eta_ratio
+    ratio = make_time_grid(experiment.with_(eta=table.__getitem__)).eta_ratio
     values |= {"eta_0": float(table[0]), "eta_ratio": ratio}
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
     failed, _ = judged(

@@ -18,9 +18,9 @@ from fedbounds.study.cache import kept
 from fedbounds.study.result import Result, verdicts_from
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.labels import grounds
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import grounds
 
 if TYPE_CHECKING:
     from fedbounds.evidence.exact.compare import Sides

@@ -12,14 +12,14 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import modules_from, weighting_named
 from fedbounds.study.bounds import main_bound, speed_and_error
-from fedbounds.study.build import build_problem, build_step
+from fedbounds.study.resolve import build_problem, build_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory import symbols
 from fedbounds.theory.reading import READINGS

@@ -26,8 +26,8 @@ from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
 from fedbounds.study.tabular import SUFFIXES, Tabled, flat, shown
+from fedbounds.theory.constant import Constant
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.quantity import Constant
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 

@@ -17,12 +17,12 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.errors import InputError, of_kind, reject
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.io import json_text, parse_json, read_bytes, write, write_text
 from fedbounds.model.problem import Array
-from fedbounds.study.build import build_policy
+from fedbounds.study.resolve import build_policy
 from fedbounds.study.result import NAME, Result, WeightingRun
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -135,7 +135,7 @@ def _has_sides(result: Result, verdict: Verdict) -> bool:
     """Whether a verdict is about two sides along t; other evidence has the same sides without a band."""
     claim = result.claims[verdict.claim]
     along = claim.scope in ("step", "horizon") and bool(claim.rhs) and verdict.detail != empirical.NOT_LINEAR
-    along = along and (verdict.status in (Status.HOLDS, Status.REFUTED) or not claim.own)
+    along = along and (verdict.status in (Status.HOLDS, Status.REFUTED) or not claim.computed)
     return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
 
 

@@ -15,7 +15,7 @@ import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.digits import upper
+from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, experiment, surely, with_noise
@@ -26,7 +26,7 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
-from fedbounds.theory.own import average_gap
+from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.reading import READINGS
 
 # What each axis runs over unless values are given; the step in units of 1/L.

@@ -19,7 +19,7 @@ import sympy as sp
 from numpy.typing import NDArray
 from sympy.core.relational import Equality, GreaterThan, LessThan, Relational, StrictGreaterThan, StrictLessThan
 
-from fedbounds.theory.quantity import Constant
+from fedbounds.theory.constant import Constant
 
 Array = NDArray[np.float64]
 Sign = Literal["<", "<=", "="]
@@ -51,7 +51,7 @@ class Losses(Protocol):
 
 
 class RunLike(Protocol):
-    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.run.Run`).
+    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.Run`).
 
     ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
     ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;

@@ -17,7 +17,7 @@ from fedbounds.errors import of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.own import Own, own_symbols
+from fedbounds.theory.quantity import Quantity, computed_quantities
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import NOTATION, Scope
 
@@ -129,10 +129,10 @@ class Claim:
 
     def __post_init__(self) -> None:
         for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
-            if isinstance(symbol, Own) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
+            if isinstance(symbol, Quantity) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
                 raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
-        if self.eta is not None and own_symbols(self.eta):
+        if self.eta is not None and computed_quantities(self.eta):
             remedy = "use L, mu, tau, N, eta_0 and t"
             raise reject(f"the step size of claim {self.key} cannot have symbols of one's own", self.eta, remedy)
         for one in (*self.assumptions, *(self.repair.assumptions if self.repair else ())):
@@ -203,12 +203,12 @@ class Claim:
         return spoken_of(tuple(part for assumption in self.assumptions_in(reading) for part in assumption.parts))
 
     @cached_property
-    def own(self) -> tuple[Own, ...]:
+    def computed(self) -> tuple[Quantity, ...]:
         """The symbols of one's own in either side, repaired or not, the definitions, and the assumptions."""
         assumed = (*self.assumptions, *(self.repair.assumptions if self.repair else ()))
         related = (side for one in assumed for part in one.parts for side in (part.left, part.right))
         put = (*self.definitions.values(), *(self.repair.substitutions.values() if self.repair else ()))
-        return own_symbols(self.lhs, *self.terms.values(), *put, *related)
+        return computed_quantities(self.lhs, *self.terms.values(), *put, *related)
 
     @cached_property
     def symbols(self) -> frozenset[str]:

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fedbounds.theory import own
-from fedbounds.theory.own import Numbers, Own, Path, known, largest, measured
+from fedbounds.theory import quantity
+from fedbounds.theory.quantity import Numbers, Path, Quantity, known, largest, measured
 
 
 def _steps(path: Path) -> Numbers:
@@ -53,8 +53,8 @@ parting = largest(
 )
 
 
-def ready() -> dict[str, Own]:
+def ready() -> dict[str, Quantity]:
     """Module and name -> a symbol that is ready to be imported, of `own` and of this module."""
-    modules = {"own": vars(own), "sums": globals()}
-    found = [(name, one) for name, values in modules.items() for one in values.values() if isinstance(one, Own)]
+    modules = {"quantity": vars(quantity), "sums": globals()}
+    found = [(name, one) for name, values in modules.items() for one in values.values() if isinstance(one, Quantity)]
     return {f"{name}.{one.name}": one for name, one in found}

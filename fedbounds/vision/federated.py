@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import DivergedError, reject
 from fedbounds.io import read_json, write, write_json
 from fedbounds.model.problem import Array, Indices
@@ -211,7 +211,7 @@ class _Going:
         F_i* = 0, its lower bound, as it is unknown.
         """
         excess = np.zeros(len(self.p)) if losses is None else np.array(losses)
-        stream = HashedRound(self.settings.seed, [self.repetition], r)
+        stream = HashedStream(self.settings.seed, [self.repetition], r)
         alpha = self.weighting(self.p, excess[None], r, stream)
         return check_simplex(alpha, (1, len(self.p)), self.weighting.name)[0]
 

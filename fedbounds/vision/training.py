@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from fedbounds.engine.streams import absorb, client_keys, draw
+from fedbounds.engine.rng import absorb, client_keys, draw
 from fedbounds.engine.threads import in_threads
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices

@@ -373,7 +373,6 @@ def test_a_plugin_adds_a_claim(tmp_path):
         "tight",
         "derive",
         "ledger",
-        "power",
         "pareto",
         "report",
         "statement",

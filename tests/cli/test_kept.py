@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 import fedbounds
 from fedbounds.cli.app import main
-from fedbounds.referee import power
 from fedbounds.study import cache as store
 from fedbounds.study.cached_study import Earlier
 from fedbounds.study.settings import Settings
@@ -212,17 +211,14 @@ def test_nowhere_to_keep(monkeypatch):
     assert KEPT not in call(*STUDY).stderr + call(*STUDY).stderr
 
 
-def test_pages_and_tables_of_mutants(tmp_path, monkeypatch, cache):
+def test_pages(tmp_path, monkeypatch, cache):
     call(*STUDY, "--out", tmp_path / "a")
-    page, rows = tmp_path / "page.html", call("power", "--claim", "lemma-1").stdout
+    page = tmp_path / "page.html"
     call("report", tmp_path / "a", "--out", page)
     first = page.read_bytes()
-    monkeypatch.setattr(power, "power", forbidden)
     monkeypatch.setattr("fedbounds.report.html.study_page.page", forbidden)
-    assert call("power", "--claim", "lemma-1").stdout == rows
     call("report", tmp_path / "a", "--out", page)
     assert page.read_bytes() == first
     assert isinstance(CliRunner().invoke(main, ["report", str(tmp_path / "a"), "--fresh"]).exception, AssertionError)
-    assert isinstance(CliRunner().invoke(main, ["power", "--claim", "lemma-2"]).exception, AssertionError)
     assert "Deleted" in call("cache", "clear").stderr
     assert not list(cache.iterdir())

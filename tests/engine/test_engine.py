@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO, quadratic_problem
 
-from fedbounds.engine import streams
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import rng
 from fedbounds.engine.loop import run
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
@@ -85,15 +85,15 @@ def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
 def test_one_step_rounds_of_fedavg_are_plain_sgd(kind):
     experiment = experiment_on(kind, weighting=FedAvg(), tau=1, rounds=6)
     problem, path = experiment.problem, run(experiment).paths["alpha"]
-    keys = streams.client_keys(experiment.seed, range(8), problem.N)
+    keys = rng.client_keys(experiment.seed, range(8), problem.N)
     w = np.tile(experiment.start, (8, 1))
     for t in range(7):
         np.testing.assert_allclose(path.distance_sq[:, t], np.sum((w - problem.w_star) ** 2, -1), rtol=ROUNDING)
-        step_keys = streams.absorb(keys, t)
+        step_keys = rng.absorb(keys, t)
         if problem.sampling == "normal":
-            draws = streams.normals(step_keys, problem.d) / np.sqrt(2)
+            draws = rng.normals(step_keys, problem.d) / np.sqrt(2)
         else:
-            draws = streams.indices(step_keys, problem.sizes, 2)
+            draws = rng.indices(step_keys, problem.sizes, 2)
         grads = problem.client_grads(np.repeat(w[:, None], problem.N, 1), draws)
         w = w - experiment.eta(t) * np.einsum("i,rid->rd", problem.p, grads)
 
@@ -216,23 +216,23 @@ def test_the_last_record_uses_the_weights_of_the_round_to_come():
 
 def test_equation_2_aggregates_after_the_first_step():
     experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
-    plan = make_clock(experiment)
+    plan = make_time_grid(experiment)
     assert plan.rounds == ((0, 1), (1, 4), (4, 7), (7, 9))
     assert not plan.aggregated
     drift = run(experiment).paths["alpha"].drift
     assert (drift[:, [0, 1, 4, 7]] == 0).all()
     assert (drift[:, [2, 3, 5, 6, 8, 9]] > 0).all()
-    same = make_clock(experiment.with_(tau=1))
+    same = make_time_grid(experiment.with_(tau=1))
     assert same.aggregated
-    assert same.rounds == make_clock(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
+    assert same.rounds == make_time_grid(experiment.with_(tau=1, aggregation="algorithm-1")).rounds
 
 
 @pytest.mark.parametrize(("eta", "ratio"), [(ConstantStep(0.1), 1.0), (InverseTime(1.0, 2.0), 4 / 2)])
 def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
     assert run(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
-    rising = make_clock(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
+    rising = make_time_grid(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
     assert rising.eta_ratio == 1.0
-    assert make_clock(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
+    assert make_time_grid(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -240,7 +240,7 @@ def test_absent_clients_have_no_weight(engine):
     for weighting in (FedAvg(), FedMax(), FedMax(3), FedSoftMax(0.1), Fixed((0.1, 0.2, 0.3, 0.4)), last_to_first):
         experiment = experiment_on(weighting=weighting, participation=0.5, engine=engine)
         alpha = run(experiment).alpha
-        present = np.stack([streams.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
+        present = np.stack([rng.present_clients(1, range(8), r, 4, 2) for r in range(5)], axis=1)
         absent = (np.arange(4) != present[..., None]).all(axis=-2)
         assert (alpha[absent] == 0).all()
         np.testing.assert_allclose(alpha.sum(-1), 1, rtol=ROUNDING)

@@ -10,7 +10,7 @@ from test_kernels import AGREEMENT, MULTINOMIAL, experiment_on
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels import softmax as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.products import padded, product
+from fedbounds.engine.kernels.matrix_products import padded, product
 from fedbounds.engine.kernels.select import compiled_engine
 
 # Two units in the last place; exp(x) - 1 - x just beyond ln(2)/2 loses a factor of about 20.

@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
+from fedbounds.engine.kernels import logistic as kernel_scores
 from fedbounds.engine.kernels import math as kernel_math
-from fedbounds.engine.kernels import scores as kernel_scores
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.loop import run
-from fedbounds.engine.numpy_engine import Reference
+from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.build import build_problem
+from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedsoftmax import FedSoftMax
@@ -202,7 +202,7 @@ def binary_excess(problem, i, w, centre):
 def test_primitives_agree_with_the_reference(name, batch_size, replacement, distance):
     experiment = experiment_on(name, batch_size, replacement)
     problem, rng = experiment.problem, np.random.default_rng(1)
-    ours, oracle = compiled_engine(experiment), Reference(experiment)
+    ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
     R, N, d = 6, problem.N, problem.d
     W = problem.w_star + distance * rng.standard_normal((R, d))
     X = problem.w_i_star + distance * rng.standard_normal((R, N, d))
@@ -239,7 +239,7 @@ def test_variance_without_replacement_agrees_on_larger_clients(kind):
     for replacement in (True, False):
         experiment = experiment_on("quadratic", 11, replacement, problem=problem, w0=None)
         x = rng.standard_normal((5, 2, 9))
-        ours, oracle = compiled_engine(experiment), Reference(experiment)
+        ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
         close(ours.moments(x).variance, oracle.moments(x).variance)
         models, wanted = np.stack([x, x]), np.stack([x, x])
         ours.walk(models, np.array([0.1]), 2, range(5))
@@ -248,7 +248,7 @@ def test_variance_without_replacement_agrees_on_larger_clients(kind):
 
 
 def test_the_reference_runs_whole_blocks_whatever_the_replicates():
-    reference = Reference(experiment_on("quadratic"))
+    reference = NumpyEngine(experiment_on("quadratic"))
     assert reference.blocks(5) == [range(16)]
     assert reference.blocks(33) == [range(16), range(16, 32), range(32, 48)]
 
@@ -286,13 +286,13 @@ def test_runs_agree_with_the_reference(name, changes):
     [*itertools.product(COMPILED, ("kernels", "reference")), *((n, "kernels") for n in MULTINOMIAL)],
 )
 def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, monkeypatch):
-    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 1)  # small blocks, so that there are several
+    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 1)  # small blocks, so that there are several
     many = 11 if name in MULTINOMIAL else 37
     experiment = experiment_on(name, engine=engine, rounds=2, participation=0.75, replicates=many)
     wide = recorded(run(experiment, threads=1))
     again = recorded(run(experiment, threads=2))
     narrow = recorded(run(experiment.with_(replicates=5), threads=2))
-    monkeypatch.setattr("fedbounds.engine.kernels.session.BLOCK_WORK", 2**40)
+    monkeypatch.setattr("fedbounds.engine.kernels.backends.BLOCK_WORK", 2**40)
     together = recorded(run(experiment, threads=1))
     for field, values in wide.items():
         assert np.array_equal(values, again[field], equal_nan=True), field
@@ -353,7 +353,7 @@ def test_clients_of_any_sizes_agree_with_the_reference(classes, seed):
     else:
         problem = LeastSquaresProblem(X, [rng.standard_normal(n) for n in sizes], 0.1)
     experiment = experiment_on("quadratic", 3, bool(seed % 2), problem=problem, w0=None)
-    ours, oracle = compiled_engine(experiment), Reference(experiment)
+    ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
     R = int(rng.integers(1, 40))
     W = problem.w_star + rng.standard_normal((R, problem.d)) * 10 ** rng.uniform(-3, 1)
     x = problem.w_star + rng.standard_normal((R, N, problem.d)) * 10 ** rng.uniform(-3, 1)

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedbounds.engine import streams
 from fedbounds.engine.numpy_engine import draws_at
-from fedbounds.engine.present import chosen
+from fedbounds.engine.participation import chosen
 from fedbounds.engine.reference import algorithm_1, round_weights
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
@@ -59,7 +58,7 @@ def test_every_engine_runs_algorithm_1(text, engine, participation):
         3,
         experiment.rule,
         None if participation == 1 else lambda r, gaps: people(r, gaps, experiment),
-        lambda r: streams.HashedRound(experiment.seed, range(3), r),
+        lambda r: rng.HashedStream(experiment.seed, range(3), r),
     )
     w = np.stack([step.virtual(step.alpha) for step in steps], axis=1)
     measured = simulate(experiment).distance_sq

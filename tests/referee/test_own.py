@@ -13,12 +13,12 @@ from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
@@ -31,7 +31,7 @@ from fedbounds.referee.search.family import Family, decode
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.study.fingerprint import stated
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import own
+from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
@@ -56,29 +56,32 @@ def of_steps(key, lhs, rhs, **others):
     return claim(key, "horizon", lhs, rhs, *DESCENT, ONE_STEP, eta=1 / L, **others)
 
 
-SPREAD = own.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
-FARTHEST = own.measured("farthest", lambda path: path.losses.excess(path.w).max(axis=-1), units=(0, 1))
-LATE = own.weighted_gap("late", lambda path: path.t[1:])
+SPREAD = quantity.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
+FARTHEST = quantity.measured("farthest", lambda path: path.losses.excess(path.w).max(axis=-1), units=(0, 1))
+LATE = quantity.weighted_gap("late", lambda path: path.t[1:])
 # (true, false by one slip) in a symbol each.
 PAIRS = [
     (
-        claim("zeta", "constant", own.zeta_star_sq, 2 * L * Gamma),
-        claim("zeta-1", "constant", own.zeta_star_sq, L * Gamma / 2),
+        claim("zeta", "constant", quantity.zeta_star_sq, 2 * L * Gamma),
+        claim("zeta-1", "constant", quantity.zeta_star_sq, L * Gamma / 2),
     ),
     (
-        of_steps("average", own.average_gap, L * Delta_0 / AFTER),
-        of_steps("average-1", own.average_gap, L * Delta_0 / AFTER**2 / 2),
+        of_steps("average", quantity.average_gap, L * Delta_0 / AFTER),
+        of_steps("average-1", quantity.average_gap, L * Delta_0 / AFTER**2 / 2),
     ),
     (of_steps("late", LATE, L * Delta_0 / AFTER), of_steps("late-1", LATE, L * Delta_0 / AFTER**4 / 2)),
-    (of_steps("tail", own.tail_gap, own.average_gap), of_steps("tail-1", own.average_gap, own.tail_gap)),
+    (
+        of_steps("tail", quantity.tail_gap, quantity.average_gap),
+        of_steps("tail-1", quantity.average_gap, quantity.tail_gap),
+    ),
     (of_steps("farthest", gap, FARTHEST), of_steps("farthest-1", FARTHEST, gap + Gamma)),
     (
-        claim("round", "step", own.Delta_round_next, own.Delta_round, *DESCENT, a.identical, eta=1 / L),
+        claim("round", "step", quantity.Delta_round_next, quantity.Delta_round, *DESCENT, a.identical, eta=1 / L),
         claim(
             "round-1",
             "step",
-            own.Delta_round_next,
-            (1 - mu / L) ** (2 * tau + 1) * own.Delta_round,
+            quantity.Delta_round_next,
+            (1 - mu / L) ** (2 * tau + 1) * quantity.Delta_round,
             *DESCENT,
             a.identical,
             eta=1 / L,
@@ -89,7 +92,7 @@ PAIRS = [
             "start",
             "step",
             drift,
-            tau**2 * own.eta_round**2 * sp.Symbol("G_sq", nonnegative=True),
+            tau**2 * quantity.eta_round**2 * sp.Symbol("G_sq", nonnegative=True),
             a.bounded_gradient,
             a.monotone_steps,
             a.full_participation,
@@ -98,19 +101,19 @@ PAIRS = [
             "start-1",
             "step",
             drift,
-            (tau - 1) * own.eta_round**2 * sp.Symbol("G_sq", nonnegative=True) / 2,
+            (tau - 1) * quantity.eta_round**2 * sp.Symbol("G_sq", nonnegative=True) / 2,
             a.bounded_gradient,
             a.monotone_steps,
             a.full_participation,
         ),
     ),
     (
-        claim("gap", "step", own.gap_round, L / 2 * own.Delta_round, a.smooth),
-        claim("gap-1", "step", own.gap_round, mu / 2 * own.Delta_round, a.smooth),
+        claim("gap", "step", quantity.gap_round, L / 2 * quantity.Delta_round, a.smooth),
+        claim("gap-1", "step", quantity.gap_round, mu / 2 * quantity.Delta_round, a.smooth),
     ),
     (
-        claim("dissimilar", "constant", own.dissimilarity(1), own.dissimilarity(0, "G_0_sq")),
-        claim("dissimilar-1", "constant", own.dissimilarity(1), own.dissimilarity(2, "G_2_sq")),
+        claim("dissimilar", "constant", quantity.dissimilarity(1), quantity.dissimilarity(0, "G_0_sq")),
+        claim("dissimilar-1", "constant", quantity.dissimilarity(1), quantity.dissimilarity(2, "G_2_sq")),
     ),
 ]
 
@@ -127,7 +130,7 @@ def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(tru
     assert refuted.outcome is Outcome.REFUTED and refuted.refutation.evidence is Evidence.EXACT
     again = examine(from_json(refuted.refutation.data["instance"]), false, PLAIN)
     assert again.status is Status.REFUTED and again.data["lhs"] == refuted.refutation.data["lhs"]
-    names = {symbol.name for symbol in false.own}
+    names = {symbol.name for symbol in false.computed}
     assert names <= refuted.refutation.data["constants"].keys() | refuted.refutation.data["varying"].keys()
 
 
@@ -148,12 +151,14 @@ def test_a_replayed_run_is_the_recorded_one():
 
 
 def test_fractions_floats_and_populations_agree():
-    both = claim("all", "horizon", own.average_gap + FARTHEST, own.zeta_star_sq + SPREAD + own.dissimilarity(1))
+    both = claim(
+        "all", "horizon", quantity.average_gap + FARTHEST, quantity.zeta_star_sq + SPREAD + quantity.dissimilarity(1)
+    )
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
     exact = own_values(both, run(instance), PLAIN)
     planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
-    seen = empirical.with_own(both, examine_run(simulate(planned), PLAIN)).own
+    seen = empirical.with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
     assert exact.lacking == seen.lacking == {}
     for name, value in exact.constants.items():
         assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
@@ -165,14 +170,14 @@ def test_fractions_floats_and_populations_agree():
         both,
     )
     record = simulate_batch(batch)
-    gaps = claim("g", "horizon", own.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
+    gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
     assert record.own(gaps, batch, PLAIN).fields["own_gap"] == pytest.approx(record.paths["alpha"]["gap"])
 
 
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
     """Curvatures 1 and 4 of equal weight differ by 3 x - 5 at x: a spread of ((3 x - 5)/2)^2."""
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
-    largest = claim("all", "horizon", gap, own.zeta_sq)
+    largest = claim("all", "horizon", gap, quantity.zeta_sq)
     instance = from_json(data | {"weighting": "fedavg"})
     assert own_values(largest, run(instance), PLAIN).constants["zeta_sq"] == 4
     twelve = instance.with_(noise=(Fraction(1),) * 2, eta=(Fraction(1, 8),) * 12)
@@ -181,7 +186,7 @@ def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
 
 
 def test_the_expectation_over_noise_and_absent_clients_is_exact():
-    own_gap = own.measured("own_gap", lambda path: path.losses.gap(path.w))
+    own_gap = quantity.measured("own_gap", lambda path: path.losses.gap(path.w))
     equal = claim("equal", "horizon", own_gap, gap)
     data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
     for more in ({"noise": [1, 1]}, {"present": 1}):
@@ -192,19 +197,19 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
 def test_a_band_decides_over_noisy_repetitions():
     planned = experiment(line([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
     seen = examine_run(simulate(planned), PLAIN)
-    assert empirical.examine(claim("n", "horizon", own.average_gap, gap + 1), seen).status is Status.HOLDS
-    assert empirical.examine(claim("n", "horizon", own.average_gap + 1, gap), seen).status is Status.REFUTED
-    curved = claim("n", "horizon", own.average_gap**2, gap)
+    assert empirical.examine(claim("n", "horizon", quantity.average_gap, gap + 1), seen).status is Status.HOLDS
+    assert empirical.examine(claim("n", "horizon", quantity.average_gap + 1, gap), seen).status is Status.REFUTED
+    curved = claim("n", "horizon", quantity.average_gap**2, gap)
     assert empirical.examine(curved, seen).detail == empirical.NOT_LINEAR
-    most = claim("n", "horizon", gap, gap + own.dissimilarity(1))
+    most = claim("n", "horizon", gap, gap + quantity.dissimilarity(1))
     assert "not known from the paths that were drawn" in empirical.examine(most, seen).detail
     absent = examine_run(simulate(planned.with_(participation=0.5)), PLAIN)
-    verdict = empirical.examine(claim("n", "horizon", own.average_gap, gap + 1), absent)
+    verdict = empirical.examine(claim("n", "horizon", quantity.average_gap, gap + 1), absent)
     assert verdict.status is Status.UNDECIDED and "average_gap is not known" in verdict.detail
 
 
 def broken(**declared):
-    return own.measured("broken", declared.pop("of"), **declared)
+    return quantity.measured("broken", declared.pop("of"), **declared)
 
 
 @pytest.mark.parametrize(
@@ -214,8 +219,8 @@ def broken(**declared):
         (broken(of=lambda path: path.w.sort(axis=0)), "read-only"),
         (broken(of=lambda path: path.t[:2] * 0), "2 values where the claim has"),
         (broken(of=lambda path: path.t - 1, nonnegative=True), "not the sign that is declared"),
-        (own.known("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
-        (own.constant("broken", lambda losses: np.append(losses.p, 1)), "a constant is one number, not 3"),
+        (quantity.known("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
+        (quantity.constant("broken", lambda losses: np.append(losses.p, 1)), "a constant is one number, not 3"),
     ],
 )
 def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
@@ -237,35 +242,37 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
 
 
 def test_a_root_is_no_fraction_and_floats_still_decide():
-    root = own.constant("root", lambda losses: float(losses.L) ** 0.5)
+    root = quantity.constant("root", lambda losses: float(losses.L) ** 0.5)
     mine = claim("mine", "constant", root, 0 * L)
     assert "it is no fraction here" in stages.read_back(stages.Case(mine, PLAIN, "small", 0, FEW)).lines[1]
     assert try_claim(mine, suite=FEW).refutation.evidence is Evidence.EMPIRICAL
 
 
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
-    constant = claim("mine", "constant", own.average_gap, Gamma)
+    constant = claim("mine", "constant", quantity.average_gap, Gamma)
     assert "varies along a run" in stages.read_back(stages.Case(constant, PLAIN, "small", 0, FEW)).lines[1]
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
-    found = expectation.examine(claim("mine", "horizon", own.average_gap, gap + 1), seen)
+    found = expectation.examine(claim("mine", "horizon", quantity.average_gap, gap + 1), seen)
     assert found.status is Status.UNDECIDED and "exact expectations have no paths" in found.detail
-    assert expectation.examine(claim("z", "constant", own.zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
+    assert (
+        expectation.examine(claim("z", "constant", quantity.zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
+    )
 
 
 def test_certificates_do_not_know_them_and_assumptions_may_be_made_of_them():
-    small = Assumption("small", "little heterogeneity", sp.Le(own.zeta_star_sq, 1))
-    mine = claim("mine", "constant", own.zeta_star_sq, sp.Integer(1), small)
-    assert not applies(claim("s", "step", drift, own.zeta_star_sq * eta**2))
+    small = Assumption("small", "little heterogeneity", sp.Le(quantity.zeta_star_sq, 1))
+    mine = claim("mine", "constant", quantity.zeta_star_sq, sp.Integer(1), small)
+    assert not applies(claim("s", "step", drift, quantity.zeta_star_sq * eta**2))
     near, far = (
         from_json({"curvatures": [1, 1], "minima": [0, x], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"]})
         for x in (1, 9)
     )
     assert examine(near, mine, PLAIN).status is Status.HOLDS
     assert examine(far, mine, PLAIN).status is Status.NOT_APPLICABLE
-    along = Assumption("along", "varies", sp.Le(own.average_gap, 1))
+    along = Assumption("along", "varies", sp.Le(quantity.average_gap, 1))
     assert (
-        "cannot express along" in examine(near, claim("m", "constant", own.zeta_star_sq, L, along), PLAIN).detail
+        "cannot express along" in examine(near, claim("m", "constant", quantity.zeta_star_sq, L, along), PLAIN).detail
         or True
     )
 
@@ -275,29 +282,29 @@ def test_the_example_of_the_page_runs_and_is_false(tmp_path):
     (tmp_path / "mine.py").write_text(page.partition("```python\n")[2].partition("```")[0])
     (mine,) = load_file(tmp_path / "mine.py").CLAIMS
     found = try_claim(mine, suite=FEW)
-    assert found.outcome is Outcome.REFUTED and {"start", "farthest"} <= {s.name for s in mine.own}
+    assert found.outcome is Outcome.REFUTED and {"start", "farthest"} <= {s.name for s in mine.computed}
 
 
 def test_names_and_definitions_are_guarded():
     with pytest.raises(InputError, match="a name that is free"):
-        own.constant("Delta", lambda losses: 0)
+        quantity.constant("Delta", lambda losses: 0)
     for name in ("pi", "sqrt", "maximum", "max"):
         with pytest.raises(InputError, match="free, also in numpy"):
-            own.constant(name, lambda losses: 0)
-    assert own.constant("one_name", len) != own.largest("one_name", len)
-    twice = own.constant("zeta_star_sq", lambda losses: 0)
-    assert twice != own.zeta_star_sq
+            quantity.constant(name, lambda losses: 0)
+    assert quantity.constant("one_name", len) != quantity.largest("one_name", len)
+    twice = quantity.constant("zeta_star_sq", lambda losses: 0)
+    assert twice != quantity.zeta_star_sq
     with pytest.raises(InputError, match="names of their own"):
-        examine(ONE, claim("mine", "constant", own.zeta_star_sq, twice), PLAIN)
+        examine(ONE, claim("mine", "constant", quantity.zeta_star_sq, twice), PLAIN)
     with pytest.raises(InputError, match="may define constants only"):
-        claim("mine", "constant", own.zeta_star_sq, L, definitions={own.zeta_star_sq: L})
+        claim("mine", "constant", quantity.zeta_star_sq, L, definitions={quantity.zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):
-        claim("mine", "constant", own.zeta_star_sq, L, eta=1 / own.zeta_star_sq)
+        claim("mine", "constant", quantity.zeta_star_sq, L, eta=1 / quantity.zeta_star_sq)
 
 
 def test_a_declared_sign_proves_nothing():
     known = claim_named("lemma-1")
-    below = own.constant("below", lambda losses: -losses.L, nonnegative=True)
+    below = quantity.constant("below", lambda losses: -losses.L, nonnegative=True)
     mine = replace(known, key="mine", terms={**known.terms, "more": below})
     assert not follows(mine, PLAIN, known, PLAIN)
     assert follows(replace(mine, terms={**known.terms, "more": L}), PLAIN, known, PLAIN)
@@ -305,15 +312,15 @@ def test_a_declared_sign_proves_nothing():
 
 def test_the_code_of_a_symbol_is_part_of_the_statement():
     def under(k):
-        return claim("mine", "constant", own.constant("x", lambda losses: k * losses.L), L)
+        return claim("mine", "constant", quantity.constant("x", lambda losses: k * losses.L), L)
 
     assert stated(under(1)) == stated(under(1)) != stated(under(2))
 
 
 def test_units_are_checked_where_they_are_declared():
-    assert misprints(claim("m", "constant", own.zeta_star_sq, Gamma), PLAIN)
-    assert not misprints(claim("m", "constant", own.zeta_star_sq, L * Gamma), PLAIN)
-    assert not misprints(replace(claim("m", "constant", own.constant("x", lambda f: 1), Gamma)), PLAIN)
+    assert misprints(claim("m", "constant", quantity.zeta_star_sq, Gamma), PLAIN)
+    assert not misprints(claim("m", "constant", quantity.zeta_star_sq, L * Gamma), PLAIN)
+    assert not misprints(replace(claim("m", "constant", quantity.constant("x", lambda f: 1), Gamma)), PLAIN)
 
 
 def noisy(tau=1, **others):
@@ -325,8 +332,8 @@ def noisy(tau=1, **others):
 
 @pytest.mark.parametrize("level", [30, 1000])
 def test_what_no_repetition_met_is_not_known_for_certain(level):
-    far = own.measured("far", lambda path: (path.w[:, 0] > level).astype(int), nonnegative=True)
-    clipped = own.measured("clipped", lambda path: np.maximum(path.w[:, 0], level))
+    far = quantity.measured("far", lambda path: (path.w[:, 0] > level).astype(int), nonnegative=True)
+    clipped = quantity.measured("clipped", lambda path: np.maximum(path.w[:, 0], level))
     for symbol, bound in ((far, sp.Rational(1, 10**6)), (1 - far, 1 - sp.Min(T, 1) / 10**4), (clipped, L * level)):
         verdict = empirical.examine(claim("tail", "horizon", symbol, bound), noisy())
         assert verdict.status is Status.UNDECIDED and "no sampling error" not in verdict.detail
@@ -334,12 +341,14 @@ def test_what_no_repetition_met_is_not_known_for_certain(level):
 
 def test_what_hangs_on_the_start_alone_is_known_for_certain():
     seen = noisy(tau=2)
-    fixed = empirical.with_own(claim("d", "horizon", own.Delta_round, gap), seen).own.fixed["Delta_round"]
+    fixed = empirical.with_quantities(claim("d", "horizon", quantity.Delta_round, gap), seen).quantities.fixed[
+        "Delta_round"
+    ]
     assert fixed.tolist() == [True] * 2 + [False] * (len(fixed) - 2)
 
 
 def test_presence_is_random_also_at_the_start():
-    here = own.measured("here", lambda path: (path.alpha[:, 0] > 0).astype(int))
+    here = quantity.measured("here", lambda path: (path.alpha[:, 0] > 0).astype(int))
     planned = experiment(line([1, 1], [0, 1]), [1.0], eta=0.25, rounds=4, replicates=32, participation=0.5)
     everywhere = empirical.examine(
         claim("here", "step", here, sp.Rational(9, 10)), examine_run(simulate(planned), PLAIN)
@@ -349,7 +358,7 @@ def test_presence_is_random_also_at_the_start():
 
 def test_a_function_with_dice_or_a_memory_of_its_own_decides_nothing():
     rng = np.random.default_rng(1)
-    dice = own.measured("dice", lambda path: rng.random(len(path.w)))
+    dice = quantity.measured("dice", lambda path: rng.random(len(path.w)))
     assert "called again" in empirical.examine(claim("dice", "horizon", dice, gap), noisy()).detail
     seen = {}
 
@@ -357,7 +366,7 @@ def test_a_function_with_dice_or_a_memory_of_its_own_decides_nothing():
         return np.full(len(path.w), seen.setdefault(id(path), len(seen)) == 0)
 
     planned = experiment(line([1], [0]), [1.0], eta=0.25, replicates=8)
-    memory = claim("memory", "horizon", own.measured("memory", first_only), gap)
+    memory = claim("memory", "horizon", quantity.measured("memory", first_only), gap)
     verdict = empirical.examine(memory, examine_run(simulate(planned), PLAIN))
     assert verdict.status is Status.UNDECIDED and verdict.detail == empirical.UNSTEADY
 
@@ -369,7 +378,7 @@ def test_a_function_cannot_change_what_others_see(name):
         array *= 2
         return 1
 
-    spoiler = claim("spoiler", "constant", own.constant("spoiler", spoils), L)
+    spoiler = claim("spoiler", "constant", quantity.constant("spoiler", spoils), L)
     planned = experiment(line([1, 3], [1, 2]), [3.0], eta=0.25)
     before = getattr(planned.problem, name).copy()
     verdict = empirical.examine(spoiler, examine_run(simulate(planned), PLAIN))
@@ -377,7 +386,7 @@ def test_a_function_cannot_change_what_others_see(name):
     assert (getattr(planned.problem, name) == before).all()
     instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
     assert "read-only" in own_values(spoiler, run(instance), PLAIN).lacking["spoiler"]
-    nested = own.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
+    nested = quantity.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
     found = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
     assert "read-only" in found.detail
 
@@ -399,7 +408,7 @@ def test_a_function_cannot_change_what_others_see(name):
     ],
 )
 def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
-    symbol = own.constant("k", lambda losses: value, **{declared: True})
+    symbol = quantity.constant("k", lambda losses: value, **{declared: True})
     instance = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
     assert symbol.admits(np.array([value])) is admitted
     assert symbol.admits(np.array([value, value])) is admitted

@@ -32,14 +32,14 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FOLDER = Path(__file__).parent / "theorems"
 OWN = """
-from fedbounds.theory import own
+from fedbounds.theory import quantity
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import Gamma, L
 
 def helper(losses):
     return losses.L
 
-TWICE = own.constant("twice", lambda losses: 2 * helper(losses), nonnegative=True)
+TWICE = quantity.constant("twice", lambda losses: 2 * helper(losses), nonnegative=True)
 CLAIMS = (Claim("mine", "", "", "constant", TWICE, {"bound": 2 * L}),)
 """
 

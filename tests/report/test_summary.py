@@ -15,8 +15,8 @@ from fedbounds.report.terminal import fitted, plain_table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.labels import grounds, shown, word
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import grounds, shown, word
 
 FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
 KNOWN = [

@@ -11,14 +11,14 @@ from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.report import check_text
 from fedbounds.report import comparison_text as show
-from fedbounds.study import build
 from fedbounds.study import compare as study
+from fedbounds.study import resolve
 from fedbounds.study.bounds import rounds_to
-from fedbounds.study.build import build_experiment, build_problem
 from fedbounds.study.check import check
 from fedbounds.study.comparison import Compared, Contestant, Theorem
 from fedbounds.study.error_curve import Course, Reached, course, stays_from
 from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
+from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status
@@ -40,10 +40,10 @@ CLAIMS = (
 def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkeypatch, problem):
     told, real = [], Settings(problem=problem, data="digits", partition="shards:60", rounds=2, replicates=2)
     build_problem(real, warn=told.append)
-    monkeypatch.setattr(build, "LONG", 0)
+    monkeypatch.setattr(resolve, "LONG", 0)
     build_problem(real, warn=told.append)
     assert not told
-    monkeypatch.setattr(build, "LARGE", 1797 * 64)
+    monkeypatch.setattr(resolve, "LARGE", 1797 * 64)
     build_problem(real, warn=told.append)
     (sentence,) = told
     assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
@@ -196,7 +196,7 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")
 TOSSED = TOSSED.replace("s.Delta_0 * sp.exp(-s.T)", "(1 - s.eta_0 * s.mu) ** (20 * s.T) * (s.Delta_0 + zeta_star_sq)")
 TOSSED = TOSSED.replace("eta=1 / (4 * s.L)", 'eta=sp.Min(s.eta_0, 1 / s.L), algorithm="scaffnew"')
-TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.own import zeta_star_sq\nCLAIMS")
+TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.quantity import zeta_star_sq\nCLAIMS")
 
 
 @pytest.mark.parametrize("own", [" + zeta_star_sq", ""])

@@ -9,7 +9,7 @@ import pytest
 from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
-from fedbounds.study.alarm import alarms, instance_of
+from fedbounds.study.contradictions import alarms, instance_of
 from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import InputError
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.pareto import Mark, front, picture
@@ -80,7 +80,7 @@ def test_points_at_the_optimum_are_dropped():
 def test_bound_optimal_is_constant_and_renormalises_on_the_present():
     problem = quadratic(np.ones(1), np.array([[2.0], [4.0], [3.0]]), np.array([0.1, 0.1, 0.8]))
     rule = build("100").bind(problem)
-    stream = HashedRound(0, range(2), 0)
+    stream = HashedStream(0, range(2), 0)
     first = rule(problem.p, np.ones((2, 3)), 0, stream)
     np.testing.assert_array_equal(first, rule(problem.p, np.arange(6.0).reshape(2, 3), 4, stream))
     present = np.array([[0.5, 0.0, 0.5], [0.0, 0.0, 1.0]])

@@ -10,7 +10,7 @@ import pytest
 import sympy as sp
 
 from fedbounds import plugins
-from fedbounds.evidence.conditions import in_floats, in_fractions, penalty
+from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalty
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.families import BUDGETS, families

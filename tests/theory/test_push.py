@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep

@@ -10,7 +10,7 @@ from fedbounds.evidence.exact.instance import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
-from validate.power_page import ROOT
+from validate.power.__main__ import ROOT
 
 SYNC = READINGS["sync"]
 # tau -> a step size, times 10^8, with which the instance just breaks Theorem 1; eta mu rho_bar falls as it grows.

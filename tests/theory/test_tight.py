@@ -17,8 +17,9 @@ from fedbounds.evidence.exact.instance import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.smallest_bound import Given, offers
-from fedbounds.theory.own import Path, largest, measured
+from fedbounds.study.bounds import ProblemConstants
+from fedbounds.study.smallest_bound import smallest_bounds
+from fedbounds.theory.quantity import Path, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.sums import gone_sq, parting
 from fedbounds.theory.verdict import Status
@@ -119,8 +120,8 @@ def test_with_noise_the_closed_form_is_false():
 
 
 def test_the_corollary_is_smaller_than_the_one_without_its_steps():
-    given = Given(L=1.0, mu=0.1, N=10, rounds=50, delta_0=1e-3, zeta_sq=0.0, G_sq=4.0, tau=20)
-    bounds = {one.claim: one.bound for one in offers(given)}
+    given = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=50, delta_0=1e-3, zeta_sq=0.0, G_sq=4.0, tau=20)
+    bounds = {one.claim: one.bound for one in smallest_bounds(given)}
     for key, longer in (("tight-corollary", 19), ("noise-corollary", 2)):
         assert bounds["star-corollary"] / bounds[key] == pytest.approx(16 / (1 + longer / 40) ** 2)
 

@@ -8,12 +8,12 @@ from scipy.optimize import minimize_scalar
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claims
-from fedbounds.study.build import build_problem, theory_step
 from fedbounds.study.check import check
+from fedbounds.study.resolve import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.testing import settings as profiles
 from fedbounds.theory import assumptions as a

@@ -12,9 +12,9 @@ from scipy.optimize import minimize
 
 from fedbounds.claims.growth import GROWTH_STEP
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run import with_growth
+from fedbounds.evidence.measured_run import with_growth
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.theory.reading import READINGS

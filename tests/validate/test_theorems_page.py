@@ -8,13 +8,13 @@ import pytest
 import sympy as sp
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.theory.own import zeta_star_sq
+from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from validate import theorem_bounds as bounds

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from fedbounds.engine.algorithms import run_algorithm
-from fedbounds.engine.conformance import conforms
 from fedbounds.plugins import algorithm_named, algorithms
+from fedbounds.testing.conformance.oracle import conforms
 from validate import conformance, zoo
 
 

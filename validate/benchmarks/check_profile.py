@@ -23,7 +23,7 @@ STAGES = {
     "exact expectations": ("evidence/expectation.py", "verdicts"),
     "verdicts on runs": ("evidence/empirical/comparison.py", "examine"),
     "... of which both sides": ("evidence/empirical/comparison.py", "compare"),
-    "... of which assumptions": ("evidence/conditions.py", "judged_on"),
+    "... of which assumptions": ("evidence/assumption_checks.py", "judged_on"),
     "runs with a claim's own step": ("study/check.py", "_own_run"),
     "constants of a run": ("constants.py", "examine_run"),
     "skew over all pairs": ("skews.py", "rho_pairs"),

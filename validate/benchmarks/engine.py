@@ -22,10 +22,10 @@ from pathlib import Path
 import numba
 import numpy as np
 
-from fedbounds.engine import streams
-from fedbounds.engine.kernels import draws as kernel_draws
+from fedbounds.engine import rng
+from fedbounds.engine.kernels import rng as kernel_draws
+from fedbounds.engine.kernels.backends import aligned
 from fedbounds.engine.kernels.select import compiled_engine
-from fedbounds.engine.kernels.session import aligned
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
@@ -80,7 +80,7 @@ def researchers_loop(experiment: Experiment) -> np.ndarray:
     problem, logistic = experiment.problem, isinstance(experiment.problem, LogisticProblem)
     X, y, offsets, reg = samples(problem)
     data = [(X[a:b], y[a:b]) for a, b in itertools.pairwise(offsets)]
-    keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
+    keys = rng.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     gaps = np.empty((experiment.replicates, experiment.rounds + 1))
 
     def slope(z: np.ndarray, t: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def researchers_loop(experiment: Experiment) -> np.ndarray:
             for i, (x, t) in enumerate(data):
                 u = w.copy()
                 for s in range(k * experiment.tau, (k + 1) * experiment.tau):
-                    rows = streams.indices(streams.absorb(keys[r, i], s), np.array([len(x)]), 8)[0]
+                    rows = rng.indices(rng.absorb(keys[r, i], s), np.array([len(x)]), 8)[0]
                     gradient = slope(x[rows] @ u, t[rows]) @ x[rows] / 8 + reg * u
                     u = u - experiment.eta(s) * gradient
                 following += problem.p[i] * u
@@ -111,13 +111,13 @@ def gathered_numpy(experiment: Experiment) -> np.ndarray:
     """All replicates and clients at once, their batches gathered into one array a step."""
     problem, logistic = experiment.problem, isinstance(experiment.problem, LogisticProblem)
     X, y, offsets, reg = samples(problem)
-    keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
+    keys = rng.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     W = np.tile(experiment.start, (experiment.replicates, 1))
     gaps = [problem.gap(W)]
     for k in range(experiment.rounds):
         U = np.repeat(W[:, None], problem.N, axis=1)
         for s in range(k * experiment.tau, (k + 1) * experiment.tau):
-            rows = offsets[:-1, None] + streams.indices(streams.absorb(keys, s), problem.sizes, 8)
+            rows = offsets[:-1, None] + rng.indices(rng.absorb(keys, s), problem.sizes, 8)
             x, t = X[rows], y[rows]
             z = (x @ U[..., None])[..., 0]
             slopes = -t / (1 + np.exp(t * z)) if logistic else z - t
@@ -186,7 +186,7 @@ def plain_numba(experiment: Experiment) -> np.ndarray:
     problem = experiment.problem
     X, y, offsets, reg = samples(problem)
     etas = steps(experiment.eta, experiment.total_steps).reshape(-1, experiment.tau)
-    keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
+    keys = rng.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     logistic = isinstance(problem, LogisticProblem)
     values = _plain_kernel(X, y, offsets, reg, etas, keys, problem.p, experiment.start, logistic)
     return values - problem.F_star
@@ -209,7 +209,7 @@ def c_limit(folder: Path) -> Engine:
         measure = compiled_engine(experiment).gap
 
         def part(replicates: range) -> np.ndarray:
-            keys = np.ascontiguousarray(streams.client_keys(experiment.seed, replicates, problem.N))
+            keys = np.ascontiguousarray(rng.client_keys(experiment.seed, replicates, problem.N))
             W = padded_rows(np.tile(experiment.start, (len(replicates), 1)))
             ends = np.empty((experiment.rounds + 1, len(replicates), 24))
             ends[0] = W

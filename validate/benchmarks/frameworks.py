@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine import streams
+from fedbounds.engine import rng
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import LeastSquaresArrays, LogisticArrays, Problem
@@ -50,9 +50,9 @@ def batches(experiment: Experiment) -> np.ndarray:
     """The rows of every batch: (rounds, tau, R, N, batch) into the stacked data."""
     problem, size = experiment.problem, int(experiment.batch_size or 0)
     offsets = samples(problem)[2]
-    keys = streams.client_keys(experiment.seed, range(experiment.replicates), problem.N)
+    keys = rng.client_keys(experiment.seed, range(experiment.replicates), problem.N)
     drawn = [
-        offsets[:-1, None] + streams.indices(streams.absorb(keys, t), problem.sizes, size)
+        offsets[:-1, None] + rng.indices(rng.absorb(keys, t), problem.sizes, size)
         for t in range(experiment.total_steps)
     ]
     return np.array(drawn, dtype=np.int32).reshape(experiment.rounds, experiment.tau, *drawn[0].shape)

@@ -3,7 +3,7 @@
     python -m validate.false_theorems --count 1000 --seed 7     some 2 s of processor time a specimen
 
 The records are lines of JSON, one a specimen after a first one with the seed; an interrupted run continues. With
-``--page`` docs/power_table.md gets its tables from the records (``--count 0``: from those that are there).
+``--page`` docs/power.md gets its tables from the records (``--count 0``: from those that are there).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from validate.ledger_page import filled
 Record = Mapping[str, Any]
 
 RESULTS = Path(__file__).parent.parent / "results" / "false_theorems.jsonl"
-PAGE = Path(__file__).parent.parent.parent / "docs" / "power_table.md"
+PAGE = Path(__file__).parent.parent.parent / "docs" / "power.md"
 SCOPES = ("constant", "point", "step", "horizon")
 EVIDENCES = ("empirical", "expectation", "sdp", "symbolic", "kernel", "exact")
 
@@ -144,7 +144,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, help="by default that of the file, else drawn")
     parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--page", action="store_true", help="write the table of docs/power_table.md")
+    parser.add_argument("--page", action="store_true", help="write the table of docs/power.md")
     chosen = parser.parse_args()
     seed = chosen.seed
     if seed is None:

@@ -10,15 +10,15 @@ from functools import cache
 import numpy as np
 import sympy as sp
 
-from fedbounds.engine.moments import applies, work
+from fedbounds.engine.expectations import applies, work
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence import expectation, kernel
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.run import Policy, Run
+from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step import coverage
 from fedbounds.evidence.sdp.one_step import verdict as sdp
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
@@ -36,7 +36,7 @@ from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.referee.search.refute import refute
-from fedbounds.study.alarm import instance_of
+from fedbounds.study.contradictions import instance_of
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict

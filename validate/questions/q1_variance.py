@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical.comparison import compare, examine
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.study.build import build_problem
+from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.conditions import judged_on
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical.comparison import compare
-from fedbounds.evidence.empirical.floor import floor_fit
+from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.schedule import ConstantStep, StepSize
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
-from fedbounds.study.build import build_problem, theory_step
+from fedbounds.study.resolve import build_problem, theory_step
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 from fedbounds.weightings.fedavg import FedAvg

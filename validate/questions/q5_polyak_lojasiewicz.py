@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical.comparison import examine
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claim_named, claims
-from fedbounds.study.build import theory_step
+from fedbounds.study.resolve import theory_step
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

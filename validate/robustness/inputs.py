@@ -42,7 +42,6 @@ BEFORE = {
     "check": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim lemma-1 --weighting fedavg",
     "compare": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim li-2020 --algorithm fedavg",
     "pareto": "--clients 3 --rounds 4",
-    "power": "lemma-2",
     "referee": "lemma-2",
     "refute": "lemma-1",
     "report": "--clients 3 --rounds 4 --out FOLDER/page.html",

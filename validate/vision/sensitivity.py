@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from fedbounds import io, plugins
-from fedbounds.engine.streams import HashedRound
+from fedbounds.engine.rng import HashedStream
 from fedbounds.model.weighting import Weighting
 from fedbounds.vision import federated, images, records, training
 from fedbounds.vision.network import Network
@@ -50,7 +50,7 @@ def accuracies(
                 return found
             losses, _ = training.evaluate(net, data.train, np.concatenate(parts), settings.precision, where)
             excess = np.array([own.mean() for own in np.split(losses, ends)])
-            alpha = rule(p, excess[None], r, HashedRound(settings.seed, [0], r))[0]
+            alpha = rule(p, excess[None], r, HashedStream(settings.seed, [0], r))[0]
             orders, sent = training.batches(settings, 0, parts, r), np.flatnonzero(alpha > 0)
             lr = settings.lr * settings.decay**r
             models = (training.train(net, data.train, orders[i], settings, lr, where.device) for i in sent)

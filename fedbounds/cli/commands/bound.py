@@ -13,13 +13,13 @@ from fedbounds.cli.options import PLUGIN, colour, formats, print_json, say
 from fedbounds.errors import reject
 
 if TYPE_CHECKING:
-    from fedbounds.study.smallest_bound import Given, Offer
+    from fedbounds.study.bounds import ProblemConstants
+    from fedbounds.study.smallest_bound import SmallestBound
 
-# What the bounds of one round's theory need, and what the smallest bound of any claim does.
+# What the paper's bounds need, and what the smallest bound of any claim does.
 PAPER = ("Gamma", "rho_bar", "rho_tilde", "tau", "G_sq", "sigma_sq")
-LEFT = {"gap": "F(w_T) - F*", "distance": "||w_T - w*||^2"}
-# With noise, which is unbiased and independent between clients, the bounds are of expectations.
-EXPECTED = {"gap": "E[F(w_T)] - F*", "distance": "E||w_T - w*||^2"}
+FLAGS = {"N": "--clients", "Delta_0": "--delta0", "pi_min": "--pi"}
+ONLY_BEST = ("zeta_star", "weights", "L_sample", "assumed", "measure")
 
 
 def problem(command: Any) -> Any:
@@ -40,7 +40,7 @@ def problem(command: Any) -> Any:
             click.option(
                 "--assume", "assumed", multiple=True, metavar="KEY", help="An assumption no constant shows."
             ),
-            click.option("--measure", type=click.Choice(tuple(LEFT)), help="What is bounded (default: gap)."),
+            click.option("--measure", type=click.Choice(("gap", "distance")), help="What is bounded (default: gap)."),
             PLUGIN,
             formats("table", "json"),
         )
@@ -64,27 +64,21 @@ def bound(form: str, best: bool, rounds: int, extra: tuple[ModuleType, ...], **c
     With --best, which needs --L, --mu, --clients, --zeta-star and --delta0: the smallest bound that a claim of the
     ledger gives after so many rounds of FedAvg, over its step and, unless --tau is given, over tau.
     """
-    only = ("zeta_star", "weights", "L_sample", "assumed", "measure")
     if best:
         _refuse(constants, ("rho_bar", "rho_tilde", "epsilon", "pi_min", "p_min"), "--best is about FedAvg")
-        from fedbounds.study.smallest_bound import offers
+        from fedbounds.study.smallest_bound import smallest_bounds
 
-        asked = given_from(rounds=rounds, extra=extra, **constants)
-        _answer(form, offers(asked, extra), asked, f"after {rounds} rounds")
+        known = problem_constants(rounds=rounds, extra=extra, **constants)
+        _print(form, smallest_bounds(known, extra), known, rounds)
         return
-    _refuse(constants, only, "these are of --best")
+    _refuse(constants, ONLY_BEST, "these are of --best")
+    _require(constants, PAPER, "only --best does without")
+    from fedbounds.report.bounds_text import bounds_blocks
     from fedbounds.study.bounds import bounds
 
-    lacking = [name for name in PAPER if constants[name] is None]
-    if lacking:
-        flag = "--" + lacking[0].replace("_", "-")
-        raise click.UsageError(f"Missing option '{flag}'; only --best does without.")
-    found = bounds(rounds=rounds, **{name: value for name, value in constants.items() if name not in only})
-    if form == "json":
-        print_json(found.to_json())
-    else:
-        _print_bounds(found)
-    for warning in found.warnings:
+    result = bounds(rounds=rounds, **{name: value for name, value in constants.items() if name not in ONLY_BEST})
+    _show(form, result.to_json(), bounds_blocks(result))
+    for warning in result.warnings:
         say(f"Warning: {warning}.")
 
 
@@ -96,140 +90,77 @@ def plan(form: str, target: float, worst: bool, extra: tuple[ModuleType, ...], *
     """The rounds of FedAvg after which a claim's bound is at most TARGET, with the tau and the step to choose."""
     from fedbounds.study import smallest_bound
 
-    asked = given_from(rounds=1, extra=extra, **constants)
-    found = smallest_bound.plan(asked, target, extra)
+    known = problem_constants(rounds=1, extra=extra, **constants)
+    rows = smallest_bound.plan(known, target, extra)
     if worst:
-        found = (*found, smallest_bound.by_worst_case(asked, target, extra))
-    _answer(form, found, asked, "")
+        rows = (*rows, smallest_bound.worst_case_plan(known, target, extra))
+    _print(form, rows, known)
 
 
-def given_from(
-    *,
-    rounds: int,
-    extra: Sequence[ModuleType] = (),
-    N: int | None,
-    zeta_star: float | None,
-    Delta_0: float | None,
-    **constants: Any,
-) -> Given:
-    """The constants of a command line as those of a problem; InputError where one that is needed is missing."""
-    from fedbounds.study.smallest_bound import Given, assumable
+def problem_constants(*, rounds: int, extra: Sequence[ModuleType] = (), **options: Any) -> ProblemConstants:
+    """The options of a command line as constants of a problem; InputError where one that is needed is missing."""
+    from fedbounds.study.bounds import ProblemConstants
+    from fedbounds.study.smallest_bound import assumable
 
-    if N is None or zeta_star is None:
-        raise reject(
-            "the smallest bound needs N and zeta_*", f"N {N}, zeta_* {zeta_star}", "add --clients, --zeta-star"
-        )
-    if zeta_star < 0:
-        raise reject("zeta_* is at least 0", zeta_star, "give the root of a mean of squares")
-    known = assumable(extra) if constants["assumed"] else frozenset()
-    if foreign := [key for key in constants["assumed"] if key not in known]:
+    start = () if options["G_sq"] is not None else ("Delta_0",)
+    _require(options, ("N", "zeta_star", *start), "the smallest bound needs them")
+    if options["zeta_star"] < 0:
+        raise reject("zeta_* is at least 0", options["zeta_star"], "give the root of a mean of squares")
+    known = assumable(extra) if options["assumed"] else frozenset()
+    if foreign := [key for key in options["assumed"] if key not in known]:
         raise reject("only what no constant shows is assumed", foreign[0], f"choose from {', '.join(sorted(known))}")
-    if Delta_0 is None and constants["G_sq"] is None:
-        raise reject("the smallest bound needs ||w_0 - w*||^2", "neither it nor G^2", "add --delta0")
-    if Delta_0 is None:
-        Delta_0 = constants["G_sq"] / constants["mu"] ** 2 if constants["mu"] > 0 else 0.0
-    weights = constants.pop("weights")
+    delta_0, mu = options["Delta_0"], options["mu"]
+    if delta_0 is None:
+        delta_0 = options["G_sq"] / mu**2 if mu > 0 else 0.0
     try:
-        p = tuple(map(float, weights.split(","))) if weights else ()
+        p = tuple(map(float, options["weights"].split(","))) if options["weights"] else ()
     except ValueError:
-        raise reject("weights are numbers with commas between", repr(weights), "write 0.5,0.25,0.25") from None
-    named = ("L", "mu", "tau", "G_sq", "Gamma", "L_sample")
-    return Given(
-        N=N,
+        raise reject("weights are numbers with commas between", repr(options["weights"]), "write 0.5,0.5") from None
+    return ProblemConstants(
         rounds=rounds,
-        delta_0=Delta_0,
-        zeta_sq=zeta_star * zeta_star,
-        sigma_sq=constants["sigma_sq"] or 0.0,
+        delta_0=delta_0,
+        zeta_sq=options["zeta_star"] * options["zeta_star"],
+        sigma_sq=options["sigma_sq"] or 0.0,
         p=p,
-        assumed=frozenset(constants["assumed"]),
-        measure=constants["measure"] or "gap",
-        **{name: constants[name] for name in named},
+        assumed=frozenset(options["assumed"]),
+        measure=options["measure"] or "gap",
+        **{name: options[name] for name in ("L", "mu", "N", "tau", "G_sq", "Gamma", "L_sample")},
     )
 
 
-def _refuse(constants: dict[str, Any], names: Sequence[str], why: str) -> None:
-    """Refuse options that the other way of asking has; those left are removed."""
+def _require(options: dict[str, Any], names: Sequence[str], why: str) -> None:
+    """Refuse with every option that is missing."""
+    missing = [FLAGS.get(name, f"--{name.replace('_', '-')}") for name in names if options[name] is None]
+    if missing:
+        raise click.UsageError(f"Missing {', '.join(missing)}; {why}.")
+
+
+def _refuse(options: dict[str, Any], names: Sequence[str], why: str) -> None:
+    """Refuse options that belong to the other question."""
     for name in names:
-        if constants[name] not in (None, ()):
-            raise reject(f"{why} alone", f"--{name.replace('_', '-')}", "leave it out")
-    for name in names if why.startswith("--best") else ():
-        del constants[name]
+        if options[name] not in (None, ()):
+            raise reject(f"{why} alone", FLAGS.get(name, f"--{name.replace('_', '-')}"), "leave it out")
 
 
-def sentence(found: Sequence[Offer], given: Given, when: str) -> str:
-    """The answer in one sentence, and in a second one the smallest that a machine proved whole, if it is another."""
-    from fedbounds.report.number_format import upward
+def _print(form: str, rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: int | None = None) -> None:
+    from fedbounds.report.bounds_text import answer, smallest_bound_blocks
 
-    left = (EXPECTED if given.sigma_sq else LEFT)[given.measure]
-
-    def told(one: Offer) -> str:
-        step = one.steps if one.step is None else f"a constant step {one.step:g}"
-        rounds = f"after {one.rounds} rounds" if one.rounds else when
-        by = "" if one.standing == "certified" else f"by {one.claim} "
-        return f"{left} <= {upward(one.bound or 0.0)} {rounds}, {by}at tau = {one.tau} and {step}"
-
-    some = [one for one in found if one.bound is not None]
-    theorems = [one for one in some if one.standing != "certified"]
-    if not theorems:
-        return "No claim of the ledger gives a bound here; the table says why."
-    said = [
-        told(theorems[0])
-        + (
-            " (proved in text; a machine has checked parts of it at most)."
-            if theorems[0].standing != "proved"
-            else "."
-        )
-    ]
-    proved = next((one for one in theorems if one.standing == "proved"), None)
-    if proved is not None and proved is not theorems[0]:
-        said.append(f"By machine it is proved that {told(proved)}.")
-    said += [f"The certified worst case: {told(one)}." for one in some if one.standing == "certified"]
-    return "\n".join(said)
+    value = {
+        "answer": answer(rows, constants, rounds),
+        "given": {**asdict(constants), "assumed": sorted(constants.assumed)},
+        "constants": constants.values(),
+        "bounds": [asdict(row) for row in rows],
+    }
+    _show(form, value, smallest_bound_blocks(rows, constants, rounds))
 
 
-def _answer(form: str, found: Sequence[Offer], given: Given, when: str) -> None:
-    from fedbounds.report.number_format import upward
-    from fedbounds.report.terminal import plain_table
+def _show(form: str, value: Any, blocks: Sequence[Any]) -> None:
+    from fedbounds.report.check_text import to_text
 
-    answer = sentence(found, given, when)
     if form == "json":
-        print_json({"answer": answer, "given": {**asdict(given), "assumed": sorted(given.assumed)},
-                    "constants": given.constants(), "offers": [asdict(one) for one in found]})  # fmt: skip
-        return
-    click.echo(answer)
-    body = [
-        [one.claim, one.standing or "-", str(one.rounds or "-"), upward(one.bound), str(one.tau), _step(one), ""]
-        if one.bound is not None
-        else [one.claim, one.standing or "-", "-", "-", "-", "-", one.why]
-        for one in found
-    ]
-    rows = body if any(one.rounds for one in found) else [[*row[:2], *row[3:]] for row in body]
-    head = ["claim", "standing", "rounds", "bound", "tau", "step", "why not"]
-    click.echo(plain_table(head if rows is body else [*head[:2], *head[3:]], rows, colour=colour()), nl=False)
-    if given.Gamma is None:
-        click.echo("Note: Gamma was not given: zeta_*^2/(2 mu) bounds it.")
-
-
-def _step(one: Offer) -> str:
-    return one.steps if one.step is None else f"{one.step:g}"
-
-
-def _print_bounds(found: Any) -> None:
-    from fedbounds.report.number_format import number
-    from fedbounds.report.terminal import plain_table
-
-    head = ["bound", "reading", "speed", "gamma", "error", f"at T = {found.T}"]
-    head += [] if found.epsilon is None else [f"rounds to {found.epsilon:g}"]
-    body = []
-    for value in found.values:
-        row = [value.claim, value.reading, *(number(x) for x in (value.speed, value.gamma, value.error, value.bound))]
-        never = f"never: the error term alone is {number(value.error)}"
-        rounds = never if value.rounds_to_epsilon is None else str(value.rounds_to_epsilon)
-        body.append(row if found.epsilon is None else [*row, rounds])
-    click.echo("E[F(w_T)] - F* <= speed/(T + gamma) + error")
-    click.echo(plain_table(head, body, colour=colour()), nl=False)
-    for note in found.notes:
-        click.echo(f"Note: {note}.")
+        print_json(value)
+    else:
+        click.echo(to_text(blocks, colour=colour()), nl=False)
 
 
 COMMANDS = [bound, plan]

@@ -70,8 +70,8 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     from fedbounds.errors import reject
     from fedbounds.evidence import kernel as rocq
     from fedbounds.io import require_replaceable
+    from fedbounds.theory.labels import word
     from fedbounds.theory.verdict import Evidence
-    from fedbounds.theory.words import word
 
     start, here = time.perf_counter(), rocq.available() is not None
     if out is not None:

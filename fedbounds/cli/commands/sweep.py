@@ -51,8 +51,8 @@ HEAD = ("claim", "reading", "evidence", "cells x weightings")
 def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
     """One row a claim, reading and evidence: how many verdicts of each status."""
     from fedbounds.report.table import ORDER, Entry, Said
+    from fedbounds.theory.labels import shown
     from fedbounds.theory.verdict import Evidence
-    from fedbounds.theory.words import shown
 
     rows: list[list[Any]] = []
     for *claim, kind in sorted({key[:-1] for key in found}):

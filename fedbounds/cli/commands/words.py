@@ -50,7 +50,7 @@ WORD = click.argument("word", required=False)
 def symbols(word: str | None) -> None:
     """The symbols a claim may be made of: those with WORD in their name or meaning, or all.
 
-    What begins with own. or sums. is in fedbounds.theory.own or .sums; the first is also how to make one.
+    What begins with quantity. or sums. is in fedbounds.theory.quantity or .sums; the first is also how to make one.
     """
     from fedbounds.report.claim_text import pretty
     from fedbounds.theory import symbols as known

@@ -102,7 +102,7 @@ def worst(
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
         _say_weights(run, found[0])
-    if any(one.own for one in found):
+    if any(one.computed for one in found):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )

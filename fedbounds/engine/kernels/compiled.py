@@ -25,7 +25,7 @@ STRICT = {"contract"}
 
 def _stamp() -> str:
     here = Path(__file__).parent
-    files = [*sorted(here.glob("*.py")), here.parent / "streams.py"]  # whose mix64 is compiled too
+    files = [*sorted(here.glob("*.py")), here.parent / "rng.py"]  # whose mix64 is compiled too
     return hashlib.sha256(b"".join(f.name.encode() + f.read_bytes() for f in files)).hexdigest()
 
 

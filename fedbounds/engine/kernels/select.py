@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.kernels import scores as kernel_scores
-from fedbounds.engine.kernels.session import (
+from fedbounds.engine.backend import Moments
+from fedbounds.engine.kernels import logistic as kernel_scores
+from fedbounds.engine.kernels.backends import (
     EXPONENTIAL,
     Compiled,
     LeastSquares,
@@ -15,7 +16,6 @@ from fedbounds.engine.kernels.session import (
     Sampled,
     own,
 )
-from fedbounds.engine.primitives import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays

@@ -14,9 +14,18 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import cannot_express, judged_on, with_own_if_needed
-from fedbounds.evidence.digits import upper
-from fedbounds.evidence.empirical import linear
+from fedbounds.evidence.assumption_checks import cannot_express, judged_on, with_quantities_if_needed
+from fedbounds.evidence.ball_arithmetic import upper
+from fedbounds.evidence.empirical import linearity
+from fedbounds.evidence.empirical.band_validity import (
+    NEGLIGIBLE,
+    RELATIVE_ROUNDING,
+    SQUARED_CANCELLATION,
+    distrust,
+    position_rounding,
+    quantity_rounding,
+    value_rounding,
+)
 from fedbounds.evidence.empirical.bands import (
     MIN_REPLICATES,
     Band,
@@ -27,23 +36,14 @@ from fedbounds.evidence.empirical.bands import (
     smallest_level,
     unsteady,
 )
-from fedbounds.evidence.empirical.floor import floor_fit
+from fedbounds.evidence.empirical.error_floor import floor_fit
 from fedbounds.evidence.empirical.status import concluded, this_run
-from fedbounds.evidence.empirical.trust import (
-    NEGLIGIBLE,
-    RELATIVE_ROUNDING,
-    SQUARED_CANCELLATION,
-    distrust,
-    own_rounding,
-    position_rounding,
-    value_rounding,
-)
 from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
-from fedbounds.evidence.run import Run
-from fedbounds.evidence.run_own import with_own
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Provenance
+from fedbounds.theory.constant import Provenance
 from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -139,15 +139,15 @@ def compare(claim: Claim, run: Run) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run."""
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
-    run = with_own(claim, run)
-    seen = run.observed(claim.symbols)
+    run = with_quantities(claim, run)
+    seen = run.measurement(claim.symbols)
     times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
     values = {**seen.constants, **places}
     shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
     left, right, _ = claim.sides(run.reading)
     floor = _floor(claim, run, difference(left, right), len(times))
     if run.trajectory.streamed and claim.scope in ("step", "horizon"):
-        means = linear.both_sides(left, right, claim, run, values)
+        means = linearity.both_sides(left, right, claim, run, values)
         rounding = means.rounding * RELATIVE_ROUNDING + floor
         replicates = run.trajectory.experiment.replicates
         return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
@@ -169,17 +169,17 @@ def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
     if claim.scope not in ("step", "horizon"):
         return np.zeros((1, 1))
     floor = position_rounding(run, count) * (run.constants["L"].value if apart.has(gap, gap_t) else 1.0)
-    return floor + own_rounding(claim, run, apart)
+    return floor + quantity_rounding(claim, run, apart)
 
 
 def not_applicable(claim: Claim, run: Run) -> Verdict | None:
     """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one, or a symbol, cannot be expressed."""
-    run = with_own_if_needed(claim, run)
+    run = with_quantities_if_needed(claim, run)
     failed, unknown = judged_on(claim, run)
     if failed:
         detail = "assumption fails: " + "; ".join(map(str, failed))
         return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
-    lacking = (*unknown, *run.own.why(run.own.lacking))
+    lacking = (*unknown, *run.quantities.why(run.quantities.lacking))
     return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
 
 
@@ -188,14 +188,14 @@ def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, kept: Kept |
 
     What was compared along t is put into ``kept``.
     """
-    run = with_own_if_needed(claim, run)
+    run = with_quantities_if_needed(claim, run)
     unmet = not_applicable(claim, run)
     if unmet is not None:
         return unmet
     if claim.kind is Kind.RATE:
         return examine_rate(claim, run, error_rate, not run.trajectory.random)
     left, right, _ = claim.sides(run.reading)
-    if claim.scope != "point" and run.trajectory.random and not linear.is_affine(difference(left, right)):
+    if claim.scope != "point" and run.trajectory.random and not linearity.is_affine(difference(left, right)):
         return _verdict(claim, run, Status.UNDECIDED, detail=NOT_LINEAR)
     sides = compare(claim, run)
     if sides.lhs.size == 0:
@@ -209,7 +209,7 @@ def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, kept: Kept |
     first = sides.times[np.argmax(below)]
     sides = sides.at(defined)
     known = known_columns(claim, run, sides.times)
-    if claim.own and unsteady(sides.lhs - sides.rhs, known):
+    if claim.computed and unsteady(sides.lhs - sides.rhs, known):
         return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
     interval = sides.band(error_rate, known)
     if kept is not None and claim.scope in ("step", "horizon"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
 from fedbounds.model.weighting import as_weighting
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, only

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from fedbounds.evidence.conditions import cannot_express, in_fractions, judged, steps_of
+from fedbounds.evidence.assumption_checks import cannot_express, in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
@@ -59,8 +59,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
-    own = own_values(claim, record, reading)
-    seen = record.observed(reading, own)
+    own = quantity_values(claim, record, reading)
+    seen = record.measurement(reading, own)
     left, right, _ = claim.sides(reading)
     used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
     return own.why(sorted(used - {*seen.constants, *seen.places(claim.scope)}))
@@ -74,10 +74,10 @@ def compare(
     There is none where a symbol of the claim's own has no value.
     """
     left, right, _ = claim.sides(reading)
-    own = own_values(claim, record, reading)
+    own = quantity_values(claim, record, reading)
     if own.lacking.keys() & {s.name for s in left.free_symbols | right.free_symbols}:
         return
-    seen = record.observed(reading, own)
+    seen = record.measurement(reading, own)
     times, places = seen.times(claim.scope), seen.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
@@ -170,7 +170,7 @@ def judge_assumptions(
     claim: Claim, record: ExactRun, reading: Reading
 ) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
-    values = {**record.constants(reading.skew), **own_values(claim, record, reading).constants}
+    values = {**record.constants(reading.skew), **quantity_values(claim, record, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
-from fedbounds.theory.own import Path
+from fedbounds.theory.quantity import Path
 
 VIRTUALS = ("alpha", "p")
 # A share of the weight this far from 1/m is another share: in floats these are sums of a few terms.

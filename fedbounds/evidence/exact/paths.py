@@ -1,4 +1,4 @@
-"""The values of a claim's own symbols on an exact run, over every path that chance may take."""
+"""The values of the quantities that a claim computes on an exact run, over every path that chance may take."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from fractions import Fraction
 from fedbounds.evidence.exact.instance import array
 from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.exact.record import ExactRun
-from fedbounds.evidence.own import Values, values
+from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.own import Path
+from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 
 
-def own_values(claim: Claim, record: ExactRun, reading: Reading) -> Values:
-    """The values of the claim's own symbols in a reading; none where they need paths that were not enumerated."""
-    if not claim.own:
+def quantity_values(claim: Claim, record: ExactRun, reading: Reading) -> Values:
+    """The values of the claim's quantities in a reading; none where they need paths that were not enumerated."""
+    if not claim.computed:
         return Values()
     instance, losses = record.instance, record.instance.losses
     eta = array(instance.eta)

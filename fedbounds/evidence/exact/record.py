@@ -9,9 +9,9 @@ from typing import Any
 
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.exact.instance import Instance, Vector
-from fedbounds.evidence.own import Values
+from fedbounds.evidence.quantity_values import Values
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.observed import Observed
+from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -70,7 +70,7 @@ class ExactRun:
         known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
         return known
 
-    def observed(self, reading: Reading, own: Values | None = None) -> Observed[Any]:
+    def measurement(self, reading: Reading, own: Values | None = None) -> Measurement[Any]:
         """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
         own = own or Values()
         paths, steps = self.paths[reading.virtual], range(self.instance.total)
@@ -87,7 +87,7 @@ class ExactRun:
             "step": steps,
             "horizon": range(self.instance.total + 1),
         }
-        return Observed(
+        return Measurement(
             {**self.constants(reading.skew), **own.constants},
             times.__getitem__,
             lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],

@@ -29,7 +29,7 @@ from fedbounds.evidence.symbolic.atoms import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.own import average_gap
+from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.sums import eta_sum, gap_sum
 

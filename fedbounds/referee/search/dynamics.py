@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.own import Quadratic, Values, values
+from fedbounds.evidence.quantity_values import Quadratic, Values, values
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Batch
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.observed import Observed
-from fedbounds.theory.own import Path
+from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -39,11 +39,11 @@ class Record:
 
     def own(self, claim: Claim, batch: Batch, reading: Reading) -> Values:
         """The values of the claim's own symbols, as `observed` has the others; nan where a member has none."""
-        if not claim.own:
+        if not claim.computed:
             return Values()
         members = [self._member(claim, batch, reading, k) for k in range(len(batch.p))]
         nothing = np.full(1, np.nan)
-        names = {symbol.name for symbol in claim.own}
+        names = {symbol.name for symbol in claim.computed}
         constants = {n for found in members for n in found.constants}
         rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
         longest = {n: max(map(len, found)) for n, found in rows.items()}
@@ -61,7 +61,7 @@ class Record:
         paths = [(1 / len(w), Path(tau, eta, losses, *path)) for path in zip(w, X, alpha, strict=True)]
         return values(claim, losses, Path(tau, eta), lambda: paths)
 
-    def observed(self, batch: Batch, reading: Reading, own: Values | None = None) -> Observed[Array]:
+    def measurement(self, batch: Batch, reading: Reading, own: Values | None = None) -> Measurement[Array]:
         """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
         own = own or Values()
         path, (P, T, K, N) = self.paths[reading.virtual], self.grad_sq.shape
@@ -84,7 +84,7 @@ class Record:
             return times.get(scope, horizons)
 
         constants = {**self.constants, "rho_bar": rho_bar[:, None], **own.constants}
-        return Observed(constants, found, field, own.fields)
+        return Measurement(constants, found, field, own.fields)
 
 
 def simulate_batch(batch: Batch) -> Record:

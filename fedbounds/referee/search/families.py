@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.conditions import penalty
+from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.family import Batch, Family, decode
@@ -117,7 +117,7 @@ def _possible(
 ) -> bool:
     """Whether some of a few instances of a family meets what is assumed of losses and weights."""
     batch = examples(family, claim)
-    values = simulate_batch(batch).observed(batch, reading).constants
+    values = simulate_batch(batch).measurement(batch, reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     return bool(len(near)) and any(told(asked, claim, reading, batch, k) for k in near)
 

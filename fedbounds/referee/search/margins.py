@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.evidence.conditions import penalty
+from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.dynamics import simulate_batch
@@ -41,7 +41,7 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
     """
     with np.errstate(all="ignore"):
         record = simulate_batch(batch)
-        seen = record.observed(batch, reading, record.own(claim, batch, reading))
+        seen = record.measurement(batch, reading, record.own(claim, batch, reading))
         values = {**seen.constants, **seen.places(claim.scope)}
         left, _, stated = claim.sides(reading)
         terms = [evaluate(term, values) for term in stated.values()]

@@ -20,7 +20,7 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.conditions import cannot_express
+from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run

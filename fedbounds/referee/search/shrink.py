@@ -17,7 +17,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.referee.search.family import Batch, schedule
 from fedbounds.theory.claim import Claim
@@ -55,7 +55,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
     record = run(instance)
-    seen = record.observed(reading, own_values(claim, record, reading))
+    seen = record.measurement(reading, quantity_values(claim, record, reading))
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))

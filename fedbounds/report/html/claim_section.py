@@ -20,10 +20,10 @@ from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-from fedbounds.theory.words import LABELS, shown
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from fedbounds.study.bounds import main_tightness
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep.lines import Series, axis, series
 from fedbounds.study.sweep.table import SETTINGS, reading, verdicts
+from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.verdict import Evidence, Status
-from fedbounds.theory.words import LABELS, shown
 
 # Failed cells listed one by one; a longer list says little, and the table holds every one.
 LISTED = 200

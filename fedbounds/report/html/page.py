@@ -18,12 +18,12 @@ from fedbounds.report.html.stored_evidence import evidence
 from fedbounds.report.html.templates import PACKAGE, template
 from fedbounds.report.number_format import MISSING, number, readable
 from fedbounds.report.table import ORDER, Entry, Said, Table
-from fedbounds.study.alarm import alarms
+from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
+from fedbounds.theory.labels import ABOUT, LABELS
 from fedbounds.theory.symbols import NOTATION
 from fedbounds.theory.verdict import Evidence
-from fedbounds.theory.words import ABOUT, LABELS
 
 # How a status is called where it stands for several kinds of evidence.
 STATUSES = {status: str(status).lower().replace("_", " ") for status in ORDER}

@@ -230,7 +230,7 @@ def measured(result: Result) -> list[dict[str, Any]]:
 
 def _of_run(run: WeightingRun, result: Result) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
-    from fedbounds.evidence.empirical.floor import floor_fit
+    from fedbounds.evidence.empirical.error_floor import floor_fit
     from fedbounds.model.trajectory import PATH_FIELDS
     from fedbounds.study.bounds import gamma_of
 

@@ -11,12 +11,12 @@ from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.empirical import band_validity
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical import trust
+from fedbounds.evidence.empirical.band_validity import DOMINANT, share_limit
 from fedbounds.evidence.empirical.bands import band, band_from_moments, critical_value, holm, smallest_level
-from fedbounds.evidence.empirical.trust import DOMINANT, share_limit
-from fedbounds.evidence.run import Run
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.model.trajectory import PathMoments
@@ -348,10 +348,10 @@ def test_a_dominant_replicate_is_sought_at_the_times_that_are_tested(monkeypatch
     mean, covariance, high = (np.zeros((7, 5)), np.zeros((7, 5, 5)), np.zeros((7, 5)))
     covariance[:, 0, 0], high[4, 0] = 1.0, 1e3
     monkeypatch.setattr(Run, "moments", PathMoments(mean, covariance, high))
-    monkeypatch.setattr(trust, "_missed_noise", lambda run, rate: None)
+    monkeypatch.setattr(band_validity, "_missed_noise", lambda run, rate: None)
     claim, times = made("horizon", Delta_T, 100 / T), np.arange(1, 7)
     refuted = np.zeros(6, dtype=bool)
-    doubt = trust.distrust(claim, examine_run(trajectory, READING), times, np.zeros(6), refuted, 1e-3)
+    doubt = band_validity.distrust(claim, examine_run(trajectory, READING), times, np.zeros(6), refuted, 1e-3)
     assert "at t = 4 " in doubt
 
 
@@ -467,7 +467,7 @@ def test_an_even_power_of_a_range_about_0_begins_at_0():
 def test_what_unseen_weights_could_do_is_their_chance_times_the_farthest_place(field):
     """Both sides of the threshold, worked out here: weights of chance log(1/rate)/R may move the mean that far."""
     trajectory = noisy(weighting=RarelyEven(), w0=np.array([3.0]))
-    run, index, rate = examine_run(trajectory, READING), trust.PATH_FIELDS.index(field), 1e-3
+    run, index, rate = examine_run(trajectory, READING), band_validity.PATH_FIELDS.index(field), 1e-3
     columns = np.array([1])
     moved = 2 * 0.1 * np.sqrt(2 * trajectory.excess[:, :2].max(axis=(0, -1)))
     away = np.sqrt(trajectory.paths["alpha"].distance_sq.max(axis=0)[:2])
@@ -475,5 +475,5 @@ def test_what_unseen_weights_could_do_is_their_chance_times_the_farthest_place(f
     could = np.log(1 / rate) / 64 * places[field].max()
     for share, doubted in ((0.99, True), (1.01, False)):
         difference, slopes = np.array([-share * could]), {index: np.ones((1, 1))}
-        found = trust._unseen_weights(run, columns, difference, slopes, np.zeros(1, dtype=bool), rate)
+        found = band_validity._unseen_weights(run, columns, difference, slopes, np.zeros(1, dtype=bool), rate)
         assert (found is not None) is doubted, (share, found)

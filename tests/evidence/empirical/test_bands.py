@@ -19,7 +19,7 @@ from fedbounds.evidence.empirical.bands import (
     critical_value,
     unsteady,
 )
-from fedbounds.evidence.empirical.floor import MIN_SPAN, floor_fit
+from fedbounds.evidence.empirical.error_floor import MIN_SPAN, floor_fit
 from validate import calibration, critical_values
 
 levels = st.floats(LEVELS[-1], MAX_LEVEL)

@@ -8,10 +8,10 @@ import sympy as sp
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Policy, rho_pairs
+from fedbounds.evidence.measured_run import Policy, rho_pairs
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.plugins import claims

@@ -14,16 +14,16 @@ from fedbounds import plugins
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.referee.mutants import Part, scaled
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.quantity import Provenance
+from fedbounds.theory.constant import Provenance
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status
 from fedbounds.weightings.fedavg import FedAvg
@@ -60,7 +60,7 @@ def test_under_fedavg_every_claim_is_decided(build):
     assert {verdict.evidence for _, verdict in found} == {Evidence.EXPECTATION}
     applied = [(c, v) for c, v in found if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
     # What is measured on paths has no exact expectation.
-    on_paths = [v for c, v in applied if any(symbol.kind in ("largest", "measured") for symbol in c.own)]
+    on_paths = [v for c, v in applied if any(symbol.kind in ("largest", "measured") for symbol in c.computed)]
     assert {verdict.status for verdict in on_paths} == {Status.UNDECIDED}
     applied = [(c, v) for c, v in applied if v not in on_paths]
     assert len(applied) > 20

@@ -7,16 +7,16 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds import plugins
-from fedbounds.engine import tally as module
-from fedbounds.engine.clock import make_clock
+from fedbounds.engine import streaming as module
 from fedbounds.engine.loop import run
 from fedbounds.engine.record import SAMPLE, allocate
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.model.trajectory import PATH_FIELDS
@@ -31,7 +31,9 @@ from validate.benchmarks import memory
 SUMS, DECISIONS = 1e-12, 1e-10
 CLAIMS = plugins.claims(())
 # What a claim measures on paths needs them.
-ON_PATHS = {key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.own)}
+ON_PATHS = {
+    key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.computed)
+}
 
 
 def experiment_on(kind="binary", **changes):
@@ -150,7 +152,7 @@ def test_the_bits_do_not_depend_on_threads():
 
 def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
     experiment = experiment_on(replicates=32)
-    plan = make_clock(experiment)
+    plan = make_time_grid(experiment)
     size = module.stored_bytes(experiment, plan, ("alpha", "p"))
     stored = simulate(experiment)
     arrays = [stored.skew_sums, stored.excess, stored.grad_sq, stored.local_excess, stored.alpha]
@@ -189,7 +191,7 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
-    tally = allocate(experiment_on(), make_clock(experiment_on()), ("alpha", "p"), streamed=True).tally
+    tally = allocate(experiment_on(), make_time_grid(experiment_on()), ("alpha", "p"), streamed=True).tally
     assert tally.most_threads(0) > 100 > tally.most_threads(module.TALLY_LIMIT)
     monkeypatch.setattr(module, "TALLY_LIMIT", 1)
     assert tally.most_threads(0) == 1

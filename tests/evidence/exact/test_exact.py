@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from derivations import intervals
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.constants import examine_run
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
 from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json
 from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.symbolic import library as proofs
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named, claims, weighting_named

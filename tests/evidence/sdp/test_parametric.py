@@ -30,7 +30,7 @@ from fedbounds.plugins import claim_named
 from fedbounds.report.check_text import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
-from fedbounds.theory.own import measured
+from fedbounds.theory.quantity import measured
 from fedbounds.theory.sums import gone_sq
 from fedbounds.theory.symbols import L, mu
 from fedbounds.theory.verdict import Evidence, Status

@@ -12,9 +12,9 @@ from fedbounds.claims.khaled2020 import AT_OPTIMUM, IDENTICAL
 from fedbounds.claims.stich2019 import DRIFT, STEP
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
-from fedbounds.evidence.conditions import on_run
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.digits import enclosed, in_digits
+from fedbounds.evidence.ball_arithmetic import enclosed, in_digits
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array

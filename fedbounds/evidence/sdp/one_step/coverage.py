@@ -12,7 +12,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import in_fractions, judged
+from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.intervals import somewhere
 from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array, Indices, Optimum, Problem
-from fedbounds.theory.quantity import Constant, Provenance
+from fedbounds.theory.constant import Constant, Provenance
 
 # Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.
 SUPPORT = 1e-6

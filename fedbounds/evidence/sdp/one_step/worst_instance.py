@@ -8,10 +8,10 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import reject
-from fedbounds.evidence.conditions import judged_on
-from fedbounds.evidence.constants import examine_run
+from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run import Policy
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model

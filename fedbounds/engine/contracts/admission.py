@@ -1,0 +1,92 @@
+"""What is somebody's own is tried before it is run: problem, weighting and compiled arrays, each once."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from fedbounds.engine.backend import Backend
+from fedbounds.engine.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.engine.contracts.probe_points import Probe
+from fedbounds.engine.contracts.problem import check_problem
+from fedbounds.engine.contracts.weighting import check_weighting
+from fedbounds.engine.numpy_engine import NumpyEngine
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Problem, kernel_arrays
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.model.weighting import Rule, Weighting
+from fedbounds.plugins import foreign
+
+# Two orders of additions agree to about 1e-13 of the largest term; what a sum of such terms keeps is a little less.
+AGREEMENT = 1e-9
+ROUNDING = 1e-12
+
+
+class _Kept(list[object]):
+    """What has been tried on a problem, the problem itself first; a pickle of the problem does not carry it."""
+
+    def __reduce__(self) -> tuple[type, tuple[()]]:
+        return _Kept, ()
+
+
+def vetted(problem: Problem) -> Problem:
+    """The problem, once one whose class is not the package's has kept its word; else InputError with the point."""
+    if foreign(problem, "fedbounds") and _untried(problem, problem):
+        check_problem(problem)
+        refuse(f"problem {problem.kind}", tried("compiled kernels", lambda: kernel_findings(problem)))
+        vars(problem)["_kept"].append(problem)
+    return problem
+
+
+def vetted_weighting(weighting: Weighting | Rule, problem: Problem) -> Weighting | Rule:
+    """The weighting, once one whose class is not the package's has kept its word; else InputError with the gaps."""
+    if foreign(weighting, "fedbounds") and _untried(weighting, problem):
+        check_weighting(weighting, problem)
+        vars(problem)["_kept"].append(weighting)
+    return weighting
+
+
+def _untried(item: object, problem: Problem) -> bool:
+    return not any(item is kept for kept in vars(problem).setdefault("_kept", _Kept()))
+
+
+def kernel_findings(problem: Problem) -> Iterator[Finding]:
+    """The compiled kernels compute what the problem's methods do: gaps, gradients, variances and steps."""
+    if kernel_arrays(problem) is None:
+        return
+    from fedbounds.engine.kernels.select import compiled_engine
+
+    smallest = int(problem.sizes.min()) if problem.sampling == "indices" else 2
+    x = Probe(problem).x
+    for batch, replacement in ((None, True), (2, True), (min(smallest, 2), False)):
+        experiment = Experiment(
+            problem, lambda p, e, r, s: p, ConstantStep(1 / problem.L), 1, 1, len(x), batch, replacement
+        )
+        ours, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
+        for name, wanted in plain.items():
+            found = ours[name]
+            allowed = AGREEMENT * np.abs(wanted) + ROUNDING * np.abs(wanted).max()
+            yield worst(
+                f"compiled kernels with the {name} of its methods",
+                np.abs(found - wanted) - allowed,
+                x,
+                lambda k, found=found, wanted=wanted: f"{found[k]:.9g} for {wanted[k]:.9g}",  # type: ignore[misc]
+                "mend kernel_data(), or leave it out",
+                f"{AGREEMENT:g}",
+            )
+
+
+def _measured(engine: Backend, x: Array) -> dict[str, Array]:
+    """What the engine computes at points x (P, N, d): (P, N) each, vectors by their product with one direction."""
+    W, u = np.ascontiguousarray(x[:, 0]), np.sqrt(np.arange(1.0, x.shape[-1] + 1))
+    with engine.session():
+        models, moments = np.stack([x, x]), engine.moments(x)
+        engine.walk(models, np.array([1.0]) / engine.experiment.problem.L, 0, range(len(x)))
+        return {
+            "gaps F_i - F_i*": engine.excess(W),
+            "gaps F - F*": np.repeat(engine.gap(W)[:, None], x.shape[1], axis=1),
+            "local gaps": moments.excess,
+            "gradients": moments.grads @ u,
+            "squared gradients": moments.grad_sq,
+            "variances": moments.variance,
+            "steps": models[1] @ u,
+        }

@@ -1,0 +1,231 @@
+"""The compiled engine: the loop's primitives on the arrays a problem offers through ``kernel_data``.
+
+Bits depend on neither the number of threads nor of replicates: each replicate's operations are its own, in
+an order fixed at compile time.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from fedbounds.engine import rng
+from fedbounds.engine.backend import Backend, Moments, batch_scale
+from fedbounds.engine.kernels import client_sums as kernel_common
+from fedbounds.engine.kernels import minibatch_steps as kernel_steps
+from fedbounds.engine.kernels import quadratic as kernel_hessians
+from fedbounds.engine.kernels.matrix_products import padded
+from fedbounds.engine.kernels.vectors import LANES, WORD
+from fedbounds.engine.threads import blocks_of
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array, Indices, LogisticArrays
+
+# Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
+# 32 replicates of an ordinary problem make blocks for two threads. The size depends on the problem alone.
+BLOCK_WORK = 2**21
+FEWEST, MOST = 4, 256
+# Arithmetic of an exponential with what goes with it, in fused operations.
+EXPONENTIAL = 30
+
+
+@dataclass(frozen=True)
+class Compiled(Backend):
+    """What the compiled problems share; ``data`` are the arrays of the problem."""
+
+    experiment: Experiment
+    data: Any
+    name = "kernels"
+
+    @cached_property
+    def w_star(self) -> Array:
+        return own(self.experiment.problem.w_star)
+
+    @cached_property
+    def w_i_star(self) -> Array:
+        return own(self.experiment.problem.w_i_star)
+
+    @cached_property
+    def variance_scale(self) -> Array:
+        experiment = self.experiment
+        return batch_scale(experiment.problem.sizes, experiment.batch_size, experiment.replacement)
+
+    @cached_property
+    def noise(self) -> Array:
+        """Standard deviation of every entry of a client's additive noise (N,)."""
+        return np.zeros(self.experiment.problem.N)
+
+    @cached_property
+    def _keys(self) -> dict[range, rng.Words]:
+        return {}
+
+    def keys(self, replicates: range) -> rng.Words:
+        """The stream keys of the local steps (R, N)."""
+        if replicates not in self._keys:
+            self._keys[replicates] = rng.client_keys(self.experiment.seed, replicates, self.experiment.problem.N)
+        return self._keys[replicates]
+
+    def blocks(self, replicates: int) -> list[range]:
+        """Blocks whose local steps take about BLOCK_WORK operations: a power of two of replicates each."""
+        size = 1 << min(max(BLOCK_WORK // self.work, FEWEST), MOST).bit_length() - 1
+        return blocks_of(replicates, size)
+
+    @property
+    def work(self) -> int:
+        """Rough arithmetic of one local step of one replicate."""
+        problem = self.experiment.problem
+        return 4 * problem.N * problem.d**2 + 1
+
+    def combine(self, X: Array, weights: Array) -> Array:
+        return kernel_common.combine(X, own(weights))
+
+    def virtual(
+        self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
+    ) -> tuple[Array, Array]:
+        eta = np.broadcast_to(eta, len(X))
+        arrays = (own(values) for values in (X, W, alpha, moments.grads, moments.variance, weights, eta))
+        drift, next_mean = kernel_common.virtual(*arrays, self.w_star)
+        return drift, next_mean
+
+    def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
+        """With full gradients: steps along random ones are compiled as a whole (`walk`)."""
+        return X - eta * grads
+
+
+@dataclass(frozen=True)
+class Quadratic(Compiled):
+    """Constant Hessians; ``data`` are `QuadraticArrays`."""
+
+    @cached_property
+    def forms(self) -> Array:
+        """The Hessians as a flat table."""
+        return own(self.data.H).ravel()
+
+    @cached_property
+    def mean_hessian(self) -> Array:
+        """sum_i p_i H_i."""
+        return np.tensordot(self.experiment.problem.p, self.data.H, 1).ravel()
+
+    @cached_property
+    def noise(self) -> Array:
+        return np.sqrt(self.variance_form[-1] / self.experiment.problem.d)
+
+    @cached_property
+    def variance_form(self) -> tuple[Array, Array, Array]:
+        """What the kernel computes gradient variances from: here the variances themselves."""
+        b, noise_std = self.experiment.batch_size, self.data.noise_std
+        return np.empty((0, 0)), np.empty(0), np.zeros(len(noise_std)) if b is None else noise_std**2 / b
+
+    def excess(self, W: Array) -> Array:
+        return kernel_hessians.excess(W, self.forms, self.w_i_star)
+
+    def gap(self, W: Array) -> Array:
+        return kernel_hessians.excess(W, self.mean_hessian, self.w_star[None])[:, 0]
+
+    def moments(self, X: Array) -> Moments:
+        found = self._moments(X[None], np.empty(0), 0, np.empty((0, 0), dtype=np.uint64))
+        return Moments(*(values[0] for values in found))
+
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
+        return self._moments(models, etas, t0, self.keys(replicates))
+
+    def _moments(self, models: Array, etas: Array, t0: int, keys: rng.Words) -> Moments:
+        known = self.forms, self.w_i_star, self.w_star, *self.variance_form
+        grads, sums = kernel_hessians.moments(models, etas, t0, keys, self.noise, *known)
+        return Moments(grads, *sums)
+
+
+@dataclass(frozen=True)
+class Sampled(Compiled):
+    """Clients with samples; minibatch steps of one score a sample are compiled as a whole."""
+
+    @cached_property
+    def sizes(self) -> Indices:
+        return np.diff(self.data.offsets)
+
+    @cached_property
+    def starts(self) -> Indices:
+        """Where each client's samples start once padded to whole vectors (N + 1,)."""
+        return np.cumsum([0, *(padded(n) for n in self.sizes)])
+
+    @cached_property
+    def rows(self) -> Array:
+        """The padded samples, each of whole vectors, one after another, from the start of a cache line on."""
+        X = self.data.X
+        out = np.zeros((self.starts[-1], self.width))
+        out[self._places, : X.shape[1]] = X
+        return aligned(out)
+
+    @cached_property
+    def targets(self) -> Array:
+        """The target, label or class of every padded sample."""
+        return self.table(self.data.y[None], 0.0)
+
+    @cached_property
+    def _places(self) -> Indices:
+        """Every sample's number among the padded ones (n,)."""
+        shift = self.starts[:-1] - self.data.offsets[:-1]
+        return np.arange(len(self.data.X)) + np.repeat(shift, self.sizes)
+
+    def table(self, values: Array, padding: float) -> Array:
+        """(v, n) values as one flat array, client after client, each (v, its padded number of samples)."""
+        out = np.full((len(values), self.starts[-1]), padding)
+        out[:, self._places] = values
+        return np.concatenate([part.ravel() for part in np.split(out, self.starts[1:-1], axis=1)])
+
+    @property
+    def walks(self) -> bool:
+        """Whether its minibatch steps are compiled as a whole: one score a sample."""
+        return True
+
+    @property
+    def width(self) -> int:
+        return padded(self.data.X.shape[1])
+
+    @cached_property
+    def step_arrays(self) -> tuple[Any, ...]:
+        kind = isinstance(self.data, LogisticArrays), self.experiment.replacement, float(self.data.reg)
+        return self.rows, self.targets, self.starts, self.sizes, kind
+
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
+        """Minibatch steps are compiled as a whole."""
+        if self.experiment.batch_size is None:
+            return super().walk(models, etas, t0, replicates)
+        keys, batch = self.keys(replicates), self.experiment.batch_size
+        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
+        return None
+
+
+@dataclass(frozen=True)
+class LeastSquares(Sampled, Quadratic):
+    """Ridge regression; ``data`` are `LeastSquaresArrays`."""
+
+    @cached_property
+    def noise(self) -> Array:
+        return np.zeros(len(self.sizes))
+
+    @cached_property
+    def forms(self) -> Array:
+        """Each client's Hessian and, where batches are drawn, the form of one sample's gradient variance."""
+        known = [self.data.H] if self.experiment.batch_size is None else [self.data.H, self.data.A]
+        return np.concatenate(known, axis=1).ravel()
+
+    @cached_property
+    def variance_form(self) -> tuple[Array, Array, Array]:
+        """The rest of that form, and what turns it into a batch's."""
+        if self.experiment.batch_size is None:
+            return np.empty((0, 0)), np.empty(0), self.variance_scale
+        return self.data.b, self.data.c, self.variance_scale
+
+
+def own(values: np.ndarray) -> np.ndarray:
+    """The array in C order and writeable: read-only or strided ones would be compiled for separately."""
+    return np.require(values, requirements=["C", "W"])
+
+
+def aligned(rows: Array) -> Array:
+    """The entries as one flat array whose first lies at the start of a cache line (of 8 numbers)."""
+    home = np.zeros(rows.size + LANES)
+    skip = -home.ctypes.data // WORD % LANES
+    home[skip : skip + rows.size] = rows.ravel()
+    return home[skip : skip + rows.size]

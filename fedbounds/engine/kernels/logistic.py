@@ -1,0 +1,206 @@
+"""Compiled primitives of logistic clients, binary (K = 1 row of scores) and multinomial.
+
+The excess is the mean over samples of the Bregman divergence of the loss from the scores at w_i* to those at x, plus
+reg ||x - w_i*||^2 / 2 and the residual gradient at the numerical w_i*; the same pass gives the slopes at x.
+
+Layout: client i has m_i = 8 ceil(n_i / 8) columns from ``starts[i]`` on; a table of v values a sample holds them
+as a (v, m_i) matrix from v starts[i] on. Samples that pad have zero features and zero norms: they count nowhere.
+``s`` and ``other`` are tables of the probabilities at the centres and of their logarithms; with K = 1 of the
+probability of the label +1 and of the label -1.
+"""
+
+import math
+
+import numpy as np
+
+from fedbounds.engine.kernels.client_sums import GROUP, distance_sq, dot, multiply, offsets_from, scratch
+from fedbounds.engine.kernels.compiled import jit, kernel
+from fedbounds.engine.kernels.math import LN2, NEAR, ONE_BITS, clamp, divergence, exp, near_divergence, parted
+from fedbounds.engine.kernels.rng import absorb, draw_indices
+from fedbounds.engine.kernels.softmax import FAR, divergences, far_divergences, slopes, weights
+
+# Fractions in [1, 2) whose product cannot overflow.
+PRODUCT = 512
+# A sum of logarithms may be this many times smaller than its terms: it loses as many units of rounding.
+CANCELLED = 64.0
+
+
+@jit
+def _logarithms(values, q):
+    """sum_j log(values_j + q_j), by the logarithms of products of their fractions."""
+    total = 0.0
+    for first in range(0, len(values), PRODUCT):
+        part, rest = values[first : first + PRODUCT], q[first : first + PRODUCT]
+        power, product = -ONE_BITS * len(part), 1.0
+        for j in range(len(part)):
+            exponent, fraction = parted(part[j] + rest[j])
+            power += exponent
+            product *= fraction
+        total += power * LN2 + math.log(product)
+    return total
+
+
+@jit
+def _binary(z, s, q, y, up, values, keep):
+    """The sum of the divergences at changes of margin z of samples with probabilities s and q = 1 - s of their labels
+    +1 and -1; z <- the slopes there if kept: minus the label times the probability of the other one.
+
+    Where it is far smaller than its terms, a sum of logarithms of s e^z + q would cancel. ``up`` and ``values`` have
+    room for the samples of the largest client.
+    """
+    away, far, linear, total = 0.0, 0.0, 0.0, 0.0
+    for j in range(len(z)):
+        away += 1.0 if abs(z[j]) > NEAR else 0.0
+        far += 0.0 if abs(z[j]) < FAR else 1.0
+        linear += s[j] * z[j]
+    if keep or (away > 0.0 and far == 0.0):
+        for j in range(len(z)):
+            up[j] = s[j] * exp(clamp(z[j]))
+    if away > 0.0 and far == 0.0:
+        total = _logarithms(up[: len(z)], q) - linear
+    if not CANCELLED * total > len(z) + abs(linear):
+        if away + far > 0.0:
+            for j in range(len(z)):
+                values[j] = divergence(z[j], s[j], q[j])[0]
+        else:
+            for j in range(len(z)):
+                values[j] = near_divergence(z[j], s[j], q[j])
+        total = 0.0
+        for j in range(len(z)):
+            total += values[j]
+    if keep:
+        for j in range(len(z)):
+            plus, minus = up[j], q[j]
+            z[j] = -y[j] * (minus if y[j] > 0.0 else plus) / (plus + minus)
+    return total
+
+
+@jit
+def _regular(u, residual, reg):
+    """reg ||u||^2 / 2 + residual.u"""
+    return 0.5 * reg * dot(u, u) + dot(residual, u)
+
+
+@kernel
+def excess(W, columns, starts, sizes, K, reg, centre, s, other, residual):
+    """Bregman excess of every client at W about centre_i (one row of centre and residual: about that point).
+
+    (R, d) -> (R, N).
+    """
+    R, d = W.shape
+    N, features, group = len(sizes), d // K, max(GROUP // K, 1)
+    longest = np.max(starts[1:] - starts[:-1])
+    out = np.empty((R, N))
+    U, Z = scratch(group * d), scratch(group * K * longest)
+    mean, total, peak = scratch(longest), scratch(longest), scratch(longest)
+    for i in range(N):
+        a, row = starts[i], min(i, len(centre) - 1)
+        m = starts[i + 1] - a
+        for first in range(0, R, group):
+            count = min(group, R - first)
+            offsets_from(W, first, count, centre[row], U)
+            multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
+            for c in range(count):
+                z = Z[c * K * m : (c + 1) * K * m]
+                if K == 1:
+                    value = _binary(z, s[a : a + m], other[a : a + m], s[a : a + m], mean, total, False)
+                else:
+                    value, near = divergences(z, s, K * a, K, m, mean, total, peak, False)
+                    if not near:
+                        value = far_divergences(z, s, other, K * a, K, m, mean)
+                out[first + c, i] = value / sizes[i] + _regular(U[c * d : (c + 1) * d], residual[row], reg)
+    return out
+
+
+@jit
+def _soft(z, u, x, columns, y, a, m, s, other, K, mean, total, peak):
+    """The sum of a multinomial client's divergences at changes of score z; z <- the slopes at x = w_i* + u."""
+    features = len(x) // K
+    value, near = divergences(z, s, K * a, K, m, mean, total, peak, True)
+    if not near:
+        multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
+        value = far_divergences(z, s, other, K * a, K, m, mean)
+        u[:] = x
+        multiply(u, 0, features, columns, features * a, m, z, 0, m, K, features, m)
+        weights(z, K, m, total)
+    slopes(z, y[a : a + m], K, m, mean, total)
+    return value
+
+
+@kernel
+def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, other, residual, scale, w_star):
+    """grads (R, N, d), and (R, N) each: their squared norms, variance, excess, ||x_i - w*||^2.
+
+    ``rows`` holds the samples as rows of whole vectors, ``y`` labels or classes, ``norms`` ||x_j||^2, and ``scale``
+    (N,) turns one sample's variance into a batch's.
+    """
+    R, N, d = X.shape
+    width, features, group = len(rows) // starts[-1], d // K, max(GROUP // K, 1)
+    longest = np.max(starts[1:] - starts[:-1])
+    grads, sums = np.empty((R, N, d)), np.empty((4, R, N))
+    U, Z, G = scratch(group * d), scratch(group * K * longest), scratch(group * K * width)
+    mean, total, peak = scratch(longest), scratch(longest), scratch(longest)
+    for i in range(N):
+        a, n = starts[i], sizes[i]
+        m = starts[i + 1] - a
+        for first in range(0, R, group):
+            count = min(group, R - first)
+            offsets_from(X[:, i], first, count, w_i_star[i], U)
+            multiply(U, 0, features, columns, features * a, m, Z, 0, m, count * K, features, m)
+            for c in range(count):
+                z, u, r = Z[c * K * m : (c + 1) * K * m], U[c * d : (c + 1) * d], first + c
+                regular, second = _regular(u, residual[i], reg), 0.0
+                if K == 1:
+                    value = _binary(z, s[a : a + m], other[a : a + m], y[a : a + m], mean, total, True)
+                else:
+                    value = _soft(z, u, X[r, i], columns, y, a, m, s, other, K, mean, total, peak)
+                for k in range(K):
+                    slope, square = z[k * m : (k + 1) * m], norms[a : a + m]
+                    for j in range(m):
+                        second += square[j] * (slope[j] * slope[j])
+                sums[1, r, i] = second / n
+                sums[2, r, i] = max(value / n + regular, 0.0)
+                sums[3, r, i] = distance_sq(X[r, i], w_star)
+            multiply(Z, 0, m, rows, width * a, width, G, 0, width, count * K, n, width)
+            for c in range(count):
+                r, g = first + c, G[c * K * width : (c + 1) * K * width]
+                sums[1, r, i] = max(sums[1, r, i] - dot(g, g) / (n * n), 0.0) * scale[i]
+                for k in range(K):
+                    for f in range(features):
+                        grads[r, i, k * features + f] = g[k * width + f] / n + reg * X[r, i, k * features + f]
+                sums[0, r, i] = dot(grads[r, i], grads[r, i])
+    return grads, sums
+
+
+@kernel
+def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, replacement, out):
+    """out <- x_i - eta (mean over the batch of slope_j x_j + reg x), batch from the stream of step t."""
+    R, N, d = X.shape
+    width, features = len(data) // starts[-1], d // K
+    m = (batch + 7) // 8 * 8
+    chosen, labels = np.empty(batch, dtype=np.int64), np.zeros(m)
+    x, z, g = scratch(d), scratch(K * m), scratch(K * width)
+    rows, columns = scratch(m * width), scratch(width * m)
+    top, whole = scratch(m), scratch(m)
+    columns[:] = 0.0
+    for i in range(N):
+        for r in range(R):
+            draw_indices(absorb(keys[r, i], t), sizes[i], replacement, chosen)
+            for j in range(batch):
+                sample = starts[i] + chosen[j]
+                row = data[sample * width : (sample + 1) * width]
+                labels[j] = codes[sample]
+                for f in range(width):
+                    rows[j * width + f] = row[f]
+                for f in range(features):
+                    columns[f * m + j] = row[f]
+            x[:] = X[r, i]
+            multiply(x, 0, features, columns, 0, m, z, 0, m, K, features, m)
+            weights(z, K, m, top)
+            slopes(z, labels, K, m, top, whole)
+            multiply(z, 0, m, rows, 0, width, g, 0, width, K, batch, width)
+            after = out[r, i]
+            for k in range(K):
+                for f in range(features):
+                    c = k * features + f
+                    after[c] = x[c] - eta * (g[k * width + f] / batch + reg * x[c])

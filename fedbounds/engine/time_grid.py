@@ -1,0 +1,60 @@
+"""When a run aggregates and what it stores: round boundaries, step sizes and recorded times."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.problem import Array
+from fedbounds.model.schedule import steps
+
+
+@dataclass(frozen=True)
+class TimeGrid:
+    """The times of a run of T local steps.
+
+    ``rounds`` are (begin, end) in local steps; ``eta`` (T,). ``aggregated`` tells whether time T ends a round.
+    ``times`` (K,) are the recorded steps 0, stride, 2 stride, ... and T. Every ceil(stride / tau)-th round is
+    recorded: ``round_slot`` is its place in the record, or -1.
+    """
+
+    eta: Array
+    rounds: tuple[tuple[int, int], ...]
+    aggregated: bool
+    times: NDArray[np.int64]
+    round_slot: NDArray[np.int64]
+
+    @property
+    def total(self) -> int:
+        return len(self.eta)
+
+    @property
+    def round_times(self) -> NDArray[np.int64]:
+        """The first step of each recorded round."""
+        return np.array([b for (b, _), s in zip(self.rounds, self.round_slot, strict=True) if s >= 0], dtype=np.int64)
+
+    @property
+    def eta_ratio(self) -> float:
+        """max over t and s <= t of the same round of eta_s / eta_t."""
+        return max(
+            float(np.max(np.maximum.accumulate(self.eta[begin:end]) / self.eta[begin:end]))
+            for begin, end in self.rounds
+        )
+
+
+def make_time_grid(experiment: Experiment) -> TimeGrid:
+    """The grid of an experiment.
+
+    ``algorithm-1`` aggregates after steps tau, 2 tau, ...; ``equation-2`` after steps 1, tau + 1, 2 tau + 1,
+    ..., so its last round is cut at T before it aggregates (unless tau = 1).
+    """
+    total, tau, stride = experiment.total_steps, experiment.tau, experiment.stride
+    first = tau if experiment.aggregation == "algorithm-1" else 1
+    ends = [*range(first, total, tau), total]
+    rounds = tuple(zip([0, *ends[:-1]], ends, strict=True))
+    times = np.unique(np.append(np.arange(0, total + 1, stride), total)).astype(np.int64)
+    every = -(-stride // tau)
+    round_slot = np.array([r // every if r % every == 0 else -1 for r in range(len(rounds))], dtype=np.int64)
+    aggregated = (total - first) % tau == 0
+    return TimeGrid(steps(experiment.eta, total), rounds, aggregated, times, round_slot)

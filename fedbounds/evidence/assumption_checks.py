@@ -1,0 +1,146 @@
+"""Whether an experiment meets an assumption: on a run, in fractions, or by how much a population misses it.
+
+Each answer is None where the assumption cannot be expressed there: it has neither a facet nor a relation in symbols
+that have values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
+from operator import eq, le, lt
+from typing import Any
+
+import numpy as np
+
+from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.theory.assumption import Answer, Assumption, Part
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.verdict import Failure
+
+# A search in floating point stays this far, relatively, on the right side of a relation.
+NEGLIGIBLE = 1e-9
+
+
+def on_run(assumption: Assumption, run: Run) -> Answer | None:
+    """The assumption on a run: its own check, or its relation at every step."""
+    if assumption.on_run is not None:
+        return Answer(*assumption.on_run(run))
+    return in_floats(assumption, run.at_every_step(assumption.symbols()))
+
+
+def in_floats(assumption: Assumption, values: Mapping[str, Numbers]) -> Answer | None:
+    """The relation of an assumption in floating point, wherever the arrays of values range over."""
+    names = sorted(_shown(assumption))
+    if not assumption.parts or not values.keys() >= set(names):
+        return None
+    found = ""
+    for part in assumption.parts:
+        sides = fails(part, values, assumption.tolerance)
+        wrong, left, right, *own = np.broadcast_arrays(*sides, *(values[name] for name in names))
+        # An equality is shown at the first step where it fails, an inequality at its worst.
+        worst = int((wrong if part.sign == "=" else np.nan_to_num(left - right, nan=np.inf)).argmax())
+        here = {name: value.flat[worst] for name, value in zip(names, own, strict=True)}
+        found = found or _words(assumption, part, here | {"left": left.flat[worst], "right": right.flat[worst]})
+        if wrong.any():
+            return Answer(False, found)
+    return Answer(True, found)
+
+
+def fails(part: Part, values: Mapping[str, Numbers], tolerance: float) -> tuple[Any, Array, Array]:
+    """(where a relation fails, its left side, its right side), wherever the arrays of values range over."""
+    left, right = evaluate(part.left, values), evaluate(part.right, values)
+    slack = tolerance * np.maximum(np.abs(left), np.abs(right))
+    holds = {"<": left < right, "<=": left <= right + slack, "=": np.abs(left - right) <= slack}[part.sign]
+    return ~holds, left, right
+
+
+def _shown(assumption: Assumption) -> frozenset[str]:
+    """The symbols of a relation, and the step where it speaks of one."""
+    used = assumption.symbols()
+    return used | {"t"} if "eta" in used else used
+
+
+def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str:
+    """What was found: the assumption's own words, or both sides of its relation."""
+    return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
+
+
+def judged(
+    assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]
+) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions that are answered not to hold, keys of those that cannot be expressed)."""
+    found = [(one, answer(one)) for one in assumptions]
+    failed = [Failure(a.key, a.statement, said.found) for a, said in found if said is not None and not said.holds]
+    return tuple(failed), tuple(one.key for one, said in found if said is None)
+
+
+def with_quantities_if_needed(claim: Claim, run: Run) -> Run:
+    """The run with the claim's own symbols, which may cost a replay; as it is if an assumption without them fails."""
+    names = {symbol.name for symbol in claim.computed}
+    plain = [a for a in claim.assumptions_in(run.reading) if not a.symbols() & names] if names else []
+    failed, _ = judged(plain, lambda assumption: on_run(assumption, run))
+    return run if failed else with_quantities(claim, run)
+
+
+def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
+    """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
+    assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
+    if any(assumption.symbols() & names for assumption in assumed):
+        run = with_quantities_if_needed(claim, run)
+    return judged(assumed, lambda assumption: on_run(assumption, run))
+
+
+def cannot_express(keys: Iterable[str]) -> str:
+    """The grounds for UNDECIDED."""
+    return f"cannot express {', '.join(keys)}"
+
+
+def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Answer | None:
+    """The relation of an assumption at every place, exactly: values of the symbols, one mapping a step."""
+    if not assumption.parts:
+        return None
+    found = ""
+    for values in places:
+        if not assumption.symbols() <= values.keys():
+            return None
+        for part in assumption.parts:
+            left, right = rational(part.left, values), rational(part.right, values)
+            if left is None or right is None:
+                return None
+            holds = {"<": lt, "<=": le, "=": eq}[part.sign](left, right)
+            if not holds or not found:
+                numbers = {name: float(values[name]) for name in _shown(assumption)}
+                found = _words(assumption, part, numbers | {"left": float(left), "right": float(right)})
+            if not holds:
+                return Answer(False, found)
+    return Answer(True, found)
+
+
+def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], size: int) -> Array:
+    """How far a population (``size``,) is from meeting assumptions: 0 where all relations hold.
+
+    ``values`` maps symbols to (size, 1) or (size, T). What has no relation in these symbols counts nothing: whoever
+    confirms an instance exactly has to check it.
+    """
+    total = np.zeros(size)
+    for assumption in assumptions:
+        if not assumption.symbols() <= values.keys():
+            continue
+        for part in assumption.parts:
+            left, right = evaluate(part.left, values), evaluate(part.right, values)
+            away = np.abs(left - right) if part.sign == "=" else left - right
+            scale = np.where(right != 0, np.abs(right), np.abs(left))
+            strict = part.sign == "<"
+            excess = np.where(scale > 0, away / np.where(scale > 0, scale, 1.0), 1.0 if strict else 0.0)
+            beyond = np.maximum(excess + (NEGLIGIBLE if strict else -NEGLIGIBLE), 0)
+            total = total + np.broadcast_to(beyond.reshape(-1, beyond.shape[-1]).max(axis=1), (size,))
+    return total
+
+
+def steps_of(constants: Mapping[str, Fraction], eta: Iterable[Fraction]) -> Iterator[Mapping[str, Fraction]]:
+    """The places of a relation in symbols of a step: the constants with t and eta_t, one a step."""
+    for t, size in enumerate(eta):
+        yield {**constants, "t": Fraction(t), "eta": size}

@@ -1,0 +1,226 @@
+"""The values of symbols of one's own: on a run, on an instance in fractions, on a population of instances.
+
+A symbol that cannot be evaluated is handed back with the reason: whoever examines a claim with it has to say so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, is_dataclass, replace
+from fractions import Fraction
+from functools import cached_property
+from numbers import Rational
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import Losses, Path, Quantity
+
+# (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
+Paths = Callable[[], Iterable[tuple[Any, Path]]]
+
+# By how much of its size a path is moved, up, down and both ways, to see what a symbol looks at: comparisons flip.
+SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1, 0))
+MOVED = ("w", "X", "alpha")
+# What problems compute of themselves once and keep, which one symbol's function must not change under another's.
+KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
+
+
+@dataclass(frozen=True)
+class Quadratic:
+    """F_i = sum_k c_ik (w_k - m_ik)^2 / 2 as `Losses`: ``curvatures``, ``minima`` (N, d), ``p`` (N,)."""
+
+    curvatures: Any
+    minima: Any
+    p: Any
+    L: Any
+    mu: Any
+
+    @cached_property
+    def w_star(self) -> Any:
+        weighted = self.p[:, None] * self.curvatures
+        return (weighted * self.minima).sum(0) / weighted.sum(0)
+
+    @property
+    def w_i_star(self) -> Any:
+        return self.minima
+
+    def grads(self, w: Any) -> Any:
+        return self.curvatures * (w[..., None, :] - self.minima)
+
+    def excess(self, w: Any) -> Any:
+        return (self.curvatures * (w[..., None, :] - self.minima) ** 2).sum(-1) / 2
+
+    def gap(self, w: Any) -> Any:
+        return ((self.p[:, None] * self.curvatures).sum(0) * (w - self.w_star) ** 2).sum(-1) / 2
+
+
+@dataclass(frozen=True)
+class Values:
+    """Of symbols by name: ``constants``; ``fields``, one value a time; and why the others are ``lacking``.
+
+    ``fixed`` are the times at which a field is the same in every repetition, since it hangs on the start alone.
+    """
+
+    constants: dict[str, Any] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    lacking: dict[str, str] = field(default_factory=dict)
+    fixed: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
+
+    def without(self, gone: Collection[str]) -> Values:
+        """The same but for some symbols."""
+        parts: tuple[dict[str, Any], ...] = (self.constants, self.fields, self.lacking, self.fixed)
+        return Values(*({name: found for name, found in part.items() if name not in gone} for part in parts))
+
+    def why(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Names with the reasons why they have no value."""
+        return tuple(f"{name} ({self.lacking[name]})" if name in self.lacking else name for name in names)
+
+
+def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: Collection[Quantity] = ()) -> Values:
+    """Evaluate a claim's own symbols on an experiment, but the ``unknown`` ones.
+
+    ``paths`` raises ValueError with the reason where it has none. A measured field has one value a step, and one at T
+    too for a horizon: (T,), or (R, T) of repetitions.
+    """
+    count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
+    found, losses = Values(), _read_only(losses)
+    drawn: list[tuple[Any, Path]] = []
+    for symbol in [one for one in claim.computed if one not in unknown]:
+        try:
+            if symbol.kind == "constant":
+                found.constants[symbol.name] = _one(_checked(symbol, symbol.of(losses), protocol))
+            elif symbol.kind == "known":
+                found.fields[symbol.name] = _column(symbol, protocol, count)
+            else:
+                drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
+                _measure(symbol, drawn, count, found)
+        except Exception as wrong:  # whatever a function of the user's raises is a reason
+            said = str(wrong) if type(wrong) is ValueError else f"{type(wrong).__name__}: {wrong}"
+            found.lacking[symbol.name] = said
+    return found
+
+
+def _read_only(losses: Losses) -> Losses:
+    """The same losses, whose arrays a function cannot change."""
+    for name in KEPT:
+        with contextlib.suppress(Exception):  # raised again where a function asks for it
+            getattr(losses, name)
+    shown = copy.copy(losses)
+    for name, value in vars(shown).items():
+        object.__setattr__(shown, name, _sealed(value))
+    return shown
+
+
+def _sealed(value: Any) -> Any:
+    """Arrays as views for reading, also those in tuples and dataclasses."""
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.flags.writeable = False
+    elif type(value) is tuple:
+        value = tuple(map(_sealed, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        value = copy.copy(value)
+        for name, inside in list(getattr(value, "__dict__", {}).items()):
+            object.__setattr__(value, name, _sealed(inside))
+    return value
+
+
+def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
+    if symbol.kind == "largest":
+        found.constants[symbol.name] = max(max(_checked(symbol, symbol.of(path), path)) for _, path in drawn)
+        return
+    rows = [(chance, _column(symbol, path, count)) for chance, path in drawn]
+    if rows[0][0] is not None:
+        found.fields[symbol.name] = sum(chance * row for chance, row in rows)
+        return
+    column, (_, first) = np.stack([row for _, row in rows]), drawn[0]
+    if (_column(symbol, first, count) != column[0]).any():
+        raise ValueError("it gives other values when it is called again")
+    found.fixed[symbol.name] = (column == column[0]).all(axis=0) & _unmoved(symbol, first, column[0])
+    found.fields[symbol.name] = column
+
+
+def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
+    """The times at which a symbol's value stays as it was however the path is shaken: it hangs on the start alone."""
+    same = np.ones(len(row), dtype=bool)
+    for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
+        try:
+            with np.errstate(all="ignore"):
+                same &= np.atleast_1d(symbol.of(shaken))[: len(row)] == row
+        except Exception:  # a function that cannot be seen through is not known to hang on the start
+            return np.zeros(len(row), dtype=bool)
+    return same
+
+
+class _Shaken(Path):
+    """The ``k``-th way of shaking a path: other weights and, from t = 1 on, other models, drawn when looked at."""
+
+    path: Path
+    k: int
+
+    def __init__(self, path: Path, k: int) -> None:
+        super().__init__(path.tau, path.eta, path.losses)
+        for name in MOVED:
+            del vars(self)[name]
+        object.__setattr__(self, "path", path)
+        object.__setattr__(self, "k", k)
+
+    @cached_property
+    def w(self) -> Any:
+        return self._moved("w")
+
+    @cached_property
+    def X(self) -> Any:
+        return self._moved("X")
+
+    @cached_property
+    def alpha(self) -> Any:
+        rng, known = self._rng("alpha"), self.path.alpha
+        random = rng.random(known.shape)
+        alone = np.eye(known.shape[-1])[rng.integers(known.shape[-1], size=len(known))]
+        return (random / random.sum(axis=-1, keepdims=True), alone, 0 * random, 0 * random + 1)[self.k % 4]
+
+    def _moved(self, name: str) -> Any:
+        """Models that were moved, but for those at the start."""
+        (scale, lean), models = SHAKES[self.k], getattr(self.path, name).copy()
+        by = self._rng(name).normal(size=models[1:].shape)
+        models[1:] += scale * (lean * np.abs(by) if lean else by) * (1 + np.abs(models[1:]))
+        return models
+
+    def _rng(self, name: str) -> np.random.Generator:
+        return np.random.default_rng([self.k, MOVED.index(name)])
+
+
+def _one(row: Any) -> Any:
+    if len(row) != 1:
+        raise ValueError(f"a constant is one number, not {len(row)}")
+    return row[0]
+
+
+def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
+    """One value at each of the ``count`` times of the claim."""
+    if count is None:
+        raise ValueError("it varies along a run, as a claim about points or constants does not")
+    row = _checked(symbol, symbol.of(path), path)
+    if len(row) not in (count, len(path.eta) + 1):
+        raise ValueError(f"it gives {len(row)} values where the claim has {count} times")
+    return row[:count]
+
+
+def _checked(symbol: Quantity, found: Any, path: Path) -> Any:
+    """The values as a vector: fractions where the path is in fractions, with the sign that was declared."""
+    row = np.atleast_1d(np.asarray(found))
+    if path.eta.dtype == object:
+        if not all(isinstance(x, Rational) for x in row.ravel()):
+            raise ValueError("it is no fraction here")
+        row = np.array([Fraction(int(x.numerator), int(x.denominator)) for x in row.ravel()], dtype=object)
+    elif row.ndim != 1 or not np.isfinite(row.astype(float)).all():
+        raise ValueError("it is no finite vector here")
+    if not symbol.admits(row):
+        raise ValueError("its value has not the sign that is declared")
+    return row

@@ -1,0 +1,126 @@
+"""The constants of a run, with provenance."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fedbounds.errors import reject
+from fedbounds.evidence.measured_run import Policy, Run, every_round_recorded, rho_bar, rho_tilde
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.reading import Reading
+
+
+def second_moments(trajectory: Trajectory, policy: Policy) -> tuple[Constant, Constant, Constant]:
+    """(sigma_sq, G_sq, sum_i p_i^2 sigma_i^2) as the policy takes them; Assumptions 3 and 4."""
+    extremes, problem = trajectory.extremes, trajectory.experiment.problem
+    p = problem.p
+    if policy.source == "given":
+        sigma_sq = policy.sigma_sq or 0
+        return _three(Provenance.GIVEN, "given by the user", sigma_sq, policy.G_sq or 0, (p**2).sum() * sigma_sq)
+    if policy.source == "ball":
+        return _over_ball(trajectory, float(policy.radius or 0))
+    per_client = extremes.sigma_i_sq.max(axis=0)
+    if policy.moments == "total":
+        note = "largest average over replicates at a visited (t, i); the total expectation is estimated"
+        return (
+            Constant(extremes.sigma_sq_mean, Provenance.ESTIMATED, note),
+            Constant(extremes.G_sq_mean, Provenance.ESTIMATED, note),
+            Constant(float(p**2 @ per_client), Provenance.EXACT, "worst conditional variances visited"),
+        )
+    note = "worst conditional expectation at the points visited, every step and replicate"
+    return _three(Provenance.EXACT, note, per_client.max(), extremes.G_sq.max(), p**2 @ per_client)
+
+
+def _three(provenance: Provenance, note: str, *values: float) -> tuple[Constant, Constant, Constant]:
+    sigma_sq, G_sq, sigma_p_sq = (Constant(float(value), provenance, note) for value in values)
+    return sigma_sq, G_sq, sigma_p_sq
+
+
+def _over_ball(trajectory: Trajectory, radius: float) -> tuple[Constant, Constant, Constant]:
+    """Certified moments for ||x - w*|| <= radius.
+
+    ||grad F_i(x)|| <= L (radius + ||w* - w_i*||), and sqrt(variance) is Lipschitz in x with the
+    problem's ``noise_lipschitz``.
+    """
+    experiment = trajectory.experiment
+    problem, b = experiment.problem, experiment.batch_size
+    reach = radius + np.linalg.norm(problem.w_star - problem.w_i_star, axis=1)
+    std = np.sqrt(problem.client_variance(problem.w_i_star, b, experiment.replacement))
+    if b is not None:
+        std = std + problem.noise_lipschitz * reach / np.sqrt(b)
+    sigma_i_sq = std**2
+    G_sq = (sigma_i_sq + (problem.L * reach) ** 2).max()
+    note = f"certified over the ball of radius {radius:g} around w*"
+    return _three(Provenance.BOUND, note, sigma_i_sq.max(), G_sq, problem.p**2 @ sigma_i_sq)
+
+
+def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> Run:
+    """Collect every constant symbol's value on a trajectory, in one reading."""
+    policy = policy or Policy()
+    if trajectory.streamed and policy.across == "path":
+        raise reject(
+            "skews per path need every replicate's record",
+            "a streamed run",
+            'use across="worst", or fewer replicates',
+        )
+    experiment, extremes = trajectory.experiment, trajectory.extremes
+    problem = experiment.problem
+    sigma_sq, G_sq, sigma_p_sq = second_moments(trajectory, policy)
+    skew_bar, skew_tilde = rho_bar(trajectory, reading), rho_tilde(trajectory)
+    start = problem.w_star - experiment.start
+    exact = Provenance.EXACT
+    over = "every step" if reading.skew == "all-steps" else "t = 0 mod tau"
+    constants = {
+        "L": problem.constants()["L"],
+        "mu": problem.constants()["mu"],
+        "Gamma": problem.Gamma,
+        "tau": Constant(experiment.tau, exact),
+        "N": Constant(problem.N, exact),
+        "Delta_0": Constant(float(start @ start), exact, "squared distance of w_0 to w*"),
+        "sigma_sq": sigma_sq,
+        "G_sq": G_sq,
+        "sigma_p_sq": sigma_p_sq,
+        **at_optimum(trajectory),
+        "eta_0": Constant(float(trajectory.eta[0]), exact, "step size at t = 0"),
+        "rho_bar": Constant(float(skew_bar.min()), exact, f"smallest over replicates and {over}"),
+        "rho_tilde": Constant(float(skew_tilde.max()), exact, "largest over replicates and steps"),
+        "pi_min": Constant(float(extremes.pi_min.min()), exact, "smallest alpha_i/p_i of the run"),
+        "pi_max": Constant(float(extremes.pi_max.max()), exact, "largest alpha_i/p_i of the run"),
+        "p_min": Constant(float(problem.p.min()), exact),
+        "m": Constant(selected(trajectory), exact, "clients sharing the weight equally; 0 if not equal"),
+    }
+    paths = {"rho_bar": skew_bar[:, None], "rho_tilde": skew_tilde[:, None]} if policy.across == "path" else {}
+    overrides = {name: values for name, values in paths.items() if np.ptp(values) > 0}
+    return Run(trajectory, reading, policy, constants, overrides)
+
+
+def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:
+    """Moments of the stochastic gradients at w*, and the smoothness of what they are gradients of.
+
+    sigma_opt_sq = sum_i p_i^2 Var g_i(w*), sigma_dif_sq = sum_i p_i (Var g_i(w*) + ||grad F_i(w*)||^2), L_sample.
+    """
+    experiment = trajectory.experiment
+    problem, b = experiment.problem, experiment.batch_size
+    p, w_star = problem.p, problem.w_star
+    variance = problem.client_variance(w_star[None, :], b, experiment.replacement)
+    slopes = (problem.grads(w_star) ** 2).sum(axis=-1)
+    smoothness = problem.L if b is None else problem.sample_smoothness
+    return {
+        "sigma_opt_sq": Constant(float(p**2 @ variance), Provenance.EXACT, "at w*"),
+        "sigma_dif_sq": Constant(float(p @ (variance + slopes)), Provenance.EXACT, "at w*"),
+        "L_sample": Constant(float(smoothness), Provenance.BOUND, "of the loss of one sample, on R^d"),
+    }
+
+
+def selected(trajectory: Trajectory) -> int:
+    """m if every row of alpha gives 1/m to exactly m clients (the same m always), else 0; 0 if rounds are missing."""
+    if not every_round_recorded(trajectory):
+        return 0
+    if trajectory.streamed:
+        fewest, most = trajectory.streamed.positive
+        top = trajectory.streamed.top
+    else:
+        count, top = (trajectory.alpha > 0).sum(axis=-1), trajectory.alpha.max(axis=-1)
+        fewest, most = int(count.min()), int(count.max())
+    return most if fewest == most and np.allclose(top * most, 1.0, rtol=0, atol=1e-12) else 0

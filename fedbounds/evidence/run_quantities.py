@@ -1,0 +1,65 @@
+"""A run with the values of a claim's own symbols, for which its paths are taken again."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
+from fedbounds.engine.replay import replay
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.quantity_values import values
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.quantity import Path, Quantity
+
+# Iterates that are kept at once at most, in numbers (256 MB).
+MOST_ENTRIES = 2**25
+
+
+def with_quantities(claim: Claim, run: Run) -> Run:
+    """The run with the values of the claim's own symbols, at the times of its scope."""
+    wanted = frozenset(claim.computed)
+    if run.evaluated is not None:
+        known, same = run.evaluated[0], run.evaluated[1] == claim.scope and wanted <= run.evaluated[0]
+        run = _narrowed(run, known & wanted if same else frozenset())
+        if same:
+            return run
+    if not wanted:
+        return run
+    experiment, times = run.trajectory.experiment, run._times(claim.scope)
+    losses, eta = experiment.problem, run.trajectory.eta
+    unknown = {symbol for symbol in wanted if symbol.kind == "largest" and run.trajectory.random}
+    found = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
+    for symbol in unknown:
+        found.lacking[symbol.name] = "the largest on any path is not known from the paths that were drawn"
+    constants = {
+        symbol.name: Constant(float(found.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
+        for symbol in wanted
+        if symbol.name in found.constants
+    }
+    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
+    own = replace(found, fields=fields)
+    return replace(run, constants={**run.constants, **constants}, quantities=own, evaluated=(wanted, claim.scope))
+
+
+def _narrowed(run: Run, kept: frozenset[Quantity]) -> Run:
+    """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
+    if run.evaluated is None or kept == run.evaluated[0]:
+        return run
+    gone = {symbol.name for symbol in run.evaluated[0] - kept}
+    constants = {name: constant for name, constant in run.constants.items() if name not in gone}
+    evaluated = (kept, run.evaluated[1]) if kept else None
+    return replace(run, constants=constants, quantities=run.quantities.without(gone), evaluated=evaluated)
+
+
+def _paths(run: Run) -> list[tuple[None, Path]]:
+    """Every repetition's path. Raises ValueError where there is none."""
+    experiment, eta = run.trajectory.experiment, run.trajectory.eta
+    entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d
+    if run.trajectory.engine == EXPECTATIONS:
+        raise ValueError("exact expectations have no paths")
+    if experiment.aggregation != "algorithm-1" or run.trajectory.streamed or entries > MOST_ENTRIES:
+        raise ValueError("the iterates of this run are not kept: it is too large, or aggregates as equation 2 says")
+    w, X, alpha = replay(experiment)
+    found = zip(w[run.reading.virtual], X, alpha, strict=True)
+    return [(None, Path(experiment.tau, eta, experiment.problem, *path)) for path in found]

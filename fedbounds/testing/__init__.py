@@ -1,0 +1,51 @@
+"""Tests of a lemma of one's own on random federated problems, of plug-ins, and of implementations of algorithms.
+
+Everything is drawn from small whole numbers, so that a failing example shrinks to an instance a person
+can check by hand: few clients, one dimension, round curvatures and minima.
+
+Example::
+
+    from fedbounds.testing import property_test
+    from mylemma import LEMMA
+
+    test_my_lemma = property_test(LEMMA)
+
+`check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
+does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
+`conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.
+"""
+
+from fedbounds.engine.contracts.problem import check_problem, problem_findings
+from fedbounds.engine.contracts.weighting import check_weighting, weighting_findings
+from fedbounds.testing.conformance.law import Task
+from fedbounds.testing.conformance.oracle import Conformance, conforms
+from fedbounds.testing.strategies import (
+    assert_claim,
+    experiments,
+    problems,
+    property_test,
+    runs,
+    schedules,
+    simplexes,
+    verdict_on,
+    weightings,
+)
+
+__all__ = [
+    "Conformance",
+    "Task",
+    "assert_claim",
+    "check_problem",
+    "check_weighting",
+    "conforms",
+    "experiments",
+    "problem_findings",
+    "problems",
+    "property_test",
+    "runs",
+    "schedules",
+    "simplexes",
+    "verdict_on",
+    "weighting_findings",
+    "weightings",
+]

@@ -1,0 +1,109 @@
+"""What somebody else wrote is compared with itself before it is simulated, compiled arrays included."""
+
+import pickle
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from problem_zoo import ZOO
+
+from fedbounds.engine.contracts.admission import kernel_findings, vetted
+from fedbounds.engine.expectations import applies
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.plugins import foreign
+from fedbounds.weightings.fedavg import FedAvg
+
+METHODS = ("client_losses", "client_excess", "client_grads", "client_variance", "gap", "argmin", "constants")
+FACTS = ("noise_lipschitz", "sample_smoothness", "client_optima")
+STARS = ("w_i_star", "F_i_star")
+
+
+def extended(base, **changes):
+    """The same fields in a class that extends the problem's."""
+    changed = object.__new__(type("Mine", (type(base),), changes))
+    vars(changed).update({field.name: getattr(base, field.name) for field in fields(base)})
+    return changed
+
+
+def asking(other, name):
+    """A method that hands on to another problem's."""
+    return lambda self, *args, **options: getattr(other, name)(*args, **options)
+
+
+def experiment_on(problem, **changes):
+    return Experiment(problem, FedAvg(), ConstantStep(0.1 / problem.L), 2, 2, 2, 1).with_(**changes)
+
+
+@pytest.mark.parametrize("kind", sorted(ZOO))
+@pytest.mark.parametrize("name", METHODS)
+def test_no_kernel_serves_a_class_that_changes_the_mathematics(kind, name):
+    base = ZOO[kind](0)
+    mine = extended(base, **{name: asking(base, name)})
+    assert simulate(experiment_on(base)).engine == "kernels"
+    assert simulate(experiment_on(mine)).engine == "reference"
+    assert "do not close" in applies(experiment_on(mine))
+    with pytest.raises(InputError, match=r"engine kernels needs .*Mine"):
+        simulate(experiment_on(mine, engine="kernels"))
+
+
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_a_class_is_simulated_as_itself_and_not_as_its_parent(kind):
+    parent, other = ZOO[kind](0), replace(ZOO[kind](1), p=ZOO[kind](0).p)
+    told = {name: asking(other, name) for name in METHODS}
+    told |= {name: property(lambda self, name=name: getattr(other, name)) for name in FACTS}
+    mine = extended(parent, **told)
+    vars(mine).update({name: getattr(other, name) for name in STARS})
+    found, wanted = (simulate(experiment_on(p, engine=e)) for p, e in ((mine, "auto"), (other, "reference")))
+    np.testing.assert_allclose(found.paths["alpha"].gap, wanted.paths["alpha"].gap, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kind", sorted(ZOO))
+def test_arrays_that_are_not_those_of_the_methods_are_refused(kind):
+    base = ZOO[kind](0)
+    data = base.kernel_data()
+    assert all(finding.holds for finding in kernel_findings(base))
+    for name, value in vars(data).items():
+        if np.asarray(value).dtype != float:
+            continue
+        wrong = replace(data, **{name: value + 0.01 * np.maximum(np.abs(value), 1)})
+        with pytest.raises(InputError, match=r"must keep compiled kernels with .*received .* for "):
+            simulate(experiment_on(extended(base, kernel_data=lambda self, wrong=wrong: wrong)))
+    own = extended(base, kernel_data=lambda self: data)
+    assert simulate(experiment_on(own)).engine == "kernels"
+
+
+def test_simulate_refuses_what_check_refuses():
+    base = ZOO["quadratic"](0)
+    wrong = extended(base, client_grads=lambda self, x, draws=None: 1.1 * base.client_grads(x, draws))
+    for options in ({}, {"record": "distance"}, {"exact": True}):
+        with pytest.raises(InputError, match="losses whose slopes are the gradients"):
+            simulate(experiment_on(wrong), **options)
+    with pytest.raises(InputError, match="sum 2"):
+        simulate(experiment_on(base, weighting=lambda p, e, r, s: 2 * np.broadcast_to(p, e.shape)))
+
+
+def test_what_kept_its_word_is_tried_once_and_again_in_another_process(monkeypatch):
+    base, calls = ZOO["quadratic"](0), []
+    mine = extended(base)
+    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_problem", calls.append)
+    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_weighting", lambda *both: calls.append(both))
+
+    def plain(p, e, r, s):
+        return np.broadcast_to(p, e.shape)
+
+    for _ in range(2):
+        simulate(experiment_on(mine, weighting=plain))
+    assert len(calls) == 2
+    state = pickle.loads(pickle.dumps({name: vars(vetted(mine))[name] for name in ("_kept",)}))
+    assert not state["_kept"]
+
+
+def test_a_class_is_no_shipped_one_by_its_name():
+    base = ZOO["quadratic"](0)
+    same = type(type(base).__name__, (type(base),), {"__module__": type(base).__module__})
+    same.__qualname__ = type(base).__qualname__
+    assert foreign(object.__new__(same), "fedbounds.problems")
+    assert not foreign(base, "fedbounds.problems")

@@ -1,0 +1,113 @@
+"""What cannot fit in memory is refused before it starts, with what it would need and what there is."""
+
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import fedbounds
+from fedbounds.cli.app import main
+from fedbounds.engine import memory
+from fedbounds.engine.loop import run
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.model.experiment import Experiment
+from fedbounds.model.schedule import ConstantStep
+from fedbounds.problems.least_squares import LeastSquaresProblem
+from fedbounds.weightings.fedavg import FedAvg
+
+HUGE = [
+    {"dimension": 10**7},
+    {"problem": "quadratic", "dimension": 10**7},
+    {"problem": "logistic", "dimension": 10**9},
+    {"samples": 10**9},
+    {"replicates": 10**9},
+    {"clients": 10**6},
+    {"clients": 10**6, "problem": "logistic"},
+    {"clients": 10**6, "dimension": 2, "samples": 5, "rounds": 3, "replicates": 4},
+    {"batch": 10**9},
+    {"rounds": 10**9, "tau": 10**9},
+    {"rounds": 10**9},
+]
+
+
+@pytest.mark.parametrize("settings", HUGE, ids=str)
+def test_a_study_that_cannot_fit_is_refused_at_once(settings, monkeypatch):
+    monkeypatch.setattr(memory, "available", lambda: 16 * 10**9)
+    tracemalloc.start()
+    begun = time.process_time()
+    with pytest.raises(InputError, match=r"needs at least .* of memory, most of it for .*, and 16 GB are there"):
+        fedbounds.check(**settings)
+    spent, peak = time.process_time() - begun, tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert spent < 5 and peak < 10**8
+
+
+def test_numbers_beyond_every_study_are_refused_by_their_setting():
+    for name in ("replicates", "batch", "clients"):
+        with pytest.raises(InputError, match=rf"{name} must be .* at most 10\^9"):
+            fedbounds.check(**{name: 10**11})
+
+
+def experiment(**changes):
+    rng = np.random.default_rng(0)
+    problem = LeastSquaresProblem(
+        [rng.standard_normal((6, 3)) for _ in range(20)], [rng.standard_normal(6)] * 20, 0.1
+    )
+    return Experiment(problem, FedAvg(), ConstantStep(0.01), **{"tau": 4, "rounds": 50, "replicates": 32} | changes)
+
+
+@pytest.mark.parametrize("record", ["full", "distance"])
+def test_an_experiment_of_one_s_own_is_refused_too(record):
+    with pytest.raises(InputError, match=r"This study needs at least .*B of memory"):
+        simulate(experiment(replicates=10**13), record=record)
+
+
+@pytest.mark.parametrize("statistics", ["stored", "streamed"])
+@pytest.mark.parametrize("changes", [{}, {"stride": 7, "replicates": 200}, {"rounds": 500}])
+def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, changes):
+    asked = experiment(**changes)
+    sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
+    least = sum(memory.run_parts(20, 3, **sizes, batch=asked.batch_size, statistics=statistics).values())
+    run(asked.with_(replicates=1, rounds=1))  # what is compiled and cached is not this run's
+    tracemalloc.start()
+    run(asked, threads=1, statistics=statistics)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert 0.1 * peak < least < peak
+
+
+def test_distances_alone_take_no_more_than_their_full_record_at_the_ends_of_rounds():
+    asked = experiment(batch_size=None, stride=100, rounds=500, replicates=100)  # full gradients: no fast path
+    sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
+    least = sum(memory.run_parts(20, 3, **sizes, batch=None, statistics="stored").values())
+    simulate(asked.with_(replicates=1, rounds=1), record="distance")
+    tracemalloc.start()
+    simulate(asked, record="distance")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert least < peak < 10 * least
+
+
+def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):
+    def full(**_):
+        raise MemoryError("Unable to allocate 3.00 TiB for an array with shape (3,)")
+
+    monkeypatch.setattr(fedbounds, "check", full)
+    found = CliRunner().invoke(main, ["check", "--quiet"])
+    assert found.exit_code == 2
+    assert found.stderr == (
+        "The memory is not enough for this: Unable to allocate 3.00 TiB for an array with shape (3,).\n"
+    )
+
+
+def test_what_there_is_heeds_the_group_of_processes(tmp_path, monkeypatch):
+    whole = memory.available()
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(memory, "LIMITS", (str(limit),))
+    for text, found in (("max\n", None), ("1000000\n", 10**6)):
+        limit.write_text(text)
+        assert memory.available() == found if found else memory.available() > 10**6
+    assert whole > 10**6

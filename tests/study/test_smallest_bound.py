@@ -1,0 +1,218 @@
+"""The smallest bound of any claim: closed forms, a brute-force search beside it, and why a claim is left out."""
+
+import itertools
+import json
+import math
+import sys
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+import sympy as sp
+from click.testing import CliRunner
+
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import upper
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.plugins import claim_named
+from fedbounds.report.number_format import downward, upward
+from fedbounds.study.bounds import ProblemConstants
+from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
+from fedbounds.theory.reading import READINGS
+
+GIVEN = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=100, delta_0=1.0, zeta_sq=0.09)
+FLAGS = ["--L", "1", "--mu", "0.1", "--clients", "10", "--zeta-star", "0.3", "--delta0", "1"]
+
+
+def named(given, key, **more):
+    return next(one for one in smallest_bounds(given, **more) if one.claim == key)
+
+
+@pytest.mark.parametrize("mu", [0.01, 0.1, 0.5, 1.0])
+def test_without_heterogeneity_it_is_the_contraction_at_its_best_step(mu):
+    found = smallest_bounds(replace(GIVEN, mu=mu, zeta_sq=0.0, rounds=3, tau=2, measure="distance"))[0]
+    rate = max(abs(1 - found.step * mu), abs(1 - found.step)) ** 12
+    assert found.bound == pytest.approx(rate, rel=1e-12, abs=1e-30)
+    assert found.bound == pytest.approx(((1 - mu) / (1 + mu)) ** 12, rel=1e-3, abs=1e-30)
+    assert found.step == pytest.approx(2 / (1 + mu), rel=1e-5)
+
+
+def test_at_one_local_step_noise_leaves_what_the_recursion_of_gradient_descent_leaves():
+    found = named(replace(GIVEN, tau=1, sigma_sq=1.0, measure="distance"), "fedavg-rounds")
+    level = 1.0
+    for _ in range(100):
+        level = (1 - 0.1 * found.step) ** 2 * level + found.step**2 * 0.1
+    assert found.bound == pytest.approx(level, rel=1e-9)
+
+
+@pytest.mark.parametrize("key", ["fedavg-rounds", "fedavg-contraction"])
+@pytest.mark.parametrize("rounds", [3, 40])
+def test_a_search_of_everything_finds_no_less(key, rounds):
+    given = replace(GIVEN, rounds=rounds, sigma_sq=0.2 if key == "fedavg-rounds" else 0.0)
+    found = named(given, key)
+    rhs = claim_named(key).sides(READINGS["literal"]).rhs
+    with np.errstate(all="ignore"):
+        taus, steps = np.arange(1.0, 51)[:, None], np.geomspace(1e-4, 2 / 1.1 * (1 - 1e-9), 20000)[None, :]
+        all_of_them = 0.5 * evaluate(rhs, {**given.values(), "tau": taus, "T": rounds * taus, "eta_0": steps})
+    assert found.bound <= all_of_them.min() * (1 + 1e-4)
+    assert found.bound >= all_of_them.min() * (1 - 1e-3)
+    assert found.bound == pytest.approx(
+        0.5 * float(evaluate(rhs, {**given.values(), "tau": found.tau, "T": rounds * found.tau, "eta_0": found.step}))
+    )
+
+
+def test_more_noise_or_heterogeneity_or_distance_never_makes_it_smaller():
+    for name, values in {"sigma_sq": (0, 0.1, 1, 10), "zeta_sq": (0.01, 0.1, 1, 10), "delta_0": (0.1, 1, 10)}.items():
+        found = [
+            smallest_bounds(replace(GIVEN, **{"sigma_sq": 0.1, name: float(value)}))[0].bound for value in values
+        ]
+        assert all(low <= high * (1 + 1e-5) for low, high in itertools.pairwise(found)), name
+
+
+def test_a_claim_with_steps_of_its_own_is_what_its_formula_gives():
+    given = replace(GIVEN, G_sq=4.0, tau=3, sigma_sq=0.5)
+    found, claim = named(given, "star-corollary"), claim_named("star-corollary")
+    known = {**given.values(), "tau": 3.0, "T": 300.0}
+    assert (found.support, found.step, found.reading) == ("proved", None, "repaired")
+    assert found.bound == pytest.approx(float(evaluate(claim.sides(READINGS["repaired"]).rhs, known)))
+    assert named(replace(given, measure="distance"), "star-corollary").bound == pytest.approx(20 * found.bound)
+
+
+def test_why_a_claim_gives_none():
+    own = ModuleType("own")
+    own.CLAIMS = (replace(claim_named("fedavg-rounds"), key="own", roles=()),)
+    given = replace(GIVEN, sigma_sq=0.5)
+    why = {one.claim: one.reason for one in smallest_bounds(given, [own]) if one.bound is None}
+    assert why["corollary"] == "needs G_sq" and why["khaled-2020-opt"] == "needs L_sample"
+    assert "identical" in why["khaled-2020"] and why["mishchenko-2022"] == "it is about scaffnew"
+    assert why["own"] == why["cho-2020"] == "neither proved nor derived in this package"
+    assert "allow no step" in why["fedavg-contraction"]
+    more = replace(given, L_sample=2.0, assumed=frozenset(["identical"]), zeta_sq=0.0)
+    assert all(named(more, key).bound for key in ("khaled-2020", "khaled-2020-opt"))
+    uneven = replace(more, p=(0.55, *(0.05,) * 9))
+    assert named(uneven, "khaled-2020").bound is None and named(uneven, "fedavg-rounds").bound
+
+
+def test_a_refuted_claim_is_never_offered():
+    """The corollary is false as printed: what is offered is its repaired reading."""
+    found = smallest_bounds(replace(GIVEN, G_sq=4.0))
+    assert named(replace(GIVEN, G_sq=4.0), "corollary").reading == "repaired"
+    assert all(one.support in ("proved", "derived") for one in found if one.bound is not None)
+
+
+def test_a_plan_needs_all_its_rounds():
+    given = replace(GIVEN, sigma_sq=0.5, G_sq=4.0)
+    for one in plan(given, 0.05):
+        if one.bound is None:
+            continue
+        before = named(replace(given, rounds=one.rounds - 1), one.claim)
+        assert one.bound <= 0.05 and (before.bound is None or before.bound > 0.05)
+    assert [one.rounds for one in plan(given, 0.05)][:2] == sorted(
+        one.rounds for one in plan(given, 0.05) if one.rounds
+    )[:2]
+
+
+def test_the_worst_case_needs_no_more_rounds():
+    (theorem, *_), found = plan(replace(GIVEN, tau=2), 0.1), worst_case_plan(replace(GIVEN, tau=2), 0.1)
+    assert found.support == "certified" and found.rounds <= theorem.rounds and found.bound <= 0.1
+    weighted = replace(GIVEN, tau=2, p=(0.9, *[0.1 / (GIVEN.N - 1)] * (GIVEN.N - 1)))
+    assert worst_case_plan(weighted, 0.1).rounds == found.rounds  # the certificate is one for all weights
+    assert worst_case_plan(replace(GIVEN, sigma_sq=1.0), 0.1).bound is None
+    assert "certified within" in worst_case_plan(replace(GIVEN, tau=2), 1e-9).reason
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"mu": 2.0}, "mu <= L"),
+        ({"zeta_sq": float("nan")}, "zeta_"),
+        ({"N": 0}, "N must be"),
+        ({"tau": 0}, "tau must be"),
+        ({"p": (0.5, 0.6)}, "weights"),
+    ],
+)
+def test_constants_no_problem_has_are_refused(change, said):
+    with pytest.raises(InputError, match=said):
+        replace(GIVEN, **change)
+    with pytest.raises(InputError, match="target"):
+        plan(GIVEN, 0.0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        ["bound", "--best", "--L", "1", "--mu", "0.1"],
+        ["bound", *FLAGS],
+        ["bound", "--best", *FLAGS, "--rho-bar", "1"],
+        ["bound", "--best", *FLAGS, "--weights", "a,b"],
+        ["plan", *FLAGS],
+        ["plan", *FLAGS, "--target", "-1"],
+    ],
+)
+def test_bad_input_is_one_sentence(line):
+    found = CliRunner().invoke(main, line)
+    assert found.exit_code == 2 and len(found.stderr.strip().splitlines()) == 1 and not found.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (["--assume", "nonsense"], "only what no constant shows"),
+        (["--assume", "eta-below-2/(L+mu)"], "only what no constant shows"),
+        (["--zeta-star", "-1"], "at least 0"),
+        (["--zeta-star", "1e200"], "finite"),
+        (["--L-sample", "0"], "at least mu"),
+    ],
+)
+def test_what_cannot_be_is_refused(more, said):
+    found = CliRunner().invoke(main, ["bound", "--best", *FLAGS, *more])
+    assert found.exit_code == 2 and said in found.stderr
+
+
+def test_unequal_weights_select_nobody_equally():
+    given = ProblemConstants(1.0, 0.1, 3, 10, 1.0, 1.0, p=(0.8, 0.1, 0.1))
+    assert given.values()["m"] == 0 and replace(given, p=()).values()["m"] == 3
+
+
+@pytest.mark.parametrize("value", [0.66942179, 0.00381035, 1e-300, 12345678.0, 1.0])
+def test_printed_bounds_are_on_their_side(value):
+    assert float(downward(value, 3)) <= value <= float(upward(value, 3))
+    assert float(upward(value, 3)) - float(downward(value, 3)) <= 0.02 * value
+
+
+def test_the_page_shows_what_is_printed():
+    text = (Path(__file__).resolve().parents[2] / "docs/howto/bound.md").read_text()
+    for words in (["bound", "--best", "--rounds", "100", "--sigma-sq", "0.5"], ["plan", "--target", "0.01"]):
+        found = CliRunner().invoke(main, [*words, *FLAGS])
+        assert found.exit_code == 0 and found.stdout.splitlines()[0] in text
+        assert f"fedbounds {' '.join(words)} {' '.join(FLAGS[:4])}" in text
+    value = json.loads(CliRunner().invoke(main, ["bound", "--best", *FLAGS, "--format", "json"]).stdout)
+    assert value["bounds"][0]["claim"] in value["answer"] and value["given"]["N"] == 10
+
+
+@pytest.mark.parametrize(
+    "change, true",
+    [
+        # Two clients F_i = (mu/2) w^2 +- 1e6 w from w_0 = 1 end no nearer than this: the formula was cancelled away.
+        ({"mu": 1e-4, "N": 2, "zeta_sq": 1e12, "rounds": 40_000, "tau": 2, "measure": "distance"}, 0.99999962),
+        # 1 - eta mu is 1 in floats, and then there is no noise.
+        ({"mu": 1e-9, "N": 1, "zeta_sq": 0.0, "sigma_sq": 1e14, "rounds": 1000, "tau": 50}, 0.557),
+    ],
+)
+def test_no_bound_is_cancelled_away(change, true):
+    found = smallest_bounds(replace(GIVEN, **change))
+    assert all(one.bound is None or one.bound >= true for one in found)
+    assert named(replace(GIVEN, **change), "fedavg-rounds").bound < 1.001 * max(true, 0.5571)
+
+
+def test_bounds_are_rounded_up_and_never_to_nothing():
+    q, T = sp.symbols("q T")
+    assert float(upper(q**T, {"q": 0.5, "T": 1e9})) == sys.float_info.min
+    third = float(upper(q / 3, {"q": 1.0}))
+    assert Fraction(third) > Fraction(1, 3) > Fraction(math.nextafter(third, 0))
+    assert np.array_equal(upper(1 - (1 - q) ** T, {"q": np.array([[0.0], [1e-300]]), "T": 1.0}), [[0.0], [1e-300]])
+    assert named(replace(GIVEN, L=1e300, mu=1e-300), "fedavg-rounds").bound < math.inf

@@ -1,0 +1,153 @@
+"""The conformance oracle: right implementations by hand pass, each slip is refused and named, at the stated rate."""
+
+import numpy as np
+import pytest
+
+from fedbounds.errors import InputError
+from fedbounds.plugins import algorithm_named
+from fedbounds.testing import conforms
+from fedbounds.testing.conformance.law import law, tasks
+from fedbounds.testing.conformance.slips import slips
+from validate import conformance as study
+
+SAMPLES = 250
+# One slip of each sort; the whole matrix is `python -m validate.conformance`.
+SOME = [
+    ("fedavg:server_step=0.7", study.OF_MOVES),
+    ("fedavg:server_step=0.7", study.EQUALLY),
+    ("fedavg:server_step=0.7", study.FORGOTTEN),
+    ("fedavg:server_step=0.7", study.RELAYED),
+    ("fedavgm:momentum=0.9,server_step=0.7", "the momentum is Nesterov's"),
+    ("fedavgm:momentum=0.9,server_step=0.7", "1 - momentum stands for the momentum"),
+    ("fedprox:strength=0.3,server_step=0.7", "the proximal term has the wrong sign"),
+    ("fedprox:strength=0.3,server_step=0.7", "the strength of the proximal term is squared"),
+    ("fedexp:epsilon=0.01", "epsilon is forgotten"),
+    ("scaffnew:q=0.3", "it communicates with probability 1 - q"),
+    ("scaffold:option=2,server_step=0.7", "c is stale: it never moves"),
+    ("scaffold:option=2,server_step=0.7", "c moves by the mean over those present, not over all N"),
+    ("scaffold:option=1,server_step=0.7", "c_i is renewed by option 2"),
+    ("scaffnew:q=0.3", "h_i moves by 1/eta, not q/eta"),
+    ("fednova", study.SCALED),
+    ("fedavg:server_step=0.7", study.SUMMED_DRAWN),
+    ("fedavg:server_step=0.7", study.DISTINCT),
+    ("local-rr", study.DISTINCT),
+    ("fedexp:epsilon=0.01", "the 2 of the denominator is missing"),
+    ("minibatch", study.MANY),
+    ("local-rr", "samples are drawn with replacement"),
+]
+
+
+@pytest.mark.parametrize("text", study.WRITTEN)
+def test_a_right_implementation_passes(text):
+    found = conforms(study.by_hand(), text, samples=SAMPLES)
+    assert found, str(found)
+    assert str(found).startswith("Nothing tells it from") and "250 rounds" in str(found)
+
+
+@pytest.mark.parametrize(("text", "slip"), SOME)
+def test_a_slip_is_refused_and_named(text, slip):
+    assert slip in study.slips(text)
+    found = conforms(study.by_hand(slip), text, samples=1000 if "replacement" in slip else SAMPLES)
+    assert not found and slip in found.slips, str(found)
+    assert f"It does what happens where {found.slips[0]}" in str(found)
+
+
+def test_every_slip_made_by_hand_is_one_that_the_oracle_knows():
+    for text in study.WRITTEN:
+        known = slips(algorithm_named(text))
+        assert set(study.slips(text)) <= set(known), text
+
+
+def test_the_law_is_the_mean_and_covariance_of_what_happens():
+    method = algorithm_named("scaffold")
+    (task, state) = tasks(method)[1]
+    exact = law(method, task, state)
+    assert len(exact.outcomes) == 9**3 and exact.probability.sum() == pytest.approx(1)
+    rng, by_hand = np.random.default_rng(0), study.by_hand()
+    found = np.array([np.concatenate([v.ravel() for v in by_hand(state, task, rng).values()]) for _ in range(4000)])
+    spread = np.sqrt(exact.probability @ (exact.outcomes - exact.mean) ** 2)
+    assert np.all(np.abs(found.mean(0) - exact.mean) <= 5 * spread / np.sqrt(4000) + 1e-12)
+    covariance = (exact.outcomes - exact.mean).T @ (exact.probability[:, None] * (exact.outcomes - exact.mean))
+    np.testing.assert_allclose(np.cov(found.T), covariance, atol=6 * spread.max() ** 2 / np.sqrt(4000) * 3)
+
+
+def test_the_moments_refuse_the_right_law_no_more_often_than_stated():
+    """300 samples of 30 rounds at rate 1/10; Bernstein's inequality is safe, so far fewer are refused."""
+    method = algorithm_named("fedavg")
+    task, state = tasks(method)[1]
+    exact, rng = law(method, task, state), np.random.default_rng(3)
+    drawn = (exact.outcomes[rng.choice(len(exact.outcomes), 30, p=exact.probability)] for _ in range(300))
+    assert sum(bool(exact.against(states, 0.1)) for states in drawn) <= 30
+
+
+def test_what_is_no_slip_known_is_said_and_what_is_no_state_is_refused():
+    def drifting(state, task, rng):
+        right = study.by_hand()(state, task, rng)
+        return {"w": right["w"] + 0.05}
+
+    found = conforms(drifting, "fedavg", samples=50)
+    assert not found and not found.slips and "No known slip does that" in str(found)
+    with pytest.raises(InputError, match="c of the next state"):
+        conforms(lambda state, task, rng: {"w": state["w"]}, "scaffold", samples=5)
+
+
+@pytest.mark.parametrize(("key", "slip"), [("fedavgm", "1 - momentum stands"), ("fedprox", "the strength of the")])
+def test_what_default_parameters_hide_is_said(key, slip):
+    slip = next(words for words in study.OWN[key] if words.startswith(slip))
+    found = conforms(study.by_hand(slip), key, samples=50)
+    name = "momentum" if key == "fedavgm" else "strength"
+    assert found and f"{name}={found.parameters[name]:g}" in str(found)
+    assert f"a wrong use of {' and '.join(found.parameters)} may not show there" in str(found)
+    generic = conforms(study.by_hand(), "fedavgm:momentum=0.9,server_step=0.7", samples=50)
+    assert str(generic).endswith("It was asked at momentum=0.9, server_step=0.7 only.")
+    assert str(conforms(study.by_hand(), "fednova", samples=50)).endswith("random.")
+
+
+@pytest.mark.parametrize(
+    ("after", "said"),
+    [
+        (None, "must be a dictionary of arrays, but received None"),
+        ([1.0, 2.0], "must be a dictionary of arrays, but received [1.0, 2.0]"),
+        ({"w": "a"}, "w of the next state must be an array of shape (2,) of finite real numbers, but received 'a'"),
+        ({"w": ["1", "2"]}, "but received ['1', '2']"),
+        ({"w": [[1.0], [1.0, 2.0]]}, "but received [[1.0], [1.0, 2.0]]"),
+        ({"w": [None, object]}, "of finite real numbers, but received [None,"),
+        ({"w": np.array([1.0, 1j])}, "of finite real numbers, but received array("),
+        ({"w": [1j, 1.0]}, "but received [1j, 1.0]"),
+        ({"w": [np.inf, np.nan]}, "but received one with 2 entries that are infinite or no numbers"),
+        ({"w": [1.0]}, "but received one of shape (1,)"),
+        ({}, "but received none"),
+    ],
+)
+def test_what_is_no_state_is_refused_in_a_sentence(after, said):
+    with pytest.raises(InputError) as refused:
+        conforms(lambda state, task, rng: after, "fedavg", samples=5)
+    assert said in str(refused.value) and "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"samples": 0}, "samples must be a whole number of at least 1, but received 0"),
+        ({"samples": 2.5}, "samples must be a whole number"),
+        ({"seed": -1}, "seed must be a whole number of at least 0, but received -1"),
+        ({"error_rate": 0}, "the error rate must lie between 0 and 1, but received 0"),
+        ({"error_rate": 2}, "the error rate must lie between 0 and 1, but received 2"),
+        ({"error_rate": float("nan")}, "the error rate must lie between 0 and 1, but received nan"),
+        ({"full": False, "batches": False, "partial": False}, "there must be a round to try"),
+        ({"function": None}, "the round must be a function"),
+        ({"algorithm": None}, "the algorithm must be a name or an Algorithm, but received None"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_sentence(asked, said):
+    with pytest.raises(InputError, match=said):
+        conforms(**{"function": study.by_hand(), "algorithm": "fedavg", "samples": 5} | asked)
+
+
+def test_states_as_large_as_floats_are_told_apart():
+    assert not conforms(lambda state, task, rng: {"w": state["w"] * 1e200}, "fedavg", samples=5)
+
+
+def test_rounds_that_an_implementation_lacks_are_left_out():
+    found = conforms(study.by_hand(), "fedavg", samples=50, full=False, partial=False)
+    assert found.tried == ("batches of one sample", "batches of two samples")

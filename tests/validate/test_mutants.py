@@ -1,0 +1,476 @@
+"""Mutants are caught, survivors are said to survive with a proof that checks, and a broken checker shows."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import cloudpickle
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.model.schedule import InverseTime
+from fedbounds.plugins import claims
+from fedbounds.referee import strength
+from fedbounds.referee.detection import ERROR_RATE, closest, examined
+from fedbounds.referee.implication import SLACK, never_negative
+from fedbounds.referee.mutants import (
+    FACTOR,
+    FACTORS,
+    as_read,
+    at_factor,
+    dropped,
+    next_step,
+    parts,
+    replaced_at,
+    scaled,
+    shifted,
+    swapped,
+)
+from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
+from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.still_true import argument_for, why_still_true
+from fedbounds.referee.strength import Outcome, _part_rows, _row, _whole_row, places_of, tally, verdicts_in
+from fedbounds.study.bounds import main_bound
+from fedbounds.theory import quantity
+from fedbounds.theory.assumptions import unbiased
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.constant import Constant
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, rho_tilde, tau
+from fedbounds.theory.verdict import Status, Verdict
+from validate import false_alarms
+from validate.power.sensitivity import nearest_caught, proved_factor
+from validate.power.table import power
+
+KNOWN = claims()
+REPAIRED, LITERAL = READINGS["repaired"], READINGS["literal"]
+FEW = tuple(regime for regime in REGIMES if regime.name in ("one client", "one client, one step", "faster decay"))
+
+FEW_MORE = (*FEW, next(regime for regime in REGIMES if regime.name == "extreme ratios"))
+
+
+def part(claim, *needles, whole=False):
+    """The part of a claim whose label has these words, the outermost if several do."""
+    return next(
+        p for p in parts(claim) if all(n in p.label for n in needles) and (whole or p.path or len(needles) == 1)
+    )
+
+
+@pytest.fixture(scope="module")
+def suite():
+    return Suite(REGIMES)
+
+
+def refuting(suite, claim, reading):
+    names = []
+    for regime in suite.regimes:
+        run = suite.run(regime, reading, claim)
+        if empirical.examine(claim, run, ERROR_RATE).status is Status.REFUTED:
+            names.append(regime.name)
+    return names
+
+
+STEEPER = {**SHARPER_STEP.terms, "contraction": (1 - 3 * eta * mu * (1 + rho_bar)) * Delta}
+WRONG = {
+    "lemma-1 with L for 2L": (
+        scaled(KNOWN["lemma-1"], part(KNOWN["lemma-1"], "gap"), sp.Rational(1, 2)).claim,
+        LITERAL,
+    ),
+    "lemma-2 with 15 for 16": (
+        scaled(KNOWN["lemma-2"], part(KNOWN["lemma-2"], "drift"), sp.Rational(15, 16)).claim,
+        REPAIRED,
+    ),
+    "a contraction thrice as strong": (replace(SHARPER_STEP, terms=STEEPER), REPAIRED),
+    "no drift": (scaled(SHARPER_STEP, part(SHARPER_STEP, "drift"), 0).claim, REPAIRED),
+    "no gradient": (scaled(SHARPER_STEP, part(SHARPER_STEP, "gradient"), 0).claim, REPAIRED),
+    "no bias": (scaled(SHARPER_STEP, part(SHARPER_STEP, "bias"), 0).claim, REPAIRED),
+    "corollary without its error": (scaled(KNOWN["corollary"], part(KNOWN["corollary"], "error"), 0).claim, REPAIRED),
+    "Li et al. without the start": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "start"), 0).claim, LITERAL),
+    "Li et al. without the variance": (
+        scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "variance"), 0).claim,
+        LITERAL,
+    ),
+    "Li et al. without the drift": (scaled(KNOWN["li-2020"], part(KNOWN["li-2020"], "drift"), 0).claim, LITERAL),
+    "theorem 1 contracting by more than 1": (
+        scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], ": 3*rho_bar/8"), sp.Rational(27, 10)).claim,
+        REPAIRED,
+    ),
+    "theorem 1 without the drift": (scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], "drift"), 0).claim, REPAIRED),
+}
+
+
+def without_max(claim):
+    """The corollary with only rho_bar repaired."""
+    capped = {symbol: value for symbol, value in claim.repair.substitutions.items() if symbol != rho_tilde}
+    return replace(claim, repair=replace(claim.repair, substitutions=capped))
+
+
+SHIPPED = {
+    "heterogeneity times -1": ("started at w*, flat directions", "theorem-1", "heterogeneity", -1),
+    "bias times 10": ("no skew at w*", "theorem-1", "bias", 10),
+    "contraction times 10": ("contraction beyond 0", "theorem-1", "contraction", 10),
+    "no drift in the star corollary": ("started at w*, drifting", "star-corollary", ": 4*G_sq*(tau - 1)**2", 0),
+    "no Max": ("shipped corollary-D", "corollary", None, None),
+}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_mutants_with_known_exact_counterexamples_are_refuted(name):
+    regime, key, term, factor = SHIPPED[name]
+    chosen = [r for r in (*REGIMES, *shipped_regimes()) if r.name == regime]
+    claim = KNOWN[key]
+    wrong = without_max(claim) if term is None else scaled(claim, part(claim, term), factor).claim
+    assert refuting(Suite(tuple(chosen)), wrong, REPAIRED) == [regime]
+    assert refuting(Suite(tuple(chosen)), claim, REPAIRED) == []
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_false_variants_are_refuted(suite, name):
+    assert refuting(suite, *WRONG[name])
+
+
+def test_the_contraction_of_theorem_1_may_grow_to_1_and_no_further(suite):
+    claim = KNOWN["theorem-1"]
+    third = part(claim, ": 3*rho_bar/8")
+    up = proved_factor(claim, third, REPAIRED, True)
+    assert 2.6 < up <= 8 / 3
+    assert refuting(suite, scaled(claim, third, sp.Rational(8, 3)).claim, REPAIRED) == []
+    assert why_still_true(scaled(claim, third, sp.Rational(8, 3)), REPAIRED)
+    assert not why_still_true(scaled(claim, third, sp.Rational(27, 10)), REPAIRED)
+
+
+def test_parts_are_terms_and_every_addend():
+    labels = [p.label for p in parts(KNOWN["theorem-1"])]
+    assert labels[:4] == [
+        "contraction",
+        "contraction: 1 of -eta*mu*(3*rho_bar/8 + 1) + 1",
+        "contraction: -eta*mu*(3*rho_bar/8 + 1) of -eta*mu*(3*rho_bar/8 + 1) + 1",
+        "contraction: 1 of 3*rho_bar/8 + 1",
+    ]
+    assert len(set(labels)) == len(labels)
+    for claim in KNOWN.values():
+        for p in parts(claim):
+            term = sp.sympify(claim.terms[p.term])
+            assert replaced_at(term, p.path, p.expression) == term
+
+
+def test_scaling_changes_the_claim_and_nothing_else():
+    claim = KNOWN["theorem-1"]
+    for factor, wanted in ((FACTORS["deleted"], 0), (FACTORS["sign flipped"], -1), (FACTORS["divided by 100"], 0.01)):
+        mutant = scaled(claim, part(claim, "drift"), factor, "changed")
+        values = {"eta": 0.1, "tau": 2.0, "G_sq": 3.0}
+        assert evaluate(mutant.claim.terms["drift"], values) == pytest.approx(wanted * 32 * 0.01 * 4 * 3)
+        assert {k: v for k, v in mutant.claim.terms.items() if k != "drift"} == {
+            k: v for k, v in claim.terms.items() if k != "drift"
+        }
+        assert mutant.claim.assumptions == claim.assumptions and mutant.claim.key != claim.key
+    assert claim.terms["drift"] == KNOWN["theorem-1"].terms["drift"]
+
+
+def test_shifts_and_swaps():
+    step = InverseTime(2.0, 12.0)
+    for t in range(5):
+        following = evaluate(next_step(main_bound().steps), {"eta": step(t), "mu": 2.0})
+        assert float(following) == pytest.approx(step(t + 1), rel=1e-14)
+    changes = {mutant.change: mutant.claim for mutant in shifted(KNOWN["theorem-1"])}
+    assert changes["Delta_t read as Delta_{t+1}"].terms["contraction"].has(Delta_next)
+    assert changes["Delta_{t+1} read as Delta_t"].lhs == Delta
+    assert changes["eta_t read as eta_{t+1}"].eta is not None
+    bias = next(m for m in swapped(KNOWN["theorem-1"]) if m.part == "bias").claim.terms["bias"]
+    assert sp.simplify(bias + KNOWN["theorem-1"].terms["bias"]) == 0
+
+
+def test_every_condition_is_dropped_once():
+    claim = KNOWN["corollary"]
+    found = list(dropped(claim, REPAIRED))
+    assert len(found) == len(claim.assumptions) + 1 + len(claim.repair.assumptions) + len(claim.repair.substitutions)
+    for mutant in found[: len(claim.assumptions) + 1]:
+        assert len(mutant.claim.assumptions_in(REPAIRED)) == len(claim.assumptions_in(REPAIRED)) - 1
+    assert all(mutant.claim.terms == claim.terms for mutant in found)
+    li = {m.part: m.claim for m in dropped(KNOWN["li-2020"], LITERAL)}
+    assert unbiased not in li[unbiased.statement].assumptions
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "corollary", "lemma-1", "pi-max"])
+def test_as_read_says_the_same(suite, key):
+    claim = KNOWN[key]
+    for name in claim.readings:
+        for regime in suite.regimes[:6]:
+            run = suite.run(regime, READINGS[name], claim)
+            first, second = (empirical.examine(c, run, ERROR_RATE) for c in (claim, as_read(claim, READINGS[name])))
+            assert (first.status, first.worst_t) == (second.status, second.worst_t)
+            np.testing.assert_allclose(first.margin or 0.0, second.margin or 0.0, rtol=1e-9)
+
+
+def admissible(rng, key, n=4000):
+    """n points that meet a claim's conditions, many on their boundary, drawn with no look at the proof's slacks."""
+
+    def spread(low, high, often):
+        return np.where(rng.random(n) < 0.5, often, 10 ** rng.uniform(low, high, n))
+
+    mu, N = 10 ** rng.uniform(-1, 1, n), rng.integers(1, 6, n).astype(float)
+    L = mu * spread(0, 4, 1.0)
+    sigma_sq, tau = spread(-3, 3, 0.0), rng.choice([1.0, 1.0, 2.0, 7.0], n)
+    cap = 8 / 3 * (4 * L / mu - 1)
+    rho_bar = cap * spread(-3, 0, 1.0)
+    return {
+        **{"mu": mu, "L": L, "N": N, "tau": tau, "sigma_sq": sigma_sq, "gamma": 4 * L / mu, "rho_bar": rho_bar},
+        "G_sq": sigma_sq + spread(-3, 3, 1.0),
+        "Gamma": np.zeros(n) if key.startswith("error-free") else spread(-3, 3, 0.0),
+        "rho_tilde": spread(-3, 3, 0.0) if key == "theorem-1" else rho_bar + spread(-3, 3, 0.0),
+        "eta": spread(-3, 0, 1.0) / L,
+        "pi_min": spread(-2, 0, 1.0),
+        "p_min": spread(-2, 0, 1.0) / N,
+        "Delta": spread(-3, 3, 0.0),
+        "Delta_0": spread(-3, 3, 0.0),
+        "T": np.floor(spread(0, 3, 0.0)),
+    }
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "error-free-step", "corollary", "error-free", "final-bound"])
+def test_proofs_hold_on_numbers(key):
+    """A proved mutant's right-hand side is above the proved bound wherever the claim's conditions hold."""
+    claim, rng = KNOWN[key], np.random.default_rng(5)
+    argument, found = argument_for(claim), 0
+    for p in parts(claim):
+        factors = [0] if why_still_true(scaled(claim, p, 0), REPAIRED) else []
+        if key == "theorem-1":
+            factors += [f for up in (False, True) if (f := proved_factor(claim, p, REPAIRED, up)) is not None]
+        for factor in factors:
+            found += 1
+            right = scaled(claim, p, factor).claim.rhs.subs(dict(claim.definitions))
+            for bound in argument.bounds:
+                values = admissible(rng, key)
+                left, above = (evaluate(side, values) for side in (bound, right))
+                size = np.max([np.abs(evaluate(term, values)) for term in (*sp.Add.make_args(right), bound)], axis=0)
+                wrong = above - left < -1e-9 * size
+                assert not wrong.any(), (p.label, factor, {k: v[wrong][:1] for k, v in values.items()})
+    assert found >= 1
+
+
+def test_the_summed_bound_bounds_the_recursion():
+    """Delta_{t+1} at its worst under the one-step inequality, step by step, against the bound the proofs rest on."""
+    values = admissible(np.random.default_rng(6), "corollary")
+    values["eta"] = 1 / (values["mu"] * values["gamma"])
+    argument = argument_for(KNOWN["corollary"])
+    Delta, weaker = values["Delta_0"], 1 + 3 * values["rho_bar"] / 8
+    for T in range(60):
+        at = {**values, "T": float(T)}
+        bound = np.maximum(*(evaluate(b, at) for b in argument.bounds))
+        assert (values["L"] / 2 * Delta <= bound * (1 + 1e-9)).all()
+        eta = 1 / (values["mu"] * (T + values["gamma"]))
+        step = {**values, "eta": eta, "Delta": Delta, "drift": 16 * eta**2 * values["tau"] ** 2 * values["G_sq"]}
+        rest = sum(evaluate(SHARPER_STEP.terms[name], step) for name in ("gradient", "drift", "bias"))
+        Delta = (1 - eta * values["mu"] * weaker) * Delta + rest
+
+
+def test_what_is_needed_is_not_proved_redundant():
+    claim = KNOWN["theorem-1"]
+    for name in ("drift", "bias", "contraction"):
+        assert not why_still_true(scaled(claim, part(claim, name), 0), REPAIRED)
+    # Half the constant is not enough for the proof, 17/32 is.
+    assert not why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(1, 2)), REPAIRED)
+    assert why_still_true(scaled(claim, part(claim, "drift"), sp.Rational(17, 32)), REPAIRED)
+    assert why_still_true(scaled(claim, part(claim, "drift"), 1), LITERAL) == ""
+    assert not never_negative(Delta_0 - tau, {}) and never_negative(Delta_0 * (L - mu), {L: mu + SLACK[0]})
+
+
+@pytest.fixture(scope="module")
+def rows_of_theorem_1():
+    return power([KNOWN["theorem-1"]])
+
+
+def test_survivors_with_a_proof_are_not_refuted_anywhere(rows_of_theorem_1):
+    rows = rows_of_theorem_1
+    proved = [row for row in rows if row.outcome is Outcome.STILL_TRUE]
+    assert {("variance", "deleted"), ("heterogeneity", "deleted")} <= {(row.part, row.change) for row in proved}
+    assert not any(row.regimes for row in proved)
+    refuted = {row.part: row for row in rows if row.change == "deleted" and row.outcome is Outcome.REFUTED}
+    assert {"contraction", "drift", "bias"} <= set(refuted)
+    for row in rows:
+        # What is proved lies on the safe side of what is refuted.
+        if row.proved is not None and row.caught is not None:
+            assert (row.caught - row.proved) * (row.proved - 1) >= 0
+    assert {row.reading: row.outcome for row in rows if not row.change} == {
+        "literal": Outcome.FALSE_AS_STATED,
+        "sync": Outcome.FALSE_AS_STATED,
+        "repaired": Outcome.HOLDS,
+    }
+
+
+def test_equality_is_caught_at_once_and_caught_factors_are_refuted(suite):
+    rows = {row.change: row for row in power([KNOWN["lemma-1"]], FEW)}
+    assert rows["deleted"].caught == pytest.approx(1 - 1e-8) and rows["times 10"].outcome is Outcome.WEAKER
+    claim = KNOWN["li-2020"]
+    variance = part(claim, "variance")
+    read = as_read(scaled(claim, variance, FACTOR).claim, LITERAL)
+    caught, sharpest = nearest_caught(read, places_of(claim, LITERAL, suite), up=False)
+    assert refuting(suite, scaled(claim, variance, caught).claim, LITERAL) == [sharpest]
+    assert refuting(suite, scaled(claim, variance, 1.02 * caught).claim, LITERAL) == []
+
+
+def test_a_claim_false_as_read_has_no_mutants():
+    rows = power([KNOWN["error-by-pi"]], FEW_MORE)
+    assert {row.outcome for row in rows} == {Outcome.FALSE_AS_STATED} and not any(row.change for row in rows)
+    assert power([KNOWN["rate"]]) == []
+
+
+def test_a_mutant_that_divides_by_zero_is_called_undefined():
+    claim = KNOWN["fedavg-contraction"]
+    gone = [p for p in parts(claim) if scaled(claim, p, 0).claim.rhs.has(sp.zoo, sp.nan)]
+    places = places_of(claim, LITERAL, Suite([one for one in REGIMES if one.name == "drift"]))
+    rows = _part_rows(claim, LITERAL, gone[0], places)
+    assert [row.change for row in rows if row.outcome is Outcome.UNDEFINED] == ["deleted"]
+    with pytest.raises(InputError, match="must have a real value"):
+        evaluate(scaled(claim, gone[0], 0).claim.rhs, {})
+
+
+def test_a_broken_checker_shows_in_the_table(monkeypatch):
+    def believes(claim, run, error_rate):
+        return Verdict(claim.key, run.reading.name, "empirical", Status.HOLDS)
+
+    def doubts(claim, run, error_rate):
+        return Verdict(claim.key, run.reading.name, "empirical", Status.REFUTED)
+
+    sound = tally(power([KNOWN["lemma-1"]], FEW))
+    assert sound["refuted"] == 5
+    monkeypatch.setattr(empirical, "examine", believes)
+    assert "refuted" not in tally(power([KNOWN["lemma-1"]], FEW))
+    assert all(row.outcome is Outcome.HOLDS for row in power([KNOWN["error-by-pi"]], FEW) if not row.change)
+    monkeypatch.setattr(empirical, "examine", doubts)
+    assert [row.outcome for row in power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
+
+
+@pytest.mark.parametrize("key", ["theorem-1", "lemma-1", "fedavg-rounds"])
+def test_what_is_left_out_could_not_have_told(key, suite):
+    """Regimes that can neither refute a mutant nor come closest are not examined: the row is as if they were."""
+    claim = KNOWN[key]
+    reading = REPAIRED if "repaired" in claim.readings else LITERAL
+    places, left = places_of(claim, reading, suite), 0
+    for one, (change, factor) in itertools.product(parts(claim)[:4], FACTORS.items()):
+        mutant = at_factor(as_read(scaled(claim, one, FACTOR).claim, reading), factor)
+        direct = replace(as_read(scaled(claim, one, factor).claim, reading), assumptions=())
+        assert mutant.terms == direct.terms
+        told = [(place.regime, examined(direct, place.run)) for place in places]
+        every = [(regime, verdict) for regime, verdict in told if verdict is not None]
+        seen = closest(mutant, places)
+        rows = [_row(claim, reading, one.label, change, verdicts) for verdicts in (every, seen)]
+        assert rows[0] == rows[1]
+        left += len(every) - len(seen)
+    assert left > 0
+
+
+def test_a_claim_with_fewer_conditions_is_examined_only_where_it_was_not_decided(suite, monkeypatch):
+    claim, asked = KNOWN["theorem-1"], []
+    told = list(verdicts_in(claim, REPAIRED, suite))
+    decided = {regime.name for regime, verdict in told if verdict.status is Status.HOLDS}
+    places = places_of(claim, REPAIRED, suite)
+    monkeypatch.setattr(strength, "examined", lambda read, run: asked.append(run) or examined(read, run))
+    fewer = [one for one in dropped(claim, REPAIRED) if one.claim.steps == claim.steps][:3]
+    rows = [_whole_row(one, REPAIRED, places, suite, told) for one in fewer]
+    assert decided and len(asked) <= len(fewer) * (len(suite.regimes) - len(decided))
+    assert rows == [_whole_row(one, REPAIRED, places, suite, []) for one in fewer]
+
+
+def test_a_run_forgets_what_another_claim_had_measured():
+    """Symbols of one's own at the times of one claim are none of a claim at other times that shares the run."""
+    first, then = replace(claims()["averaged-corollary"], eta=None), claims()["error-minimiser"]
+    reading, shared = READINGS["repaired"], Suite(REGIMES)
+    used = [regime for regime, verdict in verdicts_in(first, reading, shared) if verdict.data]
+    again = list(verdicts_in(then, reading, shared))
+    assert used and again == list(verdicts_in(then, reading, Suite(REGIMES)))
+
+
+def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
+    """What another claim lacked, or had as a constant, is not this one's."""
+    distance = quantity.measured(
+        "my_distance", lambda path: ((path.w - path.losses.w_star) ** 2).sum(-1), nonnegative=True
+    )
+    broken = quantity.measured("my_broken", lambda path: 1 / 0)
+    hundred = quantity.constant("my_hundred", lambda losses: 100.0)
+
+    def stated(key, right):
+        return Claim(key, key, "made up", "horizon", Delta_T, {"all": right})
+
+    regime = Regime("one", "", lambda: experiment(line([1, 3], [1, -1]), [2.0], eta=0.1, tau=2, rounds=3))
+    plain = stated("plain", distance)
+    alone = power([plain], [regime])
+    after = power([stated("first", distance + broken + hundred), plain], [regime])
+    assert len(alone) > 1 and [row for row in after if row.claim == "plain"] == alone
+    run = examine_run(simulate(regime.build()), READINGS["plain"])
+    seen = with_quantities(stated("first", distance + hundred), run)
+    assert "my_hundred" in seen.constants and "my_hundred" not in with_quantities(plain, seen).constants
+    assert with_quantities(stated("bare", L * Delta_0), seen).constants == run.constants
+
+
+def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
+    claim = claims()["averaged-corollary"]
+    reading = READINGS[claim.readings[0]]
+    before = claim.assumptions_in(reading)
+    for one in (claim, claims()["mishchenko-2022"]):
+        asked = one.assumptions_in(READINGS[one.readings[0]])
+        again = cloudpickle.loads(cloudpickle.dumps(one)).assumptions_in(READINGS[one.readings[0]])
+        assert [(type(a), a.key) for a in again] == [(type(a), a.key) for a in asked]
+    assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
+
+
+def test_several_processes_give_the_same_rows():
+    chosen = [claims()[key] for key in ("pi-inverse", "lemma-1")]
+    regimes = REGIMES[:2]
+    assert power(chosen, regimes, jobs=2) == power(chosen, regimes)
+
+
+def test_rows_have_no_numbers_json_lacks():
+    rows = power([KNOWN["pi-max"]], FEW)
+    json.dumps([row.to_json() for row in rows], allow_nan=False)
+
+
+class TestFalseAlarms:
+    def test_the_claims_are_equalities(self):
+        """Pooled over many replicates the two sides agree to a few standard errors, and not when one is off."""
+        trajectory = false_alarms.simulate(false_alarms.planned(20, 8000, 1))
+        run = false_alarms.examine_run(next(false_alarms.batches(trajectory, 8000)), false_alarms.READING)
+        for name, claim in false_alarms.EQUALITIES.items():
+            sides = empirical.compare(claim, run)
+            difference = (sides.lhs - sides.rhs)[:, -20:]
+            z = difference.mean(axis=0) / (difference.std(axis=0, ddof=1) / np.sqrt(8000))
+            assert np.abs(z).max() < 4, name
+            off = scaled(claim, part(claim, "variance"), sp.Rational(4, 5)).claim
+            assert empirical.examine(off, run).status is Status.REFUTED
+            assert empirical.examine(claim, run).status is not Status.REFUTED
+
+    def test_rates_are_within_the_nominal(self):
+        for cell in false_alarms.measure(1, 16, 150):
+            assert cell.runs == 150
+            for name in ("false_refuted", "false_margin"):
+                low, high = cell.to_json()[f"{name}_interval"]
+                assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1
+            assert cell.false_holds <= cell.false_margin or cell.claim == "horizon"
+
+    def test_one_run_is_its_own_rows(self):
+        trajectory = false_alarms.simulate(false_alarms.planned(3, 12, 2))
+        pieces = list(false_alarms.batches(trajectory, 4))
+        assert len(pieces) == 3
+        rows = np.concatenate([piece.paths["alpha"].next_mean for piece in pieces])
+        np.testing.assert_array_equal(rows, trajectory.paths["alpha"].next_distance_sq)
+        assert all(
+            isinstance(value, Constant) for value in false_alarms.examine_run(pieces[0], LITERAL).constants.values()
+        )
+        alone = false_alarms.simulate(false_alarms.planned(3, 4, 2))
+        np.testing.assert_allclose(pieces[0].paths["alpha"].gap, alone.paths["alpha"].gap, rtol=1e-14)
+
+    def test_the_study_writes_its_table(self, tmp_path, monkeypatch):
+        monkeypatch.setattr(false_alarms, "ROUNDS", (1,))
+        monkeypatch.setattr(false_alarms, "REPLICATES", (16,))
+        cells = false_alarms.write(tmp_path, 5)
+        saved = json.loads((tmp_path / "false_alarms.json").read_text())
+        assert len(saved) == len(cells) == 6
+        assert (tmp_path / "false_alarms.txt").read_text().count("\n") == 8
