@@ -11,12 +11,15 @@ if TYPE_CHECKING:
     from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Optimum, Problem
     from fedbounds.model.trajectory import Trajectory
-    from fedbounds.referee.asked import referee
-    from fedbounds.referee.questions import certify, derive, ledger, refute, tight
+    from fedbounds.referee.counterexamples import refute
+    from fedbounds.referee.theorems import referee
     from fedbounds.referee.trial import Trial, try_claim
     from fedbounds.report.html.study_page import report
     from fedbounds.report.outputs import plot, to_html, to_latex
+    from fedbounds.study.certify import certify, tight
     from fedbounds.study.check import check
+    from fedbounds.study.derive import derive
+    from fedbounds.study.ledger import ledger
     from fedbounds.study.resolve import problem_from
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
@@ -31,13 +34,16 @@ if TYPE_CHECKING:
 _HOME = {
     name: home
     for home, names in {
-        "referee.questions": "certify derive ledger refute tight",
+        "referee.counterexamples": "refute",
+        "study.certify": "certify tight",
+        "study.derive": "derive",
+        "study.ledger": "ledger",
         "engine.simulate": "simulate",
         "errors": "DivergedError InputError",
         "model.experiment": "Experiment",
         "model.problem": "Optimum Problem",
         "model.trajectory": "Trajectory",
-        "referee.asked": "referee",
+        "referee.theorems": "referee",
         "referee.trial": "Trial try_claim",
         "report.html.study_page": "report",
         "report.outputs": "plot to_html to_latex",

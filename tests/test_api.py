@@ -172,7 +172,7 @@ def test_a_sweep_is_the_tidy_table_of_its_cells(tmp_path):
     assert (tmp_path / "out" / "sweep.csv").is_file() and "Sweep" in repr(found)
 
 
-@pytest.mark.parametrize("name", ["fedbounds.referee.questions", "fedbounds.study.check"])
+@pytest.mark.parametrize("name", ["fedbounds.study.certify", "fedbounds.study.check"])
 def test_the_examples_of_docstrings_run(name):
     found = doctest.testmod(importlib.import_module(name))
     assert found.attempted and not found.failed

@@ -160,7 +160,7 @@ def check(
     """
     from fedbounds.io import locked, write_text
     from fedbounds.report import check_text
-    from fedbounds.study.ledger import claims_of, ledger
+    from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
 
@@ -170,7 +170,7 @@ def check(
         if save_config is not None:
             write_text(save_config, settings.to_toml())
         result = _checked(settings, out, fresh, quiet)
-    lines = ledger(claims_of(result), result.verdicts)
+    lines = ledger_lines(claims_of(result), result.verdicts)
     if form == "json":
         print_json(result.to_json())
     else:

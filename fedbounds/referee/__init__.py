@@ -1,6 +1,6 @@
 """A theorem on trial: regimes, mutants, search.
 
-``fedbounds.referee(THEOREM)`` is `fedbounds.referee.asked.referee`: the package that has its name can be called.
+``fedbounds.referee(THEOREM)`` is `fedbounds.referee.theorems.referee`: the package that has its name can be called.
 """
 
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 class _Called(ModuleType):
     def __call__(self, *args: Any, **named: Any) -> Any:
-        from fedbounds.referee.asked import referee
+        from fedbounds.referee.theorems import referee
 
         return referee(*args, **named)
 

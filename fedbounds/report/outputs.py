@@ -9,7 +9,6 @@ import matplotlib.figure
 from fedbounds.errors import of_kind, reject
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
-from fedbounds.referee.questions import Proof
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import sweep_plot
 from fedbounds.report import trial_text as trials
@@ -20,7 +19,8 @@ from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number
 from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
 from fedbounds.study import store
-from fedbounds.study.ledger import Line, claims_of, ledger
+from fedbounds.study.derive import Proof
+from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.lines import series, varying
 from fedbounds.study.sweep.swept import Sweep
@@ -46,7 +46,7 @@ def to_html(found: Tabled) -> str:
 def _blocks(found: Tabled) -> Sequence[Block]:
     items = _items(found)
     if isinstance(found, Result):
-        return summary(found, ledger(claims_of(found), found.verdicts))
+        return summary(found, ledger_lines(claims_of(found), found.verdicts))
     if items and isinstance(items[0], Trial):
         return ["\n".join(trials.verdict(item)) for item in items]
     return [_table(found)]

@@ -14,8 +14,11 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fedbounds import plugins
+from fedbounds.errors import of_kind
+from fedbounds.plugins import Plugins, claims_from, modules_from
 from fedbounds.study.cache import kept
 from fedbounds.study.result import Result, verdicts_from
+from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
 from fedbounds.theory.coverage import Coverage, only
 from fedbounds.theory.labels import grounds
@@ -63,7 +66,32 @@ class Line:
         return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": found}
 
 
-def ledger(
+def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
+    """Every claim by every kind of evidence, with what a study measured, or the folder of a saved one, beside it.
+
+    Proofs, counterexamples and certificates are verified again (``afresh``), with no solver and no search.
+
+    >>> ledger(afresh=False)["lemma-2", "literal"].rows()[0]["status"]
+    'REFUTED'
+    """
+    from fedbounds.study import store
+
+    kinds, words = (str, Path, Result, type(None)), "a Result, or the folder of one"
+    of_kind("a study", study, kinds, words)
+    result = store.read(study)[0] if isinstance(study, str | Path) else study
+    claims = claims_from(None, modules_from(plugins))
+    if result is not None and result.examined is not None:
+        claims |= result.claims
+    return Findings(tuple(ledger_lines(claims, result.verdicts if result else (), afresh)), _of_line)
+
+
+def _of_line(line: Line) -> list[dict[str, Any]]:
+    named = {"claim": line.claim.key, "reading": line.reading}
+    found = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
+    return found or [named]
+
+
+def ledger_lines(
     claims: Mapping[str, Claim], measured: Iterable[tuple[str, Verdict]] = (), afresh: bool = False
 ) -> list[Line]:
     """The lines of ``claims``, with what is known of them and the (weighting, verdict) pairs of a study.

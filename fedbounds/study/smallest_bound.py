@@ -27,7 +27,7 @@ from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import claims
 from fedbounds.study.bounds import Measure, ProblemConstants
-from fedbounds.study.ledger import Line, ledger
+from fedbounds.study.ledger import Line, ledger_lines
 from fedbounds.study.worst_case import FACTORS
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
@@ -125,7 +125,7 @@ def _candidates(measure: Measure, extra: Iterable[ModuleType]) -> list[Line | Sm
     """The claims about the measure, each in its best supported reading, or the reason why it is not used."""
     about = {symbols.gap, symbols.Delta_T}
     wanted = {key: c for key, c in claims(extra).items() if c.lhs in about and c.kind is Kind.INEQUALITY}
-    lines = ledger(wanted)
+    lines = ledger_lines(wanted)
     return [_candidate(claim, [line for line in lines if line.claim is claim]) for claim in wanted.values()]
 
 

@@ -6,7 +6,7 @@ A claim carries no evidence and no opinion on its own truth; evidence carries it
 from __future__ import annotations
 
 import enum
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
 from fedbounds.theory.quantity import Quantity, computed_quantities
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import NOTATION, Scope
 
 # The key of the assumption that the step size is the claim's, which evaluators look after themselves.
@@ -249,3 +249,13 @@ def statement(claim: Claim) -> str:
         where.insert(0, f"{symbols.latex(symbols.eta)} = {symbols.latex(claim.eta)}")
     tail = r",\quad " + ",\\ ".join(where) if where else ""
     return f"{symbols.latex(sp.sympify(claim.lhs))} {relation} {right}{tail}"
+
+
+def in_readings(claims: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
+    """Every claim in each of its readings, or in one."""
+    if reading is not None and reading not in READINGS:
+        raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
+    for claim in claims.values():
+        claim.require_fedavg()
+        for name in claim.readings if reading is None else (reading,):
+            yield claim, name

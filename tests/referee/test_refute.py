@@ -20,8 +20,8 @@ from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance, from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
+from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search.campaign import run_all, searches
 from fedbounds.referee.search.dynamics import simulate_batch
 from fedbounds.referee.search.families import BUDGETS, families
 from fedbounds.referee.search.family import Batch, Family, decode
@@ -30,7 +30,7 @@ from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.shrink import judge, rationalise, round_to, shrink, size
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
@@ -386,7 +386,7 @@ def test_campaign_saves_and_continues(tmp_path, monkeypatch):
     todo = [(claim_named("error-by-pi"), "literal"), (claim_named("rate"), "literal")]
     first = run_all(todo[:1], "small", 0, out=out)
     monkeypatch.setattr(
-        "fedbounds.referee.search.campaign.refute",
+        "fedbounds.referee.counterexamples.search_for.refute",
         lambda claim, *rest: calls.append(claim.key) or refute(claim, *rest),
     )
     both = run_all(todo, "small", 0, out=out)
@@ -418,10 +418,10 @@ def test_processes_find_the_same():
 
 def test_searches_cover_every_claim_and_reading():
     known = on_fedavg(claims())
-    assert [(c.key, r) for c, r in searches(known)] == [(c.key, r) for c in known.values() for r in c.readings]
-    assert {r for _, r in searches(known, "sync")} == {"sync"}
+    assert [(c.key, r) for c, r in in_readings(known)] == [(c.key, r) for c in known.values() for r in c.readings]
+    assert {r for _, r in in_readings(known, "sync")} == {"sync"}
     with pytest.raises(InputError, match="reading"):
-        list(searches(known, "backwards"))
+        list(in_readings(known, "backwards"))
 
 
 def test_command_prints_both_sides_as_fractions(tmp_path):

@@ -10,7 +10,7 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
 from fedbounds.study.contradictions import alarms, instance_of
-from fedbounds.study.ledger import ANYWHERE, Line, ledger, remarked
+from fedbounds.study.ledger import ANYWHERE, Line, ledger_lines, remarked
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only
 from fedbounds.theory.reading import ERROR_RATE
@@ -23,7 +23,7 @@ OURS = Verdict("theorem-1", "repaired", Evidence.EMPIRICAL, Status.HOLDS, tightn
 @pytest.fixture(scope="module")
 def lines():
     known = {key: plugins.claim_named(key) for key in CLAIMS}
-    return {(line.claim.key, line.reading): line for line in ledger(known, [("fedavg", OURS)])}
+    return {(line.claim.key, line.reading): line for line in ledger_lines(known, [("fedavg", OURS)])}
 
 
 def statuses(line, kind):
@@ -50,7 +50,7 @@ def test_a_study_stands_beside_what_is_known_and_only_where_it_looked(lines):
 
 def test_a_claim_of_somebody_s_own_inherits_no_evidence_of_a_shipped_name():
     own = replace(plugins.claim_named("lemma-2"), title="mine")
-    for line in ledger({"lemma-2": own}):
+    for line in ledger_lines({"lemma-2": own}):
         assert not line.verdicts(Evidence.EXACT) and not line.verdicts(Evidence.SDP)
 
 

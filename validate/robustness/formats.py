@@ -264,7 +264,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.report import check_text
     from fedbounds.report.html.page import page
     from fedbounds.study import store
-    from fedbounds.study.ledger import claims_of, ledger
+    from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
 
     out = folder / "study"
@@ -276,14 +276,14 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
     def shown(path: Path) -> None:
         found = Result.from_json(read_json(path))
-        lines = ledger(claims_of(found), found.verdicts)
+        lines = ledger_lines(claims_of(found), found.verdicts)
         check_text.to_text(check_text.summary(found, lines, True))
         json.dumps(found.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
         found = Result.from_json(read_json(path))
         if len(found.runs) == len(drawn):
-            page(found, ledger(claims_of(found), found.verdicts), drawn, "")
+            page(found, ledger_lines(claims_of(found), found.verdicts), drawn, "")
 
     yield Format("result.json", lambda path: Result.from_json(read_json(path)), out / "mutant.json", json_file), text
     yield Format("result.json, shown", shown, out / "mutant.json", json_file), text
@@ -364,7 +364,7 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
-    from fedbounds.referee.search.campaign import _saved
+    from fedbounds.referee.counterexamples import _saved
     from fedbounds.referee.search.families import BUDGETS, families
     from fedbounds.referee.search.refute import Outcome, _load, _save
     from fedbounds.referee.trial import Stage, Trial, _kept

@@ -74,11 +74,11 @@ def _search(
 def _beside_what_is_known(found: Iterable[Verdict], extra: tuple[ModuleType, ...]) -> list[Line]:
     """The lines of the claims that were refuted: a proof or certificate that covers the instance is an alarm."""
     from fedbounds.plugins import claim_named
-    from fedbounds.study.ledger import ANYWHERE, ledger
+    from fedbounds.study.ledger import ANYWHERE, ledger_lines
 
     refuted = [(ANYWHERE, verdict) for verdict in found if verdict.status == "REFUTED"]
     keys = dict.fromkeys(verdict.claim for _, verdict in refuted)
-    return ledger({key: claim_named(key, extra) for key in keys}, refuted) if refuted else []
+    return ledger_lines({key: claim_named(key, extra) for key in keys}, refuted) if refuted else []
 
 
 def summary(verdict: Verdict) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from fedbounds.report.html.grid import sweep_page
 from fedbounds.report.html.page import page
 from fedbounds.study import store
 from fedbounds.study.cache import kept
-from fedbounds.study.ledger import Line, claims_of, ledger
+from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.table import TABLE
 
@@ -75,7 +75,7 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
     before = None if isinstance(study, Result) or fresh else _digests(Path(study))
     result, drawn = (study, store.series(study)) if isinstance(study, Result) else store.read(study)
     extra = [load_plugin(file) for file in result.plugin_files] if trust and not known else []
-    lines = ledger(claims_of(result, extra), result.verdicts)
+    lines = ledger_lines(claims_of(result, extra), result.verdicts)
 
     def made() -> str:
         return page(result, lines, drawn, command(result, name))

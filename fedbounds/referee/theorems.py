@@ -14,10 +14,9 @@ from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, n
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.campaign import searches
 from fedbounds.referee.trial import Progress, Trial, try_claim
 from fedbounds.study.tabular import Findings
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_readings
 
 if TYPE_CHECKING:
     from fedbounds.plugins import Theorem
@@ -65,7 +64,7 @@ def referee(
     trials: list[Trial] = []
     folder = None if out is None else io.require_writable(out)
     attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
-    for claim, name in searches(theorems(theorem, plugins), reading):
+    for claim, name in in_readings(theorems(theorem, plugins), reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
         state = None if folder is None else folder / f"{safe}.json"
         trials.append(attempt(claim, name, budget, state=state))

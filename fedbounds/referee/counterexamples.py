@@ -2,33 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fedbounds import io
 from fedbounds.errors import reject, whole
-from fedbounds.plugins import nearest
+from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
+from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.families import BUDGETS
-from fedbounds.referee.search.refute import Progress, refute
 from fedbounds.study.fingerprint import stated, tell_anew
 from fedbounds.study.result import verdicts_from
 from fedbounds.study.sweep.spread import in_order
-from fedbounds.theory.claim import Claim
+from fedbounds.study.tabular import Findings, flat
+from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict
 
+if TYPE_CHECKING:
+    from fedbounds.plugins import Theorem
 
-def searches(chosen: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
-    """Every (claim, reading) that says something of its own, or every claim in one reading."""
-    if reading is not None and reading not in READINGS:
-        raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
-    for claim in chosen.values():
-        claim.require_fedavg()
-        for name in claim.readings if reading is None else (reading,):
-            yield claim, name
+
+def _of_verdict(verdict: Verdict) -> list[dict[str, Any]]:
+    return [flat(verdict.to_json())]
+
+
+def refute(
+    claim: Theorem | None = None,
+    reading: str | None = None,
+    budget: str = "small",
+    *,
+    seed: int = 0,
+    jobs: int = 1,
+    out: str | Path | None = None,
+    plugins: Plugins = (),
+    progress: search_for.Progress | None = None,
+) -> Findings[Verdict]:
+    """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
+
+    REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
+    ``jobs``: processes; ``out``, a JSON file, lets the same call continue.
+
+    >>> refute("rate")[0].detail
+    'w_0 is a fixed point for every step size: the gap is 1/18 at every T'
+    """
+    path = None if out is None else Path(out)
+    if path is not None:
+        io.require_writable(path.parent)
+    todo = list(in_readings(claims_from(claim, modules_from(plugins)), reading))
+    return Findings(tuple(run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress)), _of_verdict)
 
 
 def run_all(
@@ -38,7 +62,7 @@ def run_all(
     *,
     jobs: int = 1,
     out: Path | None = None,
-    progress: Progress | None = None,
+    progress: search_for.Progress | None = None,
 ) -> list[Verdict]:
     """Search every (claim, reading), in ``jobs`` processes; verdicts in order.
 
@@ -65,8 +89,10 @@ def run_all(
     return verdicts_from([done[_place(pair)] for pair in todo])
 
 
-def _one(budget: str, seed: int, state: Path | None, progress: Progress | None, pair: tuple[Claim, str]) -> Verdict:
-    return refute(pair[0], READINGS[pair[1]], BUDGETS[budget], seed, state, progress)
+def _one(
+    budget: str, seed: int, state: Path | None, progress: search_for.Progress | None, pair: tuple[Claim, str]
+) -> Verdict:
+    return search_for.refute(pair[0], READINGS[pair[1]], BUDGETS[budget], seed, state, progress)
 
 
 def _place(pair: tuple[Claim, str]) -> str:

@@ -1,8 +1,4 @@
-"""The questions of the command line as functions with typed results: `fedbounds.referee`, `fedbounds.certify`, ...
-
-Each takes a claim by its key, as a `Claim` of one's own or, with ``plugins`` (paths or modules), from a file, and
-returns `Findings` of typed items. `fedbounds.check`, `referee`, `sweep` and `report` stand in modules of their own.
-"""
+"""One-round claims decided for a whole class of problems by certificates, and the smallest constants that hold."""
 
 from __future__ import annotations
 
@@ -10,59 +6,22 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedbounds import io
-from fedbounds.errors import of_kind, reject, whole
+from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.study.tabular import Findings, flat
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.certificate import Certificate
     from fedbounds.evidence.sdp.one_step.parameters import Setting
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
-    from fedbounds.evidence.symbolic.context import Checked
     from fedbounds.model.protocol import Progress
     from fedbounds.plugins import Theorem
-    from fedbounds.study.ledger import Line
-    from fedbounds.study.result import Result
-
 
 # What a setting has; the first of it are counts.
 COUNTS = ("clients", "tau", "time", "start")
 SETTING = (*COUNTS, "kappa", "eta", "alpha", "p", "rho_bar", "rho_tilde", "local")
-
-
-def _of_verdict(verdict: Verdict) -> list[dict[str, Any]]:
-    return [flat(verdict.to_json())]
-
-
-def refute(
-    claim: Theorem | None = None,
-    reading: str | None = None,
-    budget: str = "small",
-    *,
-    seed: int = 0,
-    jobs: int = 1,
-    out: str | Path | None = None,
-    plugins: Plugins = (),
-    progress: Progress | None = None,
-) -> Findings[Verdict]:
-    """Search for a counterexample to a claim (all, if none is given) in each reading, confirmed in fractions.
-
-    REFUTED carries the instance and both sides in ``data``; anything else the closest approach, which proves nothing.
-    ``jobs``: processes; ``out``, a JSON file, lets the same call continue.
-
-    >>> refute("rate")[0].detail
-    'w_0 is a fixed point for every step size: the gap is 1/18 at every T'
-    """
-    from fedbounds.referee.search.campaign import run_all, searches
-
-    path = None if out is None else Path(out)
-    if path is not None:
-        io.require_writable(path.parent)
-    todo = list(searches(claims_from(claim, modules_from(plugins)), reading))
-    return Findings(tuple(run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress)), _of_verdict)
 
 
 @dataclass(frozen=True)
@@ -109,7 +68,6 @@ def certify(
     from fedbounds.evidence.sdp.one_step.coverage import pointwise, round_settings
     from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
     from fedbounds.evidence.sdp.one_step.verdict import examination
-    from fedbounds.referee.search.campaign import searches
 
     known = claims_from(claim, modules_from(plugins))
     chosen = {key: one for key, one in known.items() if applies(one)}
@@ -120,7 +78,7 @@ def certify(
         what = f"certificates need a statement about one step in {', '.join(FORMS)}"
         raise reject(what, received, "fedbounds referee asks the other evidence")
     decided: list[Decided] = []
-    todo = list(searches(chosen, reading))
+    todo = list(in_readings(chosen, reading))
     for k, (one, name) in enumerate(todo):
         if progress is not None:
             progress("claims", k, len(todo), f"{one.key} [{name}]")
@@ -211,66 +169,3 @@ def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
     proved = None if one.certified is None else float(one.certified)
     told = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
     return [{**told, "certified": proved, "needed": one.needed}]
-
-
-@dataclass(frozen=True)
-class Proof:
-    """A derivation with every step checked, and the verdict on its claim (None for a result of its own)."""
-
-    checked: Checked
-    verdict: Verdict | None
-
-    def __str__(self) -> str:
-        from fedbounds.evidence.symbolic.render import render_text
-
-        return render_text(self.checked, self.verdict)
-
-
-def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]:
-    """Check the proof of a claim, or the derivation, of that name (all, if none is given), step by step.
-
-    A plug-in's DERIVATIONS count too. ``print(found[0])`` prints a proof, ``found.to_latex()`` typesets it.
-
-    >>> derive("lemma-1")[0].verdict.status
-    <Status.HOLDS: 'HOLDS'>
-    """
-    from fedbounds.evidence.symbolic.library import proofs
-
-    found = proofs(of_kind("a proof", name, str | None, "a name"), modules_from(plugins))
-    return Findings(tuple(Proof(*pair) for pair in found), _of_proof)
-
-
-def _of_proof(proof: Proof) -> list[dict[str, Any]]:
-    derivation, outcomes = proof.checked.derivation, proof.checked.outcomes.values()
-    told = {"claim": derivation.claim, "derivation": derivation.key, "steps": len(outcomes)}
-    verdict = {} if proof.verdict is None else flat(proof.verdict.to_json())
-    names = ("reading", "status", "detail")
-    said = {key: verdict.get(key) for key in names}
-    return [told | {"checked": sum(outcome.ok for outcome in outcomes)} | said]
-
-
-def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
-    """Every claim by every kind of evidence, with what a study measured, or the folder of a saved one, beside it.
-
-    Proofs, counterexamples and certificates are verified again (``afresh``), with no solver and no search.
-
-    >>> ledger(afresh=False)["lemma-2", "literal"].rows()[0]["status"]
-    'REFUTED'
-    """
-    from fedbounds.study import ledger as lines
-    from fedbounds.study import result as saved
-    from fedbounds.study import store
-
-    kinds, words = (str, Path, saved.Result, type(None)), "a Result, or the folder of one"
-    of_kind("a study", study, kinds, words)
-    result = store.read(study)[0] if isinstance(study, str | Path) else study
-    claims = claims_from(None, modules_from(plugins))
-    if result is not None and result.examined is not None:
-        claims |= result.claims
-    return Findings(tuple(lines.ledger(claims, result.verdicts if result else (), afresh)), _of_line)
-
-
-def _of_line(line: Line) -> list[dict[str, Any]]:
-    named = {"claim": line.claim.key, "reading": line.reading}
-    found = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
-    return found or [named]
