@@ -17,17 +17,8 @@ from fedbounds.engine.reference import at_every_client, mean, round_weights
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import (
-    Instance,
-    Vector,
-    array,
-    fraction,
-    from_json,
-    largest,
-    rows,
-    vector,
-    whole,
-)
+from fedbounds.evidence.exact.instance import Instance, Vector, array, largest
+from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector, whole
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.plugins import claim_named
@@ -151,10 +142,10 @@ def aggregation_index(data: Data) -> Compared:
     instance = from_json(data["instance"])
     losses, w = instance.losses, array(instance.w0)
     _, alpha = round_weights(instance.rule, losses.p, losses.excess(w), 0)
-    x = at_every_client(w, instance.N)
+    x = at_every_client(w, losses.p)
     for t in range(instance.tau):
         x = x - instance.eta[t] * losses.client_grads(x)
-        x = at_every_client(mean(alpha, x), instance.N) if t % instance.tau == 0 else x
+        x = at_every_client(mean(alpha, x), alpha) if t % instance.tau == 0 else x
     return x[0, 0], x[1, 0], "="
 
 

@@ -9,7 +9,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
 from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities

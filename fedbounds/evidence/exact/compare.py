@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import cannot_express, in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.exact.instance import Instance, to_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun

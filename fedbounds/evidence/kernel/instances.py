@@ -15,7 +15,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector, fraction, from_json, rows, vector
+from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector
 from fedbounds.evidence.kernel.statement import rocq
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
