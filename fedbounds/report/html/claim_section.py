@@ -7,9 +7,9 @@ from functools import cached_property
 import sympy as sp
 from markupsafe import Markup
 
-from fedbounds.evidence.symbolic.context import Checked
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
+from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture
@@ -22,7 +22,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -122,7 +122,7 @@ class Section:
         claim = self.claim
         parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or 0)
         used = {symbol.name for part in parts for symbol in sp.sympify(part).free_symbols}
-        return [(formula(known.latex), known.meaning) for name, known in NOTATION.items() if name in used]
+        return [(formula(known.latex), known.meaning) for name, known in QUANTITIES.items() if name in used]
 
     @property
     def readings(self) -> list[tuple[str, str]]:

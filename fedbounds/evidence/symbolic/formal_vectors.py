@@ -13,14 +13,15 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import RECORDED
 
 # Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
 ROUND, NOW, NEXT, LATER = range(4)
 KNOWN = {
     **dict.fromkeys(("w_star", "w_own", "w_plus", "w_0", "noise_0-drawn"), ROUND),
-    **dict.fromkeys(("x", "w", "x_s", "g", "noise_0", "noise-drawn"), NOW),
-    **dict.fromkeys(("w_next", "noise"), NEXT),
+    **dict.fromkeys(("x", "w", "x_s", "g", "noise-drawn"), NOW),
+    # At the round's first step noise_0 is the noise of this step.
+    **dict.fromkeys(("w_next", "noise", "noise_0"), NEXT),
 }
 # Points that no randomness moves.
 FIXED = ("w_star", "w_own", "w_plus")
@@ -173,8 +174,8 @@ def known(expression: sp.Basic) -> int:
         return KNOWN.get(expression.args[0].name, LATER)
     if isinstance(expression, Weights):
         return ROUND if expression.args[0].name in WEIGHTS else LATER
-    if isinstance(expression, sp.Symbol) and expression.name in NOTATION:
-        return LATER if NOTATION[expression.name].axis == "random" else ROUND
+    if isinstance(expression, sp.Symbol) and expression.name in RECORDED:
+        return LATER if RECORDED[expression.name].statistic == "measured" else ROUND
     return max((known(argument) for argument in expression.args), default=ROUND)
 
 
@@ -203,5 +204,5 @@ def random(expression: sp.Basic) -> bool:
     if isinstance(expression, Value):
         return False
     if isinstance(expression, sp.Symbol):
-        return expression.name in NOTATION and NOTATION[expression.name].axis == "random"
+        return expression.name in RECORDED and RECORDED[expression.name].statistic == "measured"
     return any(random(argument) for argument in expression.args)
