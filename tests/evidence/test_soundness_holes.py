@@ -1,5 +1,6 @@
 """Holes that proofs of false statements once got through: each is tried again and must be refused."""
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,7 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
+from validate import unsound_proofs
 
 PAPER = (a.smooth, a.strongly_convex, a.bounded_gradient, a.bounded_variance, a.full_participation)
 QUARTER = sp.Rational(1, 4)
@@ -334,6 +336,18 @@ def test_a_file_is_read_in_no_other_way(command):
 def test_a_file_for_rocq_has_a_plain_name(name):
     with pytest.raises(InputError, match="named as a module"):
         proof_obligations.Obligation(name, "", (), Status.HOLDS, "")
+
+
+# Random derivations around the holes.
+
+
+def test_no_random_derivation_is_accepted_with_a_false_line():
+    rng, taken = random.Random(3), 0
+    for trial in unsound_proofs.trials(seed=3, count=400):
+        if unsound_proofs.accepted(trial):
+            taken += 1
+            assert not unsound_proofs.is_hole(trial, rng), trial
+    assert taken >= 20
 
 
 # Assumptions that contradict each other.
