@@ -17,9 +17,8 @@ from fedbounds.errors import of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.quantity import Quantity, computed_quantities
+from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import NOTATION, Scope
 
 # The key of the assumption that the step size is the claim's, which evaluators look after themselves.
 OWN_STEPS = "step-size"
@@ -129,7 +128,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
-            if isinstance(symbol, Quantity) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
+            if isinstance(symbol, Quantity) and symbol.recorded != {}:
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
                 raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
         if self.eta is not None and computed_quantities(self.eta):
@@ -174,6 +173,12 @@ class Claim:
         """The terms in the statement's own symbols, with the repair's substitutions where ``repaired``."""
         put = _pairs(self.repair.substitutions) if repaired and self.repair else ()
         return {name: _put(sp.sympify(term), put, simultaneous=True) for name, term in self.terms.items()}
+
+    def __repr__(self) -> str:
+        return f"Claim {self.key}: {in_words(self)}"
+
+    def _repr_latex_(self) -> str:
+        return f"${statement(self)}$"
 
     @cached_property
     def steps(self) -> sp.Expr | None:
@@ -231,6 +236,19 @@ class Remark:
     words: str
     reading: str
     undecided: str = ""
+
+
+def in_words(claim: Claim) -> str:
+    """The statement on one line, in the names of the symbols.
+
+    >>> in_words(claim_named("rate"))
+    'gap = O(1/T)'
+    """
+    if claim.kind is Kind.RATE:
+        return f"{claim.lhs} = O(1/T)"
+    relation = "=" if claim.kind is Kind.IDENTITY else "<="
+    right = " + ".join(str(sp.sympify(term)) for term in claim.terms.values()) or "0"
+    return f"{claim.lhs} {relation} {right}".replace("+ -", "- ")
 
 
 def statement(claim: Claim) -> str:

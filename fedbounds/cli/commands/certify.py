@@ -109,12 +109,12 @@ def tight(
 
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
     """
-    import fedbounds
     from fedbounds.report.terminal import plain_table, progress
+    from fedbounds.study.certify import tight as tight_constants
 
     rows = []
     with progress() as bar:
-        constants = fedbounds.tight(claim, term, over=over, out=out, plugins=extra, progress=bar, **flags)
+        constants = tight_constants(claim, term, over=over, out=out, plugins=extra, progress=bar, **flags)
     for found in constants:
         one = found.constant
         proved = "-" if one.certified is None else f"{float(one.certified):.6g}"
