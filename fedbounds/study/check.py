@@ -16,7 +16,7 @@ from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import Kept, holm
+from fedbounds.evidence.empirical.bands import ComparedBands, holm
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
@@ -167,7 +167,7 @@ def run_weighting(
         return runs[id(of), reading]
 
     companions: dict[str, Trajectory] = {}
-    compared: Kept = {}
+    compared: ComparedBands = {}
     stepped: dict[bytes, Trajectory] = {}  # claims with the same steps share a run
     for claim in claims.values():
         seen = _own_run(_own_steps(claim, settings, seen_in(claim.readings[0])), trajectory, stepped)
@@ -229,7 +229,7 @@ def _own_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
     """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
     if claim.eta is None or settings.step != "theory":
         return None
-    if {failure.key for failure in judged_on(claim, run)[0]} != {OWN_STEPS}:
+    if {failure.key for failure in judged_on(claim, run).failed} != {OWN_STEPS}:
         return None
     return steps_asked(claim.steps, run.values(), run.trajectory.experiment.total_steps)
 

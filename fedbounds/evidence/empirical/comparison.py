@@ -14,7 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.assumption_checks import cannot_express, judged_on, with_quantities_if_needed
+from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
@@ -29,7 +29,7 @@ from fedbounds.evidence.empirical.band_validity import (
 from fedbounds.evidence.empirical.bands import (
     MIN_REPLICATES,
     Band,
-    Kept,
+    ComparedBands,
     band,
     band_from_moments,
     critical_value,
@@ -39,11 +39,13 @@ from fedbounds.evidence.empirical.bands import (
 from fedbounds.evidence.empirical.error_floor import floor_fit
 from fedbounds.evidence.empirical.status import concluded, this_run
 from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
+from fedbounds.evidence.judge import Unmet, judge, verdict
 from fedbounds.evidence.measured_run import Run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Provenance
+from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -172,55 +174,83 @@ def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
     return floor + quantity_rounding(claim, run, apart)
 
 
-def not_applicable(claim: Claim, run: Run) -> Verdict | None:
-    """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one, or a symbol, cannot be expressed."""
-    run = with_quantities_if_needed(claim, run)
-    failed, unknown = judged_on(claim, run)
-    if failed:
-        detail = "assumption fails: " + "; ".join(map(str, failed))
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
-    lacking = (*unknown, *run.quantities.why(run.quantities.lacking))
-    return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
+@dataclass(frozen=True)
+class Sampled:
+    """A simulated run as `judge` sees it: decided by a band at family-wise ``error_rate`` over the tested times.
 
-
-def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, kept: Kept | None = None) -> Verdict:
-    """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times.
-
-    What was compared along t is put into ``kept``.
+    What was compared along t is put into ``compared``.
     """
-    run = with_quantities_if_needed(claim, run)
-    unmet = not_applicable(claim, run)
-    if unmet is not None:
-        return unmet
-    if claim.kind is Kind.RATE:
-        return examine_rate(claim, run, error_rate, not run.trajectory.random)
-    left, right, _ = claim.sides(run.reading)
-    if claim.scope != "point" and run.trajectory.random and not linearity.is_affine(difference(left, right)):
-        return _verdict(claim, run, Status.UNDECIDED, detail=NOT_LINEAR)
-    sides = compare(claim, run)
-    if sides.lhs.size == 0:
-        return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
-    if claim.scope == "point":
-        sides, error_rate = _one_by_one(sides), CERTAIN
-    defined = sides.defined
-    if not defined.any():
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
-    below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
-    first = sides.times[np.argmax(below)]
-    sides = sides.at(defined)
-    known = known_columns(claim, run, sides.times)
-    if claim.computed and unsteady(sides.lhs - sides.rhs, known):
-        return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
-    interval = sides.band(error_rate, known)
-    if kept is not None and claim.scope in ("step", "horizon"):
-        kept[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
-    found = decide(claim, run, sides, interval, known)
-    if below.any() and found.status is Status.HOLDS:
-        # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
-        pole = f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {found.detail} elsewhere"
-        found = replace(found, status=Status.UNDECIDED, detail=pole)
-    left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
-    return found if defined.all() else replace(found, detail=found.detail + left_out)
+
+    run: Run
+    error_rate: float = ERROR_RATE
+    compared: ComparedBands | None = None
+    evidence = Evidence.EMPIRICAL
+
+    def of(self, claim: Claim) -> Sampled:
+        """The run with the claim's computed quantities, unless an assumption without them fails."""
+        return replace(self, run=with_quantities_if_needed(claim, self.run))
+
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that the run does not meet, or cannot express."""
+        return judged_on(claim, self.run)
+
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """The computed quantities that have no value on the run."""
+        return self.run.quantities.why(self.run.quantities.lacking)
+
+    def coverage(self) -> Coverage:
+        """This problem and protocol."""
+        return this_run(self.run)
+
+    def refusal(self, claim: Claim) -> Verdict | None:
+        """UNDECIDED where means of replicates do not stand for the two sides."""
+        left, right, _ = claim.sides(self.run.reading)
+        curved = claim.kind is not Kind.RATE and claim.scope != "point" and self.run.trajectory.random
+        if curved and not linearity.is_affine(difference(left, right)):
+            return _verdict(claim, self.run, Status.UNDECIDED, detail=NOT_LINEAR)
+        return None
+
+    def rate(self, claim: Claim) -> Verdict:
+        """Whether the run shows a floor."""
+        return examine_rate(claim, self.run, self.error_rate, not self.run.trajectory.random)
+
+    def sides(self, claim: Claim) -> Comparison | None:
+        """Both sides at every tested time, or at every point by itself."""
+        sides = compare(claim, self.run)
+        if sides.lhs.size == 0:
+            return None
+        return _one_by_one(sides) if claim.scope == "point" else sides
+
+    def decide(self, claim: Claim, sides: Comparison) -> Verdict:
+        """The decision where the right side is finite, and what was left out."""
+        run, defined = self.run, sides.defined
+        if not defined.any():
+            return _verdict(
+                claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run"
+            )
+        below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
+        first = sides.times[np.argmax(below)]
+        sides = sides.at(defined)
+        known = known_columns(claim, run, sides.times)
+        if claim.computed and unsteady(sides.lhs - sides.rhs, known):
+            return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
+        interval = sides.band(CERTAIN if claim.scope == "point" else self.error_rate, known)
+        if self.compared is not None and claim.scope in ("step", "horizon"):
+            self.compared[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
+        result = decide(claim, run, sides, interval, known)
+        if below.any() and result.status is Status.HOLDS:
+            # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
+            pole = (
+                f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {result.detail} elsewhere"
+            )
+            result = replace(result, status=Status.UNDECIDED, detail=pole)
+        left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
+        return result if defined.all() else replace(result, detail=result.detail + left_out)
+
+
+def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, compared: ComparedBands | None = None) -> Verdict:
+    """Judge a claim on a run in the run's reading."""
+    return judge(claim, run.reading, Sampled(run, error_rate, compared))
 
 
 def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
@@ -274,7 +304,6 @@ def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.
         error_rate=0.0 if certain else error_rate,
         detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
         data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
-        coverage=this_run(run),
     )
 
 
@@ -317,4 +346,4 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
 
 
 def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdict:
-    return Verdict(claim.key, run.reading.name, Evidence.EMPIRICAL, status, **fields)  # type: ignore[arg-type]
+    return verdict(claim, run.reading, status, **fields)
