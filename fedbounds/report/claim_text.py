@@ -42,8 +42,8 @@ TERMINAL = {
 def pretty(expression: sp.Expr) -> str:
     """An expression as two-dimensional Unicode text, in the paper's notation."""
     expression = sp.sympify(expression)
-    names = {symbol: TERMINAL[symbol.name] for symbol in expression.free_symbols if symbol.name in TERMINAL}
-    named = expression.xreplace(names)
+    # Plain symbols: sympy's printers choose by a class's name, and theirs of a Quantity is a physical one.
+    named = expression.xreplace({s: TERMINAL.get(s.name, sp.Symbol(s.name)) for s in expression.free_symbols})
     # sympy typesets functions that it does not know, but not its own Max and Min.
     for kind, name in ((sp.Max, "max"), (sp.Min, "min")):
         named = named.replace(kind, sp.Function(name))
