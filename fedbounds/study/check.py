@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
-from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.contracts.admission import admitted, admitted_weighting
 from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, quoted, reject
@@ -74,7 +74,7 @@ def check(
     extra = [load_plugin(file) for file in files]
     _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
-    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
+    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
@@ -82,7 +82,7 @@ def check(
     for scheme in schemes:
         # Asked once before any long work, so that k > N is said at once.
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
-        vetted_weighting(scheme, target)
+        admitted_weighting(scheme, target)
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)
         for scheme in schemes
