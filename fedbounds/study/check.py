@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
-from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.contracts.admission import admitted, admitted_weighting
 from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import Kept, holm
+from fedbounds.evidence.empirical.bands import ComparedBands, holm
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
@@ -74,7 +74,7 @@ def check(
     extra = [load_plugin(file) for file in files]
     _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
-    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
+    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
@@ -82,7 +82,7 @@ def check(
     for scheme in schemes:
         # Asked once before any long work, so that k > N is said at once.
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
-        vetted_weighting(scheme, target)
+        admitted_weighting(scheme, target)
     runs = tuple(
         run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)
         for scheme in schemes
@@ -167,7 +167,7 @@ def run_weighting(
         return runs[id(of), reading]
 
     companions: dict[str, Trajectory] = {}
-    compared: Kept = {}
+    compared: ComparedBands = {}
     stepped: dict[bytes, Trajectory] = {}  # claims with the same steps share a run
     for claim in claims.values():
         seen = _own_run(_own_steps(claim, settings, seen_in(claim.readings[0])), trajectory, stepped)
@@ -229,7 +229,7 @@ def _own_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
     """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
     if claim.eta is None or settings.step != "theory":
         return None
-    if {failure.key for failure in judged_on(claim, run)[0]} != {OWN_STEPS}:
+    if {failure.key for failure in judged_on(claim, run).failed} != {OWN_STEPS}:
         return None
     return steps_asked(claim.steps, run.values(), run.trajectory.experiment.total_steps)
 
