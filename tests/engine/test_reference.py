@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fedbounds.engine import rng
 from fedbounds.engine.numpy_engine import draws_at
 from fedbounds.engine.participation import chosen
 from fedbounds.engine.reference import algorithm_1, round_weights

@@ -15,14 +15,9 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
-<<<<<<< HEAD:fedbounds/evidence/kernel/instances.py
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector
-from fedbounds.evidence.kernel.statement import rocq
-=======
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector, fraction, from_json, rows, vector
 from fedbounds.evidence.kernel.claim_statement import rocq
->>>>>>> main:fedbounds/evidence/kernel/counterexample_statements.py
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
