@@ -113,10 +113,10 @@ def as_weighting(rule: Weighting | Rule) -> Weighting:
     if isinstance(rule, Weighting):
         return rule
     facts = "bind", "constant", "random", "needs_problem", "depends_on_w", "returns_p"
-    told = [name for name in facts if hasattr(rule, name)]
-    if told or isinstance(rule, type) or not callable(rule):
-        found = f"{rule!r} with {told[0]}" if told else repr(rule)
-        raise reject("a weighting must be a Weighting or a plain callable", found, SUBCLASS)
+    facts_stated = [name for name in facts if hasattr(rule, name)]
+    if facts_stated or isinstance(rule, type) or not callable(rule):
+        received = f"{rule!r} with {facts_stated[0]}" if facts_stated else repr(rule)
+        raise reject("a weighting must be a Weighting or a plain callable", received, SUBCLASS)
     return PlainRule(rule)
 
 
