@@ -11,12 +11,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-<<<<<<< HEAD
-from fedbounds.evidence.empirical.bands import Kept, holm
-from fedbounds.evidence.empirical.decay import Decay, decay_of
-=======
 from fedbounds.evidence.empirical.bands import ComparedBands, holm
->>>>>>> main
+from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import Run
@@ -24,14 +20,8 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
-<<<<<<< HEAD
-from fedbounds.model.weighting import Rule, Weighting, as_weighting
-from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.bounds import gamma_of, speed_and_error_at
-=======
 from fedbounds.model.weighting import Rule, Weighting
-from fedbounds.study.bounds import speed_and_error_at
->>>>>>> main
+from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
 from fedbounds.study.resolve import (
@@ -79,71 +69,6 @@ def check(
         request.files,
         Examined(request.problem, request.claims),
     )
-<<<<<<< HEAD
-    runs = _with_study_rates(runs)
-    objects = _objects(problem, weightings, theorems, extra)
-    return Result(facts_of(target), chosen, runs, versions(), objects, files, Examined(target, theorems))
-
-
-def _require_objects(problem: object, weightings: object, claims: object) -> None:
-    """Refuse what is neither a name nor an object, before it fails somewhere else (weightings: `as_weighting`)."""
-    if not isinstance(problem, str | Problem | None):
-        raise reject("a problem must be a name or a Problem", quoted(problem), 'use for example "least-squares"')
-    for name, given in (("weightings", weightings), ("claims", claims)):
-        if given is not None and not isinstance(given, str | Sequence):
-            raise reject(f"{name} must be a list", quoted(given), f'use for example {name}=["..."]')
-    for item in _listed(claims):
-        if not isinstance(item, str | Claim):
-            raise reject("a claim must be a name or a Claim", quoted(item), "use a key that `fedbounds claims` lists")
-
-
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
-    """Refuse a name that names nothing, before any work; those given as objects name themselves."""
-    for name, test in name_checks(extra).items():
-        value = getattr(settings, name)
-        if name in ("weightings", "claims") or (own_problem and name in ("problem", "partition")):
-            continue
-        for text in value if isinstance(value, tuple) else (value,):
-            if text is not None:
-                test(text)
-
-
-def _objects(
-    problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
-) -> tuple[str, ...]:
-    """What a study was given as objects of Python that the names in its settings do not give again."""
-    known = plugins.claims(extra)
-    found = ["problem"] if isinstance(problem, Problem) else []
-    found += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
-    return (*found, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
-
-
-def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
-    """Whether the text of a weighting gives an equal one."""
-    if isinstance(weighting, str):
-        return True
-    try:
-        return weighting_named(as_weighting(weighting).to_text(), extra) == weighting
-    except InputError:
-        return False
-
-
-def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims named by key, by a group of `plugins.GROUPS`, or given; those of "paper" if none is named."""
-    chosen: dict[str, Claim] = {}
-    for item in wanted or ("paper",):
-        if isinstance(item, str) and item in plugins.GROUPS:
-            chosen |= plugins.claims_in(item, extra)
-        else:
-            claim = claim_named(item, extra) if isinstance(item, str) else item
-            chosen[item if isinstance(item, str) else item.key] = claim
-    return chosen
-=======
->>>>>>> main
 
 
 def run_weighting(
@@ -185,32 +110,27 @@ def run_weighting(
         weighting=weighting.name,
         **_numbers(run_in("all-steps"), run_in("sync")),
         engine=trajectory.engine,
-<<<<<<< HEAD
-        constants=run.constants,
-        decay=_decay(trajectory, settings),
-=======
         constants=run_in("all-steps").constants,
->>>>>>> main
+        decay=_decay(trajectory, settings.error_rate),
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, companions, compared),
     )
 
 
-<<<<<<< HEAD
-def _decay(trajectory: Trajectory, settings: Settings) -> Decay:
-    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
-    problem = trajectory.experiment.problem
-    gaps = trajectory.paths[READINGS["literal"].virtual].gap
-    fixed = not trajectory.experiment.stochastic
-    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), settings.error_rate, fixed)
-=======
 def _numbers(run: Run, synchronised: Run) -> dict[str, float | None]:
     """The skews of a run and the two parts of the theory's bound."""
     speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
     numbers = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
     numbers |= {"rho_bar_sync": synchronised.constants["rho_bar"].value, "speed": speed, "error": error}
     return {name: finite_or_none(number) for name, number in numbers.items()}
->>>>>>> main
+
+
+def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
+    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
+    problem = trajectory.experiment.problem
+    gaps = trajectory.paths[READINGS["literal"].virtual].gap
+    fixed = not trajectory.experiment.stochastic
+    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), error_rate, fixed)
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:

@@ -119,9 +119,12 @@ def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims asked for by key or object; all known ones about FedAvg if none is asked for."""
-    chosen = {
-        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
-        for item in wanted
-    }
-    return chosen or plugins.on_fedavg(plugins.claims(extra))
+    """The claims named by key, by a group of `plugins.GROUPS`, or given; those of "paper" if none is named."""
+    chosen: dict[str, Claim] = {}
+    for item in wanted or ("paper",):
+        if isinstance(item, str) and item in plugins.GROUPS:
+            chosen |= plugins.claims_in(item, extra)
+        else:
+            claim = claim_named(item, extra) if isinstance(item, str) else item
+            chosen[item if isinstance(item, str) else item.key] = claim
+    return chosen
