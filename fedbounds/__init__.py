@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fedbounds.study.result import Result
     from fedbounds.study.store import save
     from fedbounds.study.sweep.grid import settings_from
-    from fedbounds.study.sweep.swept import sweep
+    from fedbounds.study.sweep.run import sweep
     from fedbounds.study.tabular import Findings
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Claim, Kind, Repair, statement
@@ -52,7 +52,7 @@ _HOME = {
         "study.result": "Result",
         "study.store": "save",
         "study.sweep.grid": "settings_from",
-        "study.sweep.swept": "sweep",
+        "study.sweep.run": "sweep",
         "study.tabular": "Findings",
         "theory.assumption": "Assumption",
         "theory.claim": "Claim Kind Repair statement",
