@@ -8,11 +8,11 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import objects
-from fedbounds.evidence.symbolic.algebra import normal
-from fedbounds.evidence.symbolic.atoms import *
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.definitions import *
 from fedbounds.evidence.symbolic.derivation import *
-from fedbounds.evidence.symbolic.objects import *
+from fedbounds.evidence.symbolic.formal_vectors import *
+from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.plugins import claim_named as claim
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
@@ -20,7 +20,7 @@ from fedbounds.theory.symbols import *
 
 GRAD, GRAD_W, GRAD_STAR = grad(X), grad(W), grad(W_STAR)
 F_X, F_W, F_STAR = loss(X), loss(W), loss(W_STAR)
-E_X, E_W, E_STAR = (objects.gap(point) for point in (X, W, W_STAR))
+E_X, E_W, E_STAR = (definitions.gap(point) for point in (X, W, W_STAR))
 SPREAD = Mean(ALPHA, norm_sq(X - W_STAR))
 
 RHO_BAR, RHO_TILDE = premise("rho-bar"), premise("rho-tilde")
@@ -55,7 +55,7 @@ def client_gap(at: sp.Expr) -> tuple[Fact, Fact]:
 def lemma_1(label: str, at: sp.Expr) -> Step:
     """||grad F_i||^2 <= 2 L e_i at a point."""
     uses = tuple((2 * L, fact) for fact in client_gap(at))
-    return step(label, norm_sq(grad(at)), "<=", 2 * L * objects.gap(at)).by(*uses)
+    return step(label, norm_sq(grad(at)), "<=", 2 * L * definitions.gap(at)).by(*uses)
 
 
 def variance(weights: sp.Expr, vector: sp.Expr) -> Fact:

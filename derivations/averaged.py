@@ -9,7 +9,7 @@ from .star import REST, UNDER_ONE, rest
 from .star_corollary import LARGEST
 
 AVERAGED = claim("averaged-corollary")
-BEFORE, STEPS = objects.GAPS, objects.STEPS
+BEFORE, STEPS = definitions.GAPS, definitions.STEPS
 DRIFT = LARGEST**2 * (tau - 1) ** 2 * G_sq
 LINEAR = sigma_sq / 2 + sp.Rational(4, 3) * L * Gamma * (1 - pi_min) * (rho_tilde - pi_min)
 # What is summed over 1/(t + gamma)^2, at most 1/(gamma - 1) - 1/(T + gamma - 1).

@@ -19,7 +19,7 @@ from .sharper_step import MOMENT
 from .star import BELOW, KEPT, below, without_g
 from .sync import ON_SCHEDULE, SPREAD_OUT
 
-LAMBDA, AWAY_0, Z_SQ = objects.LAMBDA, objects.AWAY_0, objects.Z_SQ
+LAMBDA, AWAY_0, Z_SQ = definitions.LAMBDA, definitions.AWAY_0, definitions.Z_SQ
 F_PLUS, GRAD_PLUS = loss(W_PLUS), grad(W_PLUS)
 AWAY, AWAY_T = norm_sq(W - W_PLUS), norm_sq(W_T - W_PLUS)
 wide, v = sp.symbols("wide v", nonnegative=True)

@@ -35,7 +35,7 @@ BOTH = ("literal", "repaired")
 def at_most(label: str, at: sp.Symbol, whole: sp.Symbol) -> Step:
     """A skew, whose denominator is ``whole``, is at most Pi."""
     return step(label, at, "<=", pi_max).by(
-        (1 / whole, averaged(P, (objects.excess(at), largest(at)))), (1 / whole, premise("skew", at))
+        (1 / whole, averaged(P, (definitions.excess(at), largest(at)))), (1 / whole, premise("skew", at))
     )
 
 
@@ -45,7 +45,7 @@ def largest(at: sp.Symbol) -> Fact:
 
 
 OVER_PI = step("rho-over-pi", pi_min, "<=", rho_bar).by(
-    (1 / total, averaged(P, (objects.excess(rho_bar), premise("least-ratio", ratio(rho_bar))))),
+    (1 / total, averaged(P, (definitions.excess(rho_bar), premise("least-ratio", ratio(rho_bar))))),
     (-1 / total, premise("skew", rho_bar)),
 )
 PI_POSITIVE = step("pi-positive", pi_min, ">", 0).by(premise("positive-pi_min"))

@@ -25,14 +25,18 @@ STAYS = (
     ),
 )
 K_more, above_four = (sp.Symbol(name, nonnegative=True) for name in ("K_more", "above_four"))
-y, y_0, y_T = (sp.Symbol(name, nonnegative=True) for name in ("y", "y_0", "y_T"))
-y_next = sp.Symbol("y_next", real=True)
+y, y_0, y_T, y_next = (sp.Symbol(name, nonnegative=True) for name in ("y", "y_0", "y_T", "y_next"))
+landed = sp.Symbol("landed", real=True)
 K = sp.Rational(5, 4) + K_more
 k = t + gamma
 SCALE = Assumption("scale", "gamma = 4L/mu = 4", sp.Ge(gamma, 4))
 START_SIZE = Assumption("start-size", "K is at least gamma |w_0| and 5/4", sp.Ge(K, gamma * y_0))
 # For y = |w_t| > 0 FedMax picks the client on the other side: the step goes to (1 - 1/k) y - 1/k.
 LANDED = (1 - 1 / k) * y - 1 / k
+FARTHER = sp.Max(LANDED, -LANDED, evaluate=False)
+NEXT = Assumption(
+    "next", "|w_{t+1}| is the larger of a step and its opposite", sp.Eq(y_next, FARTHER, evaluate=False)
+)
 DRAWN = (
     step("from-above", LANDED, "<=", K / (k + 1)).by(
         ((t + above_four + 3) / k, Hypothesis("all")),
@@ -45,10 +49,8 @@ DRAWN = (
         note="if it crosses 0, |w_{t+1}| is at most 1/k",
     ),
     step("base", y_0, "<=", K / gamma).by((1 / gamma, premise("start-size"))),
-    step("carry", y_next, "<=", K / (k + 1)).by(
-        Every(y_next, ("from-above", "from-below")),
-        note="|w_{t+1}| is the larger of the step and its opposite; at w_t = 0 FedMax stays",
-    ),
+    step("landed", landed, "<=", K / (k + 1)).by(Every(landed, ("from-above", "from-below"))),
+    step("carry", y_next, "<=", K / (k + 1)).by(Earlier("landed"), premise("next"), note="at w_t = 0 FedMax stays"),
     step("all", y_T, "<=", K / (T + gamma)).by(Induction("base", "carry")),
     step("vanishes", K / (T + gamma), "->", 0).by(Limit(T, sp.oo, "-"), note="so w_T tends to 0 from every start"),
     step("floor", objective(sp.Integer(0)) - objective(c), "=", c**2 / 2).by(note="and the gap tends to c^2/2 > 0"),
@@ -65,9 +67,9 @@ DERIVATIONS = (
         key="rate-attraction",
         title="From every start FedMax is drawn to the point where the gaps tie (tau = 1, eta_t = 1/(t + gamma))",
         steps=DRAWN,
-        assumes=(SCALE, START_SIZE),
+        assumes=(SCALE, START_SIZE, NEXT),
         conditions=(Condition(above_four, premise("scale")),),
-        abbreviations={y_next: sp.Max(LANDED, -LANDED, evaluate=False)},
+        abbreviations={landed: FARTHER},
         sequences={y_T: (y_0, y, y_next)},
         notation=NAMES,
         findings=("The floor is not an accident of the start: |w_t| <= max(gamma |w_0|, 5/4)/(t + gamma).",),

@@ -22,7 +22,7 @@ DERIVATIONS = (
                 note="alpha_i = kappa_i p_i is at most 1, and p_i at least min p",
             ),
             step("ceiling", rho, "<=", 1 / p_min).by(
-                (1 / total, averaged(P, (objects.excess(rho), Earlier("ratio")))),
+                (1 / total, averaged(P, (definitions.excess(rho), Earlier("ratio")))),
                 (1 / total, premise("skew", rho)),
                 note="rho is an average of the ratios alpha_i/p_i",
             ),

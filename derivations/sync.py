@@ -35,7 +35,7 @@ ON_SCHEDULE = (
 )
 # At the round's start: how F grows from w*, and what of ||w_t - w*||^2 is there already.
 AT_START = (
-    step("growth", Mean(P, objects.gap(START)), ">=", GROWN).by(
+    step("growth", Mean(P, definitions.gap(START)), ">=", GROWN).by(
         averaged(P, convex(W_STAR, START)), optimal(START - W_STAR)
     ),
     step("split", sp.Rational(3, 8) * Delta, "<=", AWAY + PART * norm_sq(W - START)).by(

@@ -2,105 +2,101 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fedbounds.engine.simulate import simulate
     from fedbounds.errors import DivergedError, InputError
+    from fedbounds.model.algorithm import Algorithm
     from fedbounds.model.experiment import Experiment
-    from fedbounds.model.problem import Optimum, Problem
+    from fedbounds.model.problem import Problem
     from fedbounds.model.trajectory import Trajectory
+    from fedbounds.model.weighting import Weighting
     from fedbounds.referee.counterexamples import refute
     from fedbounds.referee.theorems import referee
-    from fedbounds.referee.trial import Trial, try_claim
-    from fedbounds.report.html.study_page import report
-    from fedbounds.report.outputs import plot, to_html, to_latex
-    from fedbounds.study.certify import certify, tight
+    from fedbounds.referee.trial import Trial
+    from fedbounds.study.bounds import bounds
+    from fedbounds.study.certify import certify
     from fedbounds.study.check import check
+    from fedbounds.study.compare import compare
     from fedbounds.study.derive import derive
     from fedbounds.study.ledger import ledger
-    from fedbounds.study.resolve import problem_from
     from fedbounds.study.result import Result
-    from fedbounds.study.store import save
-    from fedbounds.study.sweep.grid import settings_from
     from fedbounds.study.sweep.run import sweep
-    from fedbounds.study.tabular import Findings
+    from fedbounds.study.worst import worst
     from fedbounds.theory.assumption import Assumption
-    from fedbounds.theory.claim import Claim, Kind, Repair, statement
+    from fedbounds.theory.claim import Claim
+    from fedbounds.theory.quantity import Quantity
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# Loaded on first use, so that importing the package (and asking for help) stays quick.
+# Name -> the module it is loaded from on first use, so that importing the package stays quick.
 _HOME = {
-    name: home
-    for home, names in {
-        "referee.counterexamples": "refute",
-        "study.certify": "certify tight",
-        "study.derive": "derive",
-        "study.ledger": "ledger",
-        "engine.simulate": "simulate",
-        "errors": "DivergedError InputError",
-        "model.experiment": "Experiment",
-        "model.problem": "Optimum Problem",
-        "model.trajectory": "Trajectory",
-        "referee.theorems": "referee",
-        "referee.trial": "Trial try_claim",
-        "report.html.study_page": "report",
-        "report.outputs": "plot to_html to_latex",
-        "study.resolve": "problem_from",
-        "study.check": "check",
-        "study.result": "Result",
-        "study.store": "save",
-        "study.sweep.grid": "settings_from",
-        "study.sweep.run": "sweep",
-        "study.tabular": "Findings",
-        "theory.assumption": "Assumption",
-        "theory.claim": "Claim Kind Repair statement",
-        "theory.verdict": "Evidence Status Verdict",
-    }.items()
-    for name in names.split()
+    "Algorithm": "model.algorithm",
+    "Assumption": "theory.assumption",
+    "Claim": "theory.claim",
+    "DivergedError": "errors",
+    "Evidence": "theory.verdict",
+    "Experiment": "model.experiment",
+    "InputError": "errors",
+    "Problem": "model.problem",
+    "Quantity": "theory.quantity",
+    "Result": "study.result",
+    "Status": "theory.verdict",
+    "Trajectory": "model.trajectory",
+    "Trial": "referee.trial",
+    "Verdict": "theory.verdict",
+    "Weighting": "model.weighting",
+    "bounds": "study.bounds",
+    "certify": "study.certify",
+    "check": "study.check",
+    "compare": "study.compare",
+    "derive": "study.derive",
+    "ledger": "study.ledger",
+    "referee": "referee.theorems",
+    "refute": "referee.counterexamples",
+    "simulate": "engine.simulate",
+    "sweep": "study.sweep.run",
+    "worst": "study.worst",
 }
 
 __all__ = [
+    "Algorithm",
     "Assumption",
     "Claim",
     "DivergedError",
     "Evidence",
     "Experiment",
-    "Findings",
     "InputError",
-    "Kind",
-    "Optimum",
     "Problem",
-    "Repair",
+    "Quantity",
     "Result",
     "Status",
     "Trajectory",
     "Trial",
     "Verdict",
+    "Weighting",
+    "bounds",
     "certify",
     "check",
+    "compare",
     "derive",
     "ledger",
-    "plot",
-    "problem_from",
     "referee",
     "refute",
-    "report",
-    "save",
-    "settings_from",
     "simulate",
-    "statement",
     "sweep",
-    "tight",
-    "to_html",
-    "to_latex",
-    "try_claim",
+    "worst",
 ]
 __version__ = "0.1.0"
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
+    from importlib import import_module
+
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_HOME[name]}"), name)
+    return getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,6 +1,5 @@
 """What the import contracts of pyproject.toml (`lint-imports`) cannot see: what an import loads, and sizes."""
 
-import re
 import subprocess
 import sys
 import tomllib
@@ -55,17 +54,3 @@ def test_derivations_are_installed_under_a_name_of_their_own():
         "derivations",
         "fedbounds_derivations",
     )
-
-
-def test_the_page_counts_the_lines_that_there_are():
-    page = (ROOT / "docs" / "development.md").read_text()
-    rows = re.findall(r"^\| (`[a-z/`, ]+`(?: and `[a-z]+`)?)(?:: [^|]*)? \| [\d,]* \| ([\d,]+) \|$", page, flags=re.M)
-    assert len(rows) >= 15
-    for names, count in rows:
-        folders = [
-            ROOT / name if (ROOT / name).is_dir() else PACKAGE / name
-            for name in re.findall(r"[a-z/]+", names)
-            if name != "and"
-        ]
-        lines = sum(len(path.read_text().splitlines()) for folder in folders for path in folder.rglob("*.py"))
-        assert abs(lines - int(count.replace(",", ""))) <= lines / 20, names

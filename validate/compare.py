@@ -17,7 +17,7 @@ from fedbounds.io import write_json, write_text
 from fedbounds.report import check_text, comparison_text
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
-from fedbounds.study.compare import compare
+from fedbounds.study.compare import compared
 from fedbounds.study.comparison import Compared
 from fedbounds.study.settings import Settings
 from validate.ledger_page import filled
@@ -89,7 +89,7 @@ def main() -> None:
     for name in STUDIES if asked.only is None else (asked.only,):
         begun = time.process_time()
         with progress() as bar:
-            found = compare(settings(name), STUDIES[name][1], progress=bar)
+            found = compared(settings(name), STUDIES[name][1], progress=bar)
         kept[name] = row(found, time.process_time() - begun)
         files.save(partial(comparison_text.figure, found), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()

@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.law import Task
 from fedbounds.testing.conformance.oracle import conforms
+from fedbounds.testing.conformance.tasks import Task
 
 HERE = Path(__file__).parent
 # The algorithms by hand. No parameter is 0, 1/2 or 1, where it may be its square, its complement or left out unseen;
@@ -312,7 +312,8 @@ def _scaffold(state: dict, task: Task, rng: np.random.Generator, slip: str) -> d
     new, change = c_i.copy(), {i: v - c_i[i] for i, v in variate.items()}
     for i, moved in change.items():
         new[i] = c_i[i] if slip == "c_i never moves" else c_i[i] + moved
-    shared = c + sum(change.values()) / (len(change) if "those present, not over" in slip else N)
+    present = sum(task.problem.p[i] for i in change) if "those present, not over" in slip else 1.0
+    shared = c + sum(task.problem.p[i] * moved for i, moved in change.items()) / present
     return {"w": after, "c": c if "stale" in slip else shared, "c_i": new}
 
 

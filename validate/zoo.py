@@ -106,14 +106,16 @@ def floors(full: dict[str, list[float]], noisy: dict[str, list[float]]) -> str:
 
 
 def matrix(rows: list[dict]) -> str:
-    """The confusion matrix, a line an implementation by hand."""
-    told = []
-    for row in rows:
-        others = sorted({w for words in row["words"] for w in words.split(" / ")} - {row["slip"], "none"})
-        named = f"{row['named']} of {row['tried']}" if row["slip"] else "-"
-        also = "; ".join(others) if row["slip"] else "-"
-        told.append((row["algorithm"], row["slip"] or "none", f"{row['refused']} of {row['tried']}", named, also))
-    return Table.of(("algorithm", "slip", "refused", "named", "named besides"), told).to_markdown()
+    """How often each slip was refused and named, over the implementations that make it."""
+    lines = []
+    for slip in dict.fromkeys(row["slip"] for row in rows):
+        same = [row for row in rows if row["slip"] == slip]
+        tried, refused, named = (sum(row[name] for row in same) for name in ("tried", "refused", "named"))
+        others = {word for row in same for words in row["words"] for word in words.split(" / ")} - {slip, "none"}
+        besides = "; ".join(sorted(others)) if slip else "-"
+        name = f"{named} of {tried}" if slip else "-"
+        lines.append((slip or "none", str(len(same)), f"{refused} of {tried}", name, besides))
+    return Table.of(("slip", "implementations", "refused", "named", "named besides"), lines).to_markdown()
 
 
 def counts(rows: list[dict]) -> str:

@@ -9,9 +9,9 @@ tau = 2), and a certificate in fractions proves it.
 
 import matplotlib.pyplot as plt
 
-import fedbounds
+from fedbounds.study.certify import tight
 
-found = fedbounds.tight("lemma-2", "drift", over="kappa", tau=2)
+found = tight("lemma-2", "drift", over="kappa", tau=2)
 
 figure, axes = plt.subplots(figsize=(5.6, 3.8), layout="constrained")
 kappa = [item.value for item in found]

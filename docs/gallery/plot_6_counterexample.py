@@ -12,14 +12,14 @@ from fractions import Fraction
 import matplotlib.pyplot as plt
 import numpy as np
 
-from fedbounds import Claim, try_claim
+from fedbounds import Claim, referee
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as s
 
 terms = {"start": (1 - s.eta * s.mu) * (s.Delta + s.drift), "noise": s.eta**2 * s.sigma_sq / s.N}
 given = (*a.PAPER, a.full_participation, a.unbiased, a.homogeneous, a.small_steps)
 draft = Claim("my-step", "One step of FedAvg", "a draft", "step", s.Delta_next, terms, assumptions=given)
-data = try_claim(draft).refutation.data
+data = referee(draft)[0].refutation.data
 shares = [float(Fraction(share)) for share in data["instance"]["p"]]
 left, right = float(Fraction(data["lhs"])), float(Fraction(data["rhs"]))
 

@@ -5,6 +5,7 @@ F(w) = sum_i p_i F_i(w), each F_i L-smooth and mu-strongly convex on R^d (Assump
 
 import abc
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Literal
@@ -149,6 +150,23 @@ class Problem(abc.ABC):
     def kernel_data(self) -> KernelArrays | None:
         """The arrays of a compiled kernel, whose type says which; None: the plain numpy engine runs the problem."""
         return None
+
+    def __repr__(self) -> str:
+        """The class with N, d, L, mu and Gamma; those that cannot be computed are left out."""
+        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self._summary().items())})"
+
+    def _repr_latex_(self) -> str:
+        """The same numbers for a notebook."""
+        letters = {"mu": r"\mu", "Gamma": r"\Gamma"}
+        parts = (f"{letters.get(name, name)} = {value}" for name, value in self._summary().items())
+        return f"${', '.join(parts)}$"
+
+    def _summary(self) -> dict[str, str]:
+        numbers = {}
+        for name in ("N", "d", "L", "mu", "Gamma"):
+            with suppress(Exception):  # a message about a user's faulty problem shows it, and must not fail itself
+                numbers[name] = f"{float(getattr(self, name)):.4g}"
+        return numbers
 
     @property
     def N(self) -> int:

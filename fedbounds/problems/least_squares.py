@@ -18,7 +18,7 @@ from fedbounds.theory.constant import Constant, Provenance
 KERNEL_ENTRIES = 5 * 10**7
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeastSquaresProblem(LinearModel):
     """Clients with features (n_i, d), targets (n_i,) and a common ridge; p_i = n_i/n unless given.
 
@@ -30,13 +30,13 @@ class LeastSquaresProblem(LinearModel):
     K: ClassVar[int] = 1  # one score a sample: its prediction
     _curvature: ClassVar[float] = 1.0
 
-    features: Sequence[NDArray] = field(repr=False)
-    targets: Sequence[NDArray] = field(repr=False)
+    features: Sequence[NDArray]
+    targets: Sequence[NDArray]
     regularisation: float = 0.0
-    p: Array = field(default=None, repr=False)  # type: ignore[arg-type]  # None stands for n_i / n
-    X: Array = field(init=False, repr=False)
-    y: Array = field(init=False, repr=False)
-    offsets: Indices = field(init=False, repr=False)
+    p: Array = None  # type: ignore[arg-type]  # None stands for n_i / n
+    X: Array = field(init=False)
+    y: Array = field(init=False)
+    offsets: Indices = field(init=False)
 
     def __post_init__(self) -> None:
         X, y, offsets = check_clients(self.features, self.targets, "targets")

@@ -17,7 +17,7 @@ from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.constant import Constant, Provenance
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogisticProblem(LinearModel):
     """F_i(w) = (1/n_i) sum_j -log softmax(W x_j)_{y_j} + (reg/2) ||w||^2; p_i = n_i/n unless given.
 
@@ -29,14 +29,14 @@ class LogisticProblem(LinearModel):
 
     kind: ClassVar[str] = "logistic"
 
-    features: Sequence[NDArray] = field(repr=False)
-    labels: Sequence[NDArray] = field(repr=False)
+    features: Sequence[NDArray]
+    labels: Sequence[NDArray]
     regularisation: float = 0.0
-    p: Array = field(default=None, repr=False)  # type: ignore[arg-type]  # None stands for n_i / n
-    X: Array = field(init=False, repr=False)
+    p: Array = None  # type: ignore[arg-type]  # None stands for n_i / n
+    X: Array = field(init=False)
     classes: NDArray = field(init=False)
-    y: Indices = field(init=False, repr=False)
-    offsets: Indices = field(init=False, repr=False)
+    y: Indices = field(init=False)
+    offsets: Indices = field(init=False)
 
     def __post_init__(self) -> None:
         X, labels, offsets = check_clients(self.features, self.labels, "labels")

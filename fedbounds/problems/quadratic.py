@@ -77,7 +77,7 @@ def shaped(values: NDArray | float, shape: tuple[int, ...], name: str) -> Array:
     return np.broadcast_to(values, shape)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QuadraticProblem(AdditiveNoise):
     """Clients with Hessians H (N, d, d), minimisers w_i_star (N, d), minima F_i_star (N,), weights p (N,).
 
@@ -86,11 +86,11 @@ class QuadraticProblem(AdditiveNoise):
 
     kind: ClassVar[str] = "quadratic"
 
-    H: Array = field(repr=False)
-    w_i_star: Array = field(repr=False)
-    F_i_star: Array = field(repr=False)
-    p: Array = field(repr=False)
-    noise_std: Array = field(default=0.0, repr=False)  # type: ignore[arg-type]  # a scalar is broadcast
+    H: Array
+    w_i_star: Array = field()  # or the property of that name would be its default
+    F_i_star: Array = field()
+    p: Array
+    noise_std: Array = 0.0  # type: ignore[arg-type]  # a scalar is broadcast
 
     def __post_init__(self) -> None:
         H = check_finite(self.H, "H")

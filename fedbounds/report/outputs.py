@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import matplotlib.figure
 
+from fedbounds import io
 from fedbounds.errors import of_kind, reject
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
@@ -14,6 +16,7 @@ from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import ledger_table, summary
 from fedbounds.report.figures import line_styles, study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
+from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
 from fedbounds.report.number_format import number
 from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
@@ -40,6 +43,14 @@ def to_html(found: Tabled) -> str:
     True
     """
     return notebook(_blocks(found))
+
+
+def report(found: Tabled, out: str | Path) -> Path:
+    """Write a study or a sweep as the page of all its evidence, anything else as its table."""
+    if not isinstance(found, Result | Sweep):
+        return io.write_text(Path(out), to_html(found))
+    study_page.report(found if isinstance(found, Result) else found.folder, out)
+    return Path(out)
 
 
 def _blocks(found: Tabled) -> Sequence[Block]:

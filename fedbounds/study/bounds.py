@@ -142,6 +142,10 @@ def bounds(
     ``Delta_0`` = ||w_0 - w*||^2 is at most G^2/mu^2 where it is not given. The final bound needs ``pi_min``,
     ``p_min`` and ``N``; the bound of Li et al. is for FedAvg, rho_bar = rho_tilde = 1. Raises InputError for
     constants that no problem has.
+
+    >>> found = bounds(L=10, mu=1, Gamma=0.5, rho_bar=1, rho_tilde=1, tau=5, G_sq=4, sigma_sq=1, rounds=200)
+    >>> found.T
+    1000
     """
     from fedbounds.plugins import with_role
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from types import ModuleType
+from typing import Any
 
 import numpy as np
 
@@ -62,18 +63,33 @@ QUICK = 20
 
 
 def compare(
+    *,
+    algorithms: Sequence[str] = (),
+    target: float = 0.01,
+    progress: Progress | None = None,
+    warn: Callable[[str], None] | None = None,
+    **settings: Any,
+) -> Compared:
+    """Every theorem, and every algorithm or those named, on one problem with FedAvg's weights.
+
+    ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
+    reach. ``warn`` is told beforehand where the comparison, or finding the minima, takes long.
+    Raises InputError where a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
+
+    >>> compare(problem="quadratic", clients=2, dimension=2, rounds=2, replicates=8, algorithms=["scaffold"]).target
+    0.01
+    """
+    return compared(Settings.of(settings), target, algorithms, progress, warn)
+
+
+def compared(
     settings: Settings,
     target: float = 0.01,
     wanted: Sequence[str] = (),
     progress: Progress | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> Compared:
-    """Every theorem, and every algorithm or those ``wanted``, on the problem of ``settings`` with FedAvg's weights.
-
-    ``warn`` is told beforehand how long it takes, by the time of the first run, where that is over `LONG` seconds,
-    and of many samples how long finding their minima takes.
-    Raises InputError where a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
-    """
+    """`compare` at settings that were read before."""
     if not 0 < target < 1:
         raise reject("the target is a fraction of the start, in (0, 1)", target, "give for example 0.01")
     extra = modules_from(settings.plugins)

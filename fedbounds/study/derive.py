@@ -10,7 +10,7 @@ from fedbounds.plugins import Plugins, modules_from
 from fedbounds.study.tabular import Findings, flat
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.symbolic.context import Checked
+    from fedbounds.evidence.symbolic.proof_state import Checked
     from fedbounds.theory.verdict import Verdict
 
 

@@ -160,7 +160,7 @@ class Result(Tabled):
         """Write the study with its arrays into a folder, or as `Tabled.save` into a file; return the path."""
         if Path(path).suffix in SUFFIXES:
             return super().save(path)
-        return shown("save", self, path)  # the store reads results
+        return shown("save", self, path)
 
     def to_json(self) -> dict[str, Any]:
         """Problem, runs, settings and versions as one JSON object."""

@@ -5,6 +5,7 @@ import csv
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from io import StringIO
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -40,6 +41,10 @@ class Tabled(abc.ABC):
     def plot(self, kind: str = "") -> Any:
         """The result as a `fedbounds.report.figures.files.Plot`; ``kind`` chooses the picture."""
         return shown("plot", self, kind)
+
+    def report(self, out: str | Path = "report.html") -> Path:
+        """Write the result as one page of HTML that opens offline: of a study or a sweep with all its evidence."""
+        return shown("report", self, out)
 
     def save(self, path: str | Path) -> Path:
         """Write the result as its suffix says: .json or .csv (the rows), .html (a page) or .tex."""
@@ -110,7 +115,6 @@ class Findings(Tabled, Generic[T]):
 
 
 def shown(how: str, *what: Any) -> Any:
-    # Only the package as a whole knows how things are shown.
-    import fedbounds
-
-    return getattr(fedbounds, how)(*what)
+    """What the report, or for "save" the store, makes of a result; both import results, and are loaded on use."""
+    home = "fedbounds.study.store" if how == "save" else "fedbounds.report.outputs"
+    return getattr(import_module(home), how)(*what)

@@ -17,8 +17,8 @@ does before it starts; `problem_findings` and `weighting_findings` list what was
 
 from fedbounds.engine.contracts.problem import check_problem, problem_findings
 from fedbounds.engine.contracts.weighting import check_weighting, weighting_findings
-from fedbounds.testing.conformance.law import Task
 from fedbounds.testing.conformance.oracle import Conformance, conforms
+from fedbounds.testing.conformance.tasks import Task
 from fedbounds.testing.strategies import (
     assert_claim,
     experiments,

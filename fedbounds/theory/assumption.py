@@ -84,7 +84,7 @@ class InstanceLike(Protocol):
 
 
 class Objects(Protocol):
-    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.objects`).
+    """What facts for a proof are made of: F_i, its gradients, inner products (`evidence.symbolic.definitions`).
 
     ``eta_s`` is the step size of an earlier step of the round, ``share`` the client's p_i; ``noise`` and
     ``stochastic`` belong to the gradient drawn at a point that a run visits; ``bias`` is sum_i (alpha_i - p_i) q_i.

@@ -175,6 +175,12 @@ class Claim:
         put = _pairs(self.repair.substitutions) if repaired and self.repair else ()
         return {name: _put(sp.sympify(term), put, simultaneous=True) for name, term in self.terms.items()}
 
+    def __repr__(self) -> str:
+        return f"Claim {self.key}: {in_words(self)}"
+
+    def _repr_latex_(self) -> str:
+        return f"${statement(self)}$"
+
     @cached_property
     def steps(self) -> sp.Expr | None:
         """The step size it is stated for, in constants and t with the definitions put in; None for any."""
@@ -231,6 +237,19 @@ class Remark:
     words: str
     reading: str
     undecided: str = ""
+
+
+def in_words(claim: Claim) -> str:
+    """The statement on one line, in the names of the symbols.
+
+    >>> in_words(claim_named("rate"))
+    'gap = O(1/T)'
+    """
+    if claim.kind is Kind.RATE:
+        return f"{claim.lhs} = O(1/T)"
+    relation = "=" if claim.kind is Kind.IDENTITY else "<="
+    right = " + ".join(str(sp.sympify(term)) for term in claim.terms.values()) or "0"
+    return f"{claim.lhs} {relation} {right}".replace("+ -", "- ")
 
 
 def statement(claim: Claim) -> str:

@@ -34,7 +34,7 @@ CONSTANTS = {
     "rounds": 200,
 }
 BOUND = (
-    *("bound", "--L", "10", "--mu", "1", "--Gamma", "0.5", "--rho-bar", "1.2", "--rho-tilde", "1.5"),
+    *("bounds", "--L", "10", "--mu", "1", "--Gamma", "0.5", "--rho-bar", "1.2", "--rho-tilde", "1.5"),
     *("--tau", "5", "--G-sq", "4", "--sigma-sq", "1", "--rounds", "200"),
 )
 
@@ -54,7 +54,7 @@ def sentence(result):
 def test_help_lists_every_command():
     result = call("--help")
     assert result.exit_code == 0
-    for name in ("check", "claims", "plot", "bound"):
+    for name in ("check", "claims", "plot", "bounds"):
         assert f"  {name} " in result.stdout
 
 
@@ -375,7 +375,7 @@ def test_a_plugin_adds_a_claim(tmp_path):
         "ledger",
         "pareto",
         "report",
-        "statement",
+        "rocq",
         "verify-certificate",
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 from fedbounds.engine.numpy_engine import draws_at
 from fedbounds.engine.participation import chosen
 from fedbounds.engine.reference import algorithm_1, round_weights
+from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
@@ -58,10 +59,10 @@ def test_every_engine_runs_algorithm_1(text, engine, participation):
         3,
         experiment.rule,
         None if participation == 1 else lambda r, gaps: people(r, gaps, experiment),
-        lambda r: rng.HashedStream(experiment.seed, range(3), r),
+        lambda r: HashedStream(experiment.seed, range(3), r),
     )
     w = np.stack([step.virtual(step.alpha) for step in steps], axis=1)
-    measured = simulate(experiment).distance_sq
+    measured = simulate(experiment).paths["alpha"].distance_sq
     assert ((w - problem.w_star) ** 2).sum(-1) == pytest.approx(measured, rel=1e-9)
 
 

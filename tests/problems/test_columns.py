@@ -12,7 +12,7 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.problems.data.dataset import owned
 from fedbounds.problems.data.sources import load, of_object
-from fedbounds.study.resolve import build_problem
+from fedbounds.study.resolve import build_problem, problem_from
 from fedbounds.study.settings import Settings
 
 COLUMNS = {
@@ -41,12 +41,12 @@ def test_a_file_a_frame_and_a_mapping_of_columns_are_one_problem(tmp_path, monke
     monkeypatch.setitem(sys.modules, "pandas", None)  # a CSV file needs no pandas
     filed = build_problem(Settings(data=text))
     monkeypatch.undo()
-    same(filed, fedbounds.problem_from(COLUMNS, target="cost", client="at"))
+    same(filed, problem_from(COLUMNS, target="cost", client="at"))
     array = np.column_stack([COLUMNS["age"], COLUMNS["dose"]])
-    same(filed, fedbounds.problem_from(array, target=COLUMNS["cost"], client=COLUMNS["at"]))
+    same(filed, problem_from(array, target=COLUMNS["cost"], client=COLUMNS["at"]))
     assert filed.N == 2 and filed.p.tolist() == [1 / 3, 2 / 3]  # a holds two of six samples, b four
     pandas = pytest.importorskip("pandas")
-    same(filed, fedbounds.problem_from(pandas.DataFrame(COLUMNS), target="cost", client="at"))
+    same(filed, problem_from(pandas.DataFrame(COLUMNS), target="cost", client="at"))
 
 
 def test_clients_hold_their_own_rows(tmp_path):
@@ -57,10 +57,10 @@ def test_clients_hold_their_own_rows(tmp_path):
 
 
 def test_whole_numbers_are_classes():
-    logistic = fedbounds.problem_from(COLUMNS | {"cost": [0, 1, 0, 1, 1, 0]}, "logistic", target="cost", client="at")
+    logistic = problem_from(COLUMNS | {"cost": [0, 1, 0, 1, 1, 0]}, "logistic", target="cost", client="at")
     assert logistic.N == 2
     with pytest.raises(InputError, match="class labels"):
-        fedbounds.problem_from(COLUMNS, "logistic", target="cost", client="at")
+        problem_from(COLUMNS, "logistic", target="cost", client="at")
 
 
 def test_a_parquet_file_is_its_frame(tmp_path):
@@ -68,7 +68,7 @@ def test_a_parquet_file_is_its_frame(tmp_path):
     pytest.importorskip("pyarrow")
     pandas.DataFrame(COLUMNS).to_parquet(tmp_path / "data.parquet")
     filed = build_problem(Settings(data=f"parquet:{tmp_path / 'data.parquet'},target=cost,client=at"))
-    same(filed, fedbounds.problem_from(COLUMNS, target="cost", client="at"))
+    same(filed, problem_from(COLUMNS, target="cost", client="at"))
 
 
 def test_parquet_without_pandas_says_what_to_install(tmp_path, monkeypatch):
@@ -82,17 +82,17 @@ def test_what_a_loader_returns(loader):
     bunch = getattr(datasets, loader)()
     if bunch.target.ndim > 1:
         with pytest.raises(InputError, match="target"):
-            fedbounds.problem_from(bunch, clients=3)
+            problem_from(bunch, clients=3)
         return
-    made = fedbounds.problem_from(bunch, clients=3, partition="iid")
+    made = problem_from(bunch, clients=3, partition="iid")
     assert (made.N, made.d) == (3, bunch.data.shape[1] + 1)
-    assert fedbounds.problem_from(bunch, client=np.arange(len(bunch.target)) % 2).N == 2
+    assert problem_from(bunch, client=np.arange(len(bunch.target)) % 2).N == 2
     as_frames = getattr(datasets, loader)(as_frame=True) if "pandas" in sys.modules else bunch
-    same(made, fedbounds.problem_from(as_frames, clients=3, partition="iid"))
+    same(made, problem_from(as_frames, clients=3, partition="iid"))
 
 
 def test_a_study_runs_on_it():
-    made = fedbounds.problem_from(COLUMNS, target="cost", client="at")
+    made = problem_from(COLUMNS, target="cost", client="at")
     found = fedbounds.check(made, claims=["lemma-1"], weightings=["fedavg"], rounds=2, replicates=8)
     assert not found.refuted and found.objects == ("problem",)
 

@@ -13,7 +13,7 @@ from problem_zoo import SAMPLED, SIZES, ZOO, features, labels
 from fedbounds.model.problem import Array, LogisticArrays, Problem, QuadraticArrays
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.problems.quadratic import QuadraticProblem
+from fedbounds.problems.quadratic import QuadraticProblem, quadratic
 
 # Two double-precision evaluations of the same short formula.
 ROUNDING = 1e-12
@@ -186,3 +186,9 @@ def test_heterogeneity_is_a_mean_of_non_negative_gaps(kind: str, seed: int) -> N
     assert np.all(problem.star_excess >= 0) and float(problem.Gamma) > 0
     direct = problem.F_star - problem.p @ problem.F_i_star
     assert float(problem.Gamma) == pytest.approx(direct, abs=ROUNDING)
+
+
+def test_a_problem_shows_its_constants():
+    problem = quadratic(np.array([1.0, 4.0]), np.array([[1.0, 0.0], [0.0, 1.0]]))
+    assert repr(problem) == "QuadraticProblem(N=2, d=2, L=4, mu=1, Gamma=0.625)"
+    assert problem._repr_latex_() == r"$N = 2, d = 2, L = 4, \mu = 1, \Gamma = 0.625$"

@@ -48,7 +48,7 @@ def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkey
     (sentence,) = told
     assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
     check(problem, claims="lemma-1", weightings="fedavg", warn=told.append, **only(real, "data", "partition"))
-    study.compare(replace(real, claims=("li-2020",)), wanted=["fedavg"], warn=told.append)
+    study.compared(replace(real, claims=("li-2020",)), wanted=["fedavg"], warn=told.append)
     assert len(told) == 3
 
 
@@ -140,7 +140,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
 
 @pytest.fixture(scope="module")
 def found():
-    return study.compare(SMALL, 0.01, ("fedavg", "scaffnew", "sgd", "local-rr"))
+    return study.compared(SMALL, 0.01, ("fedavg", "scaffnew", "sgd", "local-rr"))
 
 
 def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found):
@@ -158,10 +158,10 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
 
 def test_what_takes_long_is_said_beforehand(monkeypatch):
     told, few = [], replace(SMALL, rounds=2, claims=("li-2020",))
-    study.compare(few, 0.01, ("fedavg",), warn=told.append)
+    study.compared(few, 0.01, ("fedavg",), warn=told.append)
     assert not told
     monkeypatch.setattr(study, "LONG", 0)
-    study.compare(few, 0.01, ("fedavg",), warn=told.append)
+    study.compared(few, 0.01, ("fedavg",), warn=told.append)
     assert len(told) == 1 and told[0].startswith("This takes about") and "--limit" in told[0]
 
 
@@ -187,7 +187,7 @@ def test_a_step_is_better_than_its_double_and_its_half(found):
 def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     (tmp_path / "false.py").write_text(FALSE)
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
-    found = study.compare(settings, 0.01, ("fedavg",))
+    found = study.compared(settings, 0.01, ("fedavg",))
     assert [row.status for row in found.theorems] == [Status.REFUTED]
     assert found.contestants[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
     assert "**REFUTED**" in check_text.to_markdown(show.blocks(found))
@@ -207,13 +207,13 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
     settings = replace(
         SMALL, **problem, rounds=2, replicates=64, plugins=(str(tmp_path / "false.py"),), claims=claims
     )
-    found = study.compare(settings, 0.01, ("fedavg", "scaffnew"))
+    found = study.compared(settings, 0.01, ("fedavg", "scaffnew"))
     told = {row.claim: row.status for row in found.theorems}
     assert told["false-scaffnew"] is Status.REFUTED is not told["mishchenko-2022"]
     assert found.applying[-1].claim == "false-scaffnew" and len(found.standing) == 2
     assert "REFUTED on its run here: false-scaffnew. Of 2 theorems that apply" in show.answer(found)[0]
     assert next(row.by for row in found.contestants if row.algorithm == "scaffnew") == "mishchenko-2022"
-    few = study.compare(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
+    few = study.compared(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
     assert "not refuted: false-scaffnew. Of 2" in show.answer(few)[0] and few.contestants[0].by == "mishchenko-2022"
 
 
@@ -239,7 +239,7 @@ def test_a_free_step_is_looked_for_as_far_down_as_it_helps(tmp_path):
         floor.replace("exp(-s.T)", "exp(-s.eta_0 * s.mu * s.T)").replace(", eta=1 / (4 * s.L)", "")
     )
     settings = replace(SMALL, plugins=(str(tmp_path / "slow.py"),), claims=("too-fast",), rounds=2)
-    row = study.compare(settings, 0.01, ("fedavg",)).theorems[0]
+    row = study.compared(settings, 0.01, ("fedavg",)).theorems[0]
     assert row.promised is not None and float(row.step.removesuffix("/L")) < 2.0**-14
 
 
@@ -254,7 +254,7 @@ def test_equal_promises_rank_nothing_and_one_is_singular():
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():
     settings = replace(SMALL, claims=("fedavg-rounds",), rounds=4)
-    row = study.compare(settings, 0.5, ("fedavg",)).theorems[0]
+    row = study.compared(settings, 0.5, ("fedavg",)).theorems[0]
     assert row.course.mean[-1] <= row.certified and row.worst <= row.certified * (1 + 1e-9)
     assert row.certified <= row.bounds[-1] * (1 + 1e-9)
 
@@ -270,4 +270,4 @@ def test_the_worst_case_lies_between_an_instance_and_the_bound():
 )
 def test_wrong_input_is_a_sentence(changed, target, wanted, words):
     with pytest.raises(InputError, match=words):
-        study.compare(replace(SMALL, **changed), target, wanted)
+        study.compared(replace(SMALL, **changed), target, wanted)

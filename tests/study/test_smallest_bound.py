@@ -145,10 +145,10 @@ def test_constants_no_problem_has_are_refused(change, said):
 @pytest.mark.parametrize(
     "line",
     [
-        ["bound", "--best", "--L", "1", "--mu", "0.1"],
-        ["bound", *FLAGS],
-        ["bound", "--best", *FLAGS, "--rho-bar", "1"],
-        ["bound", "--best", *FLAGS, "--weights", "a,b"],
+        ["bounds", "--best", "--L", "1", "--mu", "0.1"],
+        ["bounds", *FLAGS],
+        ["bounds", "--best", *FLAGS, "--rho-bar", "1"],
+        ["bounds", "--best", *FLAGS, "--weights", "a,b"],
         ["plan", *FLAGS],
         ["plan", *FLAGS, "--target", "-1"],
     ],
@@ -169,7 +169,7 @@ def test_bad_input_is_one_sentence(line):
     ],
 )
 def test_what_cannot_be_is_refused(more, said):
-    found = CliRunner().invoke(main, ["bound", "--best", *FLAGS, *more])
+    found = CliRunner().invoke(main, ["bounds", "--best", *FLAGS, *more])
     assert found.exit_code == 2 and said in found.stderr
 
 
@@ -186,11 +186,11 @@ def test_printed_bounds_are_on_their_side(value):
 
 def test_the_page_shows_what_is_printed():
     text = (Path(__file__).resolve().parents[2] / "docs/howto/bound.md").read_text()
-    for words in (["bound", "--best", "--rounds", "100", "--sigma-sq", "0.5"], ["plan", "--target", "0.01"]):
+    for words in (["bounds", "--best", "--rounds", "100", "--sigma-sq", "0.5"], ["plan", "--target", "0.01"]):
         found = CliRunner().invoke(main, [*words, *FLAGS])
         assert found.exit_code == 0 and found.stdout.splitlines()[0] in text
         assert f"fedbounds {' '.join(words)} {' '.join(FLAGS[:4])}" in text
-    value = json.loads(CliRunner().invoke(main, ["bound", "--best", *FLAGS, "--format", "json"]).stdout)
+    value = json.loads(CliRunner().invoke(main, ["bounds", "--best", *FLAGS, "--format", "json"]).stdout)
     assert value["bounds"][0]["claim"] in value["answer"] and value["given"]["N"] == 10
 
 

@@ -9,8 +9,8 @@ from scipy.optimize import minimize
 
 from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
+from fedbounds.evidence.symbolic.definitions import AWAY_0, Z_SQ
 from fedbounds.evidence.symbolic.library import checked_named
-from fedbounds.evidence.symbolic.objects import AWAY_0, Z_SQ
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.quadratic import quadratic

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fedbounds.report import comparison_text
-from fedbounds.study.compare import compare
+from fedbounds.study.compare import compared
 from validate import compare as study
 
 
@@ -24,7 +24,7 @@ def test_the_page_shows_the_record(kept):
 def test_a_theorem_and_an_algorithm_are_found_again(kept):
     name = "diabetes"
     settings = replace(study.settings(name), claims=("fedavg-rounds",))
-    found = compare(settings, study.STUDIES[name][1], ("fedavg",))
+    found = compared(settings, study.STUDIES[name][1], ("fedavg",))
     row = comparison_text.theorem_table(found).to_markdown().splitlines()[2]
     assert row in kept[name]["page"]
     told = comparison_text.algorithm_table(found).rows[0]
@@ -68,7 +68,7 @@ def test_the_answer_of_the_page_is_that_of_the_record(kept):
 
 def test_a_section_holds_the_command_and_the_answer():
     made = study.row(
-        small := compare(replace(study.settings("diabetes"), rounds=3, claims=("li-2020",)), 0.5, ("sgd",)), 1.4
+        small := compared(replace(study.settings("diabetes"), rounds=3, claims=("li-2020",)), 0.5, ("sgd",)), 1.4
     )
     assert made["seconds"] == 1 and made["answer"] == comparison_text.answer(small)
     section = study.section("diabetes", made)

@@ -25,9 +25,9 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.parameters import applies as has_model
 from fedbounds.evidence.symbolic import checker as check
 from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic.definitions import DEFINITIONS
 from fedbounds.evidence.symbolic.derivation import ONE, Cited, Derivation, Earlier, Step, premise, step
-from fedbounds.evidence.symbolic.objects import DEFINITIONS
-from fedbounds.evidence.symbolic.sums import citations
+from fedbounds.evidence.symbolic.facts import citations
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.plugins import claims
 from fedbounds.referee.implication import inherited

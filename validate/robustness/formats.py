@@ -340,7 +340,7 @@ batch = 2
 
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
-    from fedbounds.evidence.kernel.audit import Audited
+    from fedbounds.evidence.kernel.rocq_runs import Audited
     from fedbounds.evidence.sdp.one_step import certificate_files
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped

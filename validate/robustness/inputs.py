@@ -37,7 +37,7 @@ WORDS = (
 )  # fmt: skip
 # Command -> the words that make it complete and small, before the parameter that is wrong.
 BEFORE = {
-    "bound": "--L 10 --mu 1 --Gamma 1 --rho-bar 1 --rho-tilde 1 --tau 4 --G-sq 1 --sigma-sq 1",
+    "bounds": "--L 10 --mu 1 --Gamma 1 --rho-bar 1 --rho-tilde 1 --tau 4 --G-sq 1 --sigma-sq 1",
     "certify": "star-step --tau 1 --kappa 4",
     "check": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim lemma-1 --weighting fedavg",
     "compare": "--clients 3 --dimension 2 --samples 5 --rounds 4 --replicates 8 --claim li-2020 --algorithm fedavg",

@@ -1,4 +1,4 @@
-"""``fedbounds bound`` and ``fedbounds plan``: what the claims say of given constants, without a run."""
+"""``fedbounds bounds`` and ``fedbounds plan``: what the claims say of given constants, without a run."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def problem(command: Any) -> Any:
     return command
 
 
-@click.command()
+@click.command("bounds")
 @problem
 @click.option("--rho-bar", type=float, help="Smallest skew rho(t, w_t).")
 @click.option("--rho-tilde", type=float, help="Largest skew rho(t, w*).")

@@ -44,7 +44,7 @@ ROCQ = click.option("--rocq", type=Place(), help="File for the certificates that
 
 def written_for_rocq(path: Path, certificates: list[Any]) -> None:
     """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
-    from fedbounds.evidence.kernel.gram import standalone
+    from fedbounds.evidence.kernel.gram_certificates import standalone
     from fedbounds.io import write_text
 
     if not certificates:
@@ -109,12 +109,12 @@ def tight(
 
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
     """
-    import fedbounds
     from fedbounds.report.terminal import plain_table, progress
+    from fedbounds.study.certify import tight as tight_constants
 
     rows = []
     with progress() as bar:
-        constants = fedbounds.tight(claim, term, over=over, out=out, plugins=extra, progress=bar, **flags)
+        constants = tight_constants(claim, term, over=over, out=out, plugins=extra, progress=bar, **flags)
     for found in constants:
         one = found.constant
         proved = "-" if one.certified is None else f"{float(one.certified):.6g}"

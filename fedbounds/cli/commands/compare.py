@@ -45,7 +45,7 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     from fedbounds.report import check_text, comparison_text
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
-    from fedbounds.study.compare import compare as run
+    from fedbounds.study.compare import compared as run
     from fedbounds.study.settings import Settings
 
     with io.locked(out) if out is not None else contextlib.nullcontext():

@@ -1,4 +1,4 @@
-"""``fedbounds derive``, ``statement`` and ``kernel``: proofs, step by step and as Rocq checks them."""
+"""``fedbounds derive``, ``rocq`` and ``kernel``: proofs, step by step and as Rocq checks them."""
 
 import time
 from collections import Counter
@@ -25,7 +25,7 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
     """
     import fedbounds
     from fedbounds.errors import reject
-    from fedbounds.evidence.kernel.derived import script
+    from fedbounds.evidence.kernel.derivation_script import script
     from fedbounds.evidence.symbolic import render
 
     if everything == (name is not None):
@@ -43,10 +43,10 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
 @click.argument("claim")
 @click.option("--reading", "name", default=None, help="The reading; the one with a proof unless given.")
 @PLUGIN
-def statement(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
+def rocq(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
+    from fedbounds.evidence.kernel import claim_statement as written
     from fedbounds.evidence.kernel import reading_of
-    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
@@ -68,27 +68,27 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     Without Rocq it repeats what was checked at release.
     """
     from fedbounds.errors import reject
-    from fedbounds.evidence import kernel as rocq
+    from fedbounds.evidence import kernel as checker
     from fedbounds.io import require_replaceable
     from fedbounds.theory.labels import word
     from fedbounds.theory.verdict import Evidence
 
-    start, here = time.perf_counter(), rocq.available() is not None
+    start, here = time.perf_counter(), checker.available() is not None
     if out is not None:
         require_replaceable(out)
         if not here:
             raise reject("--out needs Rocq, which checks what is written", "a machine without", "apt-get install coq")
     progress = None if quiet else lambda module: say(f"  {module}")
     found = (
-        rocq.check(claims, progress, afresh, certificates)
+        checker.check(claims, progress, afresh, certificates)
         if here
-        else rocq.stored(rocq.CERTIFIED if certificates else rocq.STORED)
+        else checker.stored(checker.CERTIFIED if certificates else checker.STORED)
     )
     found = [piece for piece in found if not claims or piece.subject in claims]
     if not found:
         raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")
     if out is not None:
-        rocq.store(found, out)
+        checker.store(found, out)
     kind = Evidence.SDP if certificates else Evidence.KERNEL
     for piece in found:
         words = (
@@ -107,4 +107,4 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
     return 0 if len(sound) == len(found) else 1
 
 
-COMMANDS = [derive, statement, kernel]
+COMMANDS = [derive, rocq, kernel]

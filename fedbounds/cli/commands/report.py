@@ -37,6 +37,7 @@ def report(results: Path | None, out: Path, trust_plugins: bool, fresh: bool, qu
     """
     import fedbounds
     from fedbounds.io import require_replaceable
+    from fedbounds.report.html import study_page
     from fedbounds.report.terminal import progress, working
     from fedbounds.study import store
 
@@ -54,7 +55,7 @@ def report(results: Path | None, out: Path, trust_plugins: bool, fresh: bool, qu
         for file in store.read(results)[0].plugin_files:
             say(f"Running the plug-in {file.path}, SHA-256 {file.sha256}.")
     with working("page", not quiet):
-        page = fedbounds.report(study, out, trust_plugins=trust_plugins, fresh=fresh)
+        page = study_page.report(study, out, trust_plugins=trust_plugins, fresh=fresh)
     if not quiet:
         for file in page.not_run:
             say(f"Not run ({TRUST} does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from fractions import Fraction
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 
 import click
 
 from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
+from fedbounds.study.worst import MEASURES
 
 if TYPE_CHECKING:
-    from fedbounds.evidence.sdp.multi_round.program import Run
     from fedbounds.study.worst_case import Sandwich
-    from fedbounds.theory.claim import Claim
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
-MEASURES = {"distance": "||w_R - w*||^2", "gap": "F(w_R) - F*", "average": "F - F* at the mean of w_0 .. w_(T-1)"}
 
 
 @click.command()
@@ -62,47 +59,47 @@ def worst(
     rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run; "theorem" the
     smallest bound that a claim's formula gives and that this run does not exceed.
     """
-    from fedbounds.errors import reject
-    from fedbounds.evidence.sdp.multi_round.program import Run
-    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
+    import fedbounds
+    from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
-    from fedbounds.study.worst_case import CURVES, curve
+    from fedbounds.study.worst import step_claim
 
-    if fraction(kappa) <= 1:
-        raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
-    if values and over is None:
-        raise reject("--values are those of a curve", values, "add --over")
-    whose = _weights(weights, p and fractions(p))
-    steps = _steps(step, extra)
-    size = Fraction(1, 2) if steps is not None else fraction(step)
-    run = Run(rounds, tau, 1 / fraction(kappa), Fraction(1), size, **whose, measure=cast(Any, measure))
-    at: dict[str, Any] = {"delta_0": fraction(delta_0), "zeta_sq": fraction(zeta) ** 2, "extra": extra}
-    at["sigma_sq"] = fraction(sigma) ** 2
-    along = fractions(values) if values else ()
-    todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES[over]]
-    found: list[Sandwich] = []
     with progress(not quiet) as bar:
-        each = curve(run, over, along, steps, **at)
-        for k, named in enumerate(todo):
-            if bar is not None:
-                bar("worst cases", k, len(todo), named)
-            found.append(next(each))
+        found = list(
+            fedbounds.worst(
+                rounds=rounds,
+                tau=tau,
+                kappa=kappa,
+                step=step,
+                measure=measure,
+                zeta_star=zeta,
+                sigma=sigma,
+                Delta_0=delta_0,
+                weights=weights,
+                p=p,
+                over=over,
+                values=values,
+                plugins=extra,
+                progress=bar,
+            )
+        )
     if form == "json":
         print_json([asdict(one) for one in found])
         return
-    said = [f"steps {step}"] if steps is not None else []
+    noisy = fraction(sigma) != 0
+    said = [f"steps {step}"] if step_claim(step, extra) is not None else []
     said += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
-    said += [f"sigma = {sigma}"] if at["sigma_sq"] else []
+    said += [f"sigma = {sigma}"] if noisy else []
     said.append(f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
-    measured = f"E{MEASURES[measure]}" if at["sigma_sq"] else MEASURES[measure]
+    measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
     _print(found, over or "rounds", ", ".join(said), measured)
     if quiet:
         return
-    if at["sigma_sq"]:
+    if noisy:
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
-        _say_weights(run, found[0])
-    if any(one.computed for one in found):
+        _say_weights(weights, p, found[0])
+    if any(one.own for one in found):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
@@ -114,36 +111,12 @@ def worst(
         )
 
 
-def _steps(step: str, extra: tuple[ModuleType, ...]) -> Claim | None:
-    """The claim whose step size is asked for; None where it is a number."""
-    from fedbounds.plugins import claim_named, with_role
-    from fedbounds.theory.claim import Role
-
-    if step == "theory":
-        return with_role(Role.MAIN, extra)[0]
-    return claim_named(step, extra) if step[:1].isalpha() else None
-
-
-def _weights(weights: str, p: Any) -> dict[str, Any]:
-    """Of a `Run`: alpha, p and whether alpha is free."""
-    from fedbounds.errors import reject
+def _say_weights(weights: str, p: str, found: Sandwich) -> None:
     from fedbounds.evidence.sdp.one_step.coverage import fractions
 
-    if weights == "any" and p:
-        least = p.index(min(p))
-        return {"alpha": tuple(Fraction(k == least) for k in range(len(p))), "p": p, "free": True}
-    if bool(p) > bool(weights) or weights == "any":
-        raise reject(
-            "weights that may be any need p, and p needs the weights", weights or ", ".join(map(str, p)), "give both"
-        )
-    alpha = fractions(weights) if weights else ()
-    return {"alpha": alpha, "p": p or alpha}
-
-
-def _say_weights(run: Run, found: Sandwich) -> None:
-    if run.free:
+    if weights == "any":
         say("Weights may be others in every round: the rounds are bounded one by one, and no theorem is asked.")
-    elif run.biased and found.above:
+    elif p and found.above and fractions(p) != fractions(weights):
         say("The server's weights are not p: the worst case is a bound, not exact, and no theorem is asked.")
     elif found.above:
         say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")

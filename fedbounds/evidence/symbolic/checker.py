@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import objects
-from fedbounds.evidence.symbolic.admission import shown_positive, union
-from fedbounds.evidence.symbolic.atoms import random
-from fedbounds.evidence.symbolic.context import (
-    CANONICAL,
-    SHIPPED,
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.derivation import (
+    Derivation,
+    Step,
+)
+from fedbounds.evidence.symbolic.facts import citations, shown
+from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
     Grounds,
@@ -21,16 +23,12 @@ from fedbounds.evidence.symbolic.context import (
     StepCheck,
     Unproved,
 )
-from fedbounds.evidence.symbolic.derivation import (
-    Derivation,
-    Step,
-)
-from fedbounds.evidence.symbolic.rules import outcome_of
-from fedbounds.evidence.symbolic.sums import citations, shown
+from fedbounds.evidence.symbolic.signs import shown_positive
+from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import OWN_STEPS, Claim, OwnSteps
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
 
@@ -54,45 +52,23 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
 
 def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
     """The scope of a derivation's first step; Unproved where its frame is unsound."""
-    if type(derivation) is not Derivation or not derivation.steps:
-        raise Unproved("a derivation is a Derivation with steps")
-    kinds = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
-    for part, kind in kinds.items():
-        if type(getattr(derivation, part)) is not kind:
-            raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
     claim = claims.get(derivation.claim) if derivation.claim else None
     if derivation.claim and claim is None:
         raise Unproved(f"there is no claim {derivation.claim}")
     if claim is not None and not {reading.name} <= set(derivation.readings) & set(claim.readings):
         raise Unproved(f"it is no proof of {claim.key} in reading {reading.name}")
-    universe = _universe(derivation, claim, reading)
+    admit_derivation(derivation, claim)
+    universe = admit_assumptions(derivation, claim, reading)
     abbreviations = dict(derivation.abbreviations)
     schedule = _schedule(derivation, claim, abbreviations)
-    _well_founded(derivation)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
-    states = objects.meanings(alpha_weighted, objects.ALL_PRESENT in universe)
+    states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe)
     return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
     """Whether the p-weighted and the alpha-weighted virtual iterate are one by assumption: alpha = p."""
     return universe.get(shipped.unbiased.key) == shipped.unbiased
-
-
-def _universe(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
-    """Every assumption that a derivation may name: the claim's, those it says it adds, and the definitions."""
-    universe = objects.definitions(reading)
-    stated = claim.assumptions_in(reading) if claim is not None else ()
-    for assumption in (*stated, *derivation.assumes):
-        key = assumption.key
-        if (
-            type(assumption) not in (Assumption, OwnSteps)
-            or objects.DEFINITIONS.get(key, SHIPPED.get(key, assumption)) != assumption
-        ):
-            raise Unproved(f"{key} is the name of another assumption")
-        if universe.setdefault(key, assumption) != assumption:
-            raise Unproved(f"two assumptions are called {key}")
-    return universe
 
 
 def _schedule(
@@ -123,27 +99,8 @@ def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Bas
         share = sp.cancel(value / sy.L)
         found |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
     if eta is not None:
-        found |= {sy.eta: eta, objects.ETA_S: eta.subs(sy.t, objects.M_S - sy.gamma)}
+        found |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
     return found
-
-
-def _well_founded(derivation: Derivation) -> None:
-    """Every symbol of the derivation's own has one meaning, made of earlier ones."""
-    own: set[sp.Basic] = set()
-    symbols = {c.symbol for c in derivation.conditions}
-    if len(symbols) < len(derivation.conditions):
-        raise Unproved("two conditions share a symbol")
-    left = set(derivation.abbreviations)
-    for symbol, extreme in derivation.abbreviations.items():
-        bad = type(symbol) is not sp.Symbol or symbol.name in CANONICAL or type(extreme) not in (sp.Min, sp.Max)
-        if bad or extreme.free_symbols & left or extreme.has(*symbols) or random(extreme):
-            raise Unproved(f"{symbol} cannot abbreviate {extreme}")
-        left.discard(symbol)
-        own.add(symbol)
-    sequences = [s for last, three in derivation.sequences.items() for s in (last, *three)]
-    plain = all(type(s) is sp.Symbol and s.name not in CANONICAL for s in sequences)
-    if sequences and (derivation.claim or not plain or len(set(sequences)) < len(sequences)):
-        raise Unproved("only a result of its own has sequences of its own, with a symbol for each place")
 
 
 def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
@@ -169,13 +126,14 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
     keys |= {shipped.unbiased.key} if scope.reading.virtual == "p" and _one_iterate(scope.universe) else set()
     cited, clash = _cited_universe(scope, keys)
+    granted = definitions.granted(scope.reading)
     failed += clash
     return Checked(
         derivation,
         scope.reading,
         outcomes,
-        frozenset(keys - objects.DEFINITIONS.keys()),
-        {key: objects.DEFINITIONS[key].statement for key in sorted(keys & objects.DEFINITIONS.keys())},
+        frozenset(keys - granted.keys()),
+        {key: granted[key].statement for key in sorted(keys & granted.keys())},
         {**cited, **scope.universe},
         scope.schedule,
         scope.abbreviations,

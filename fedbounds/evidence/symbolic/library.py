@@ -18,8 +18,9 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import checker
-from fedbounds.evidence.symbolic.context import SHIPPED, Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
+from fedbounds.evidence.symbolic.gate import SHIPPED
+from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption

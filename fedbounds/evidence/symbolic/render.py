@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import objects
-from fedbounds.evidence.symbolic.context import Checked, Shown, StepCheck
+from fedbounds.evidence.symbolic.proof_state import Checked, Shown, StepCheck
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 
@@ -109,7 +109,7 @@ def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
     derivation = checked.derivation
     paper = {name: notation.latex for name, notation in symbols.NOTATION.items()}
-    known = paper | objects.LATEX | dict(derivation.notation)
+    known = paper | definitions.LATEX | dict(derivation.notation)
     for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
         if symbol.name not in derivation.notation:

@@ -7,9 +7,9 @@ from functools import cached_property
 import sympy as sp
 from markupsafe import Markup
 
-from fedbounds.evidence.symbolic.context import Checked
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
+from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture

@@ -7,7 +7,7 @@ samples, as the exact variances and ranges are known. Every sample must be one o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -16,8 +16,9 @@ from fedbounds.errors import quoted, reject
 from fedbounds.model.algorithm import Algorithm, State
 from fedbounds.model.problem import Array
 from fedbounds.plugins import algorithm_named
-from fedbounds.testing.conformance.law import ROUNDING, Task, flat, law, tasks
+from fedbounds.testing.conformance.law import ROUNDING, flat, law
 from fedbounds.testing.conformance.slips import slips
+from fedbounds.testing.conformance.tasks import Task, equally_weighted, tasks, warm_state
 
 # Values at which a parameter equals its square, its complement, or nothing at all.
 HIDING = (0.0, 0.5, 1.0)
@@ -30,7 +31,8 @@ class Conformance:
     """Whether a round function is the ``algorithm``: true where no task told them apart.
 
     ``differences`` task -> what differs there; ``slips`` the known slips that the function's states fit;
-    ``parameters`` name -> value of the algorithm, at which alone it was asked.
+    ``parameters`` name -> value of the algorithm, at which alone it was tried. ``undetected`` are the slips that
+    would have passed too; ``equal_weights``: clients of unequal sizes are weighted equally.
     """
 
     algorithm: str
@@ -40,30 +42,36 @@ class Conformance:
     samples: int
     error_rate: float
     parameters: Mapping[str, float]
+    undetected: tuple[str, ...] = ()
+    equal_weights: bool = False
 
     def __bool__(self) -> bool:
         return not self.differences
 
     def __str__(self) -> str:
-        on = f"{len(self.tried)} tasks ({'; '.join(self.tried)})"
         if self:
-            rounds = f"{self.samples} rounds each where they are random"
-            return f"Nothing tells it from {self.algorithm} on {on}, {rounds}.{self._asked()}"
-        task, said = next(iter(self.differences.items()))
-        known = (
-            f" It does what happens where {', or '.join(self.slips)}." if self.slips else " No known slip does that."
+            return (
+                f"Nothing tells it from {self.algorithm} on {len(self.tried)} tasks ({'; '.join(self.tried)}), "
+                f"{self.samples} rounds each where they are random.{self._limits()}"
+            )
+        task, difference = next(iter(self.differences.items()))
+        named = (
+            f"It does what happens where {', or '.join(self.slips)}." if self.slips else "No known slip does that."
         )
-        wrongly = f"A right one is told so at most once in {1 / self.error_rate:g}."
-        return f"It is not {self.algorithm}: on {task}, {said}.{known} {wrongly}"
+        rate = f"A right one is told so at most once in {1 / self.error_rate:g}."
+        return f"It is not {self.algorithm}: on {task}, {difference}. {named} {rate}"
 
-    def _asked(self) -> str:
-        """At which parameters it was asked, and which of them may be used wrongly unseen."""
-        if not self.parameters:
-            return ""
-        at = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
-        hiding = [name for name, value in self.parameters.items() if value in HIDING]
-        unseen = f"; a wrong use of {' and '.join(hiding)} may not show there" if hiding else ""
-        return f" It was asked at {at} only{unseen}."
+    def _limits(self) -> str:
+        """What a pass does not show: other parameters, and the slips that pass too."""
+        text = " It weights clients equally, whatever their sizes." if self.equal_weights else ""
+        if self.parameters:
+            values = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+            hiding = [name for name, value in self.parameters.items() if value in HIDING]
+            unseen = f"; a wrong use of {' and '.join(hiding)} may not show there" if hiding else ""
+            text += f" It was asked at {values} only{unseen}."
+        if self.undetected:
+            text += f" Not told apart from it here: {'; '.join(self.undetected)}."
+        return text
 
 
 def conforms(
@@ -91,47 +99,83 @@ def conforms(
     ...         for _ in range(task.tau):
     ...             x -= task.eta * task.gradient(i, x)
     ...     return {"w": sum(models) / len(models)}
-    >>> found = conforms(averaging, "fedavg", batches=False, partial=False)
-    >>> bool(found), "clients are weighted equally, not by p" in found.slips
+    >>> result = conforms(averaging, "fedavg", batches=False, partial=False)
+    >>> bool(result), "clients are weighted equally, not by p" in result.slips
     (False, True)
     """
     algorithm = algorithm_named(algorithm) if isinstance(algorithm, str) else algorithm
     _check(function, algorithm, samples, seed, error_rate)
     if not (full or batches):
         raise reject("there must be a round to try", "full=False and batches=False", "leave one of them true")
-    begun = tasks(algorithm, full, batches, partial)
-    rate, known = error_rate / len(begun), slips(algorithm)
+    begun, known = tasks(algorithm, full, batches, partial), slips(algorithm)
+    rate, equal = error_rate / len(begun), False
     differences, fitting = {}, set(known)
     for number, (task, state) in enumerate(begun):
-        exact = law(algorithm, task, state)
-        count = samples if len(exact.outcomes) > 1 else 2
-        rng = np.random.default_rng([seed, number])
-        found = [_one(function, task, state, rng) for _ in range(count)]
-        states = {name: np.stack([one[name] for one in found]) for name in state}
-        vectors = flat(states, state)
-        said = exact.against(vectors, rate)
-        left = np.abs(algorithm.zero(states, task.problem.p))
+        trials = [_Trial(function, algorithm, task, task, state, samples, rate)]
+        if task.weights_may_be_equal:
+            weighted = equally_weighted(task)
+            start = warm_state(algorithm, weighted, state["w"])
+            trials.append(replace(trials[0], lawful=weighted, state=start))
+        results = [trial.compare(np.random.default_rng([seed, number])) for trial in trials]
+        if all(difference for _, difference in results):
+            differences[task.name] = results[0][1]
+        equal = equal or (bool(results[0][1]) and not results[-1][1])
+        fitting = {
+            words
+            for words in fitting
+            if any(trial.fits(known[words], vectors) for trial, (vectors, _) in zip(trials, results, strict=True))
+        }
+    fit = tuple(words for words in known if words in fitting)
+    named, undetected = (fit, ()) if differences else ((), fit)
+    return Conformance(
+        algorithm.key,
+        tuple(task.name for task, _ in begun),
+        differences,
+        named,
+        samples,
+        error_rate,
+        _parameters(algorithm),
+        undetected,
+        equal,
+    )
+
+
+@dataclass(frozen=True)
+class _Trial:
+    """A function on one task from one state; ``lawful`` is the task whose law its next states should have."""
+
+    function: RoundFunction
+    algorithm: Algorithm
+    task: Task
+    lawful: Task
+    state: State
+    samples: int
+    error_rate: float
+
+    def compare(self, rng: np.random.Generator) -> tuple[Array, str]:
+        """The function's next states as vectors (S, D), and what tells them from the law."""
+        exact = law(self.algorithm, self.lawful, self.state)
+        count = self.samples if len(exact.outcomes) > 1 else 2
+        after = [_next_state(self.function, self.task, self.state, rng) for _ in range(count)]
+        states = {name: np.stack([one[name] for one in after]) for name in self.state}
+        vectors = flat(states, self.state)
+        difference = exact.difference(vectors, self.error_rate)
+        left = np.abs(self.algorithm.zero(states, self.lawful.problem.p))
         if left.size and left.max() > ROUNDING * max(1.0, np.abs(vectors).max()):
-            said += f"; {algorithm.invariant} is {left.max():.3g}, and should be zero"
-        if said:
-            differences[task.name] = said.removeprefix("; ")
-        fitting = {words for words in fitting if _fits(known[words], task, state, vectors, rate)}
-    named = tuple(words for words in known if words in fitting) if differences else ()
-    tried = tuple(task.name for task, _ in begun)
-    return Conformance(algorithm.key, tried, differences, named, samples, error_rate, _parameters(algorithm))
+            difference += f"; {self.algorithm.invariant} is {left.max():.3g}, and should be zero"
+        return vectors, difference.removeprefix("; ")
+
+    def fits(self, slip: Algorithm, vectors: Array) -> bool:
+        """Whether the states may be those of the slip; of one step too few, or too many, one step says nothing."""
+        if self.task.tau == 1 and getattr(slip, "spare", 0) != 0:
+            return True
+        return not law(slip, self.lawful, self.state).difference(vectors, self.error_rate)
 
 
 def _parameters(algorithm: Algorithm) -> dict[str, float]:
     """The real parameters of an algorithm; its options are choices, not numbers."""
     real = [field.name for field in fields(cast(Any, algorithm)) if field.type in (float, "float")]
     return {name: getattr(algorithm, name) for name in real}
-
-
-def _fits(slip: Algorithm, task: Task, state: State, found: Array, rate: float) -> bool:
-    """Whether the states found may be those of the slip; a step too few of one, or too many, is not asked for."""
-    if task.tau == 1 and getattr(slip, "spare", 0) != 0:
-        return True
-    return not law(slip, task, state).against(found, rate)
 
 
 def _check(function: object, algorithm: object, samples: object, seed: object, error_rate: object) -> None:
@@ -147,7 +191,7 @@ def _check(function: object, algorithm: object, samples: object, seed: object, e
         raise reject("the error rate must lie between 0 and 1", quoted(error_rate), "give one such as 0.001")
 
 
-def _one(function: RoundFunction, task: Task, state: State, rng: np.random.Generator) -> dict[str, Array]:
+def _next_state(function: RoundFunction, task: Task, state: State, rng: np.random.Generator) -> dict[str, Array]:
     """One call, of which every array of the state must come back in its shape, real and finite."""
     after: object = function({name: value.copy() for name, value in state.items()}, task, rng)
     if not isinstance(after, Mapping):
@@ -163,15 +207,15 @@ def _entry(name: str, value: object, shape: tuple[int, ...]) -> Array:
     if value is None:
         raise reject(what, "none", remedy)
     try:
-        found = np.asarray(value)
+        array = np.asarray(value)
         # Casting a complex array, or text that reads as a number, would go through.
-        if found.dtype.kind not in "biufO":
+        if array.dtype.kind not in "biufO":
             raise TypeError
-        found = found.astype(float)
+        array = array.astype(float)
     except (TypeError, ValueError, OverflowError):
         raise reject(what, quoted(value), remedy) from None
-    if found.shape != shape:
-        raise reject(what, f"one of shape {found.shape}", remedy)
-    if not np.all(np.isfinite(found)):
-        raise reject(what, f"one with {np.sum(~np.isfinite(found))} entries that are infinite or no numbers", remedy)
-    return found
+    if array.shape != shape:
+        raise reject(what, f"one of shape {array.shape}", remedy)
+    if not np.all(np.isfinite(array)):
+        raise reject(what, f"one with {np.sum(~np.isfinite(array))} entries that are infinite or no numbers", remedy)
+    return array

@@ -132,6 +132,8 @@ ANY: dict[str, Wrong] = {
         lambda now: (1 - 1 / (1 + now.present.sum(-1)))[:, None]
     ),
     "a client starts from where the last one ended": {"round": _relayed},
+    "the server's step is doubled": _moved(lambda now: 2.0),
+    "each client takes part by a coin of its own, not a fixed number of them": {"bernoulli": True},
 }
 
 
@@ -204,6 +206,12 @@ def _ratio(moves: Array, now: Round, epsilon: float) -> Array:
     return apart / ((now.mean(moves) ** 2).sum(-1) + epsilon)
 
 
+def _normalised(self: Any, x: Array, k: int, state: State, now: Round) -> Array:
+    away = x - state["w"][:, None]
+    norm = np.linalg.norm(away, axis=-1, keepdims=True)
+    return now.gradient(x, k) + self.strength * away / np.where(norm > 0, norm, 1.0)
+
+
 OWN: dict[str, dict[str, Wrong]] = {
     "fedavgm": {
         "the momentum is forgotten": {"momentum": 0.0},
@@ -228,6 +236,7 @@ OWN: dict[str, dict[str, Wrong]] = {
         "the strength of the proximal term is squared": _local(
             lambda self, x, k, s, now: now.gradient(x, k) + self.strength**2 * (x - s["w"][:, None])
         ),
+        "the proximal gradient is normalised, strength (x - w)/||x - w||": _local(_normalised),
         "the proximal term pulls to the origin": _local(
             lambda self, x, k, s, now: now.gradient(x, k) + self.strength * x
         ),
@@ -242,6 +251,9 @@ OWN: dict[str, dict[str, Wrong]] = {
         ),
         "c is stale: it never moves": _after(lambda s, after, now: {"c": s["c"]}),
         "c_i never moves": _after(lambda s, after, now: {"c_i": s["c_i"]}),
+        "the control variates are frozen: neither c nor c_i moves": _after(
+            lambda s, after, now: {"c": s["c"], "c_i": s["c_i"]}
+        ),
         "c moves by the mean over those present, not over all N": _after(_by_present),
         "c is left out of the new c_i": _scaffold(lambda x, s, now: s["c_i"] + _mean_change(x, s, now)),
         "c_i is not divided by the number of steps": _scaffold(

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import audit as checker
-from fedbounds.evidence.kernel import gram, numbers, pieces, rocq
+from fedbounds.evidence.kernel import coqc, gram_certificates, integer_squares, proof_obligations
+from fedbounds.evidence.kernel import rocq_runs as checker
 from fedbounds.evidence.sdp.one_step.certificate_files import read, save
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
@@ -27,13 +27,13 @@ def refusal(folder, text):
     (folder / "certificate.v").write_text(text)
     done = subprocess.run(["coqc", "-q", "certificate.v"], cwd=folder, capture_output=True, text=True, check=False)
     named = {line for line in done.stdout.splitlines() if "." in line and not line.startswith(" ")}
-    assert done.returncode != 0 or set(rocq.AXIOMS) >= {name.rpartition(".")[2] for name in named}
+    assert done.returncode != 0 or set(coqc.AXIOMS) >= {name.rpartition(".")[2] for name in named}
     return done.stderr
 
 
 @pytest.mark.parametrize("certificate", [SMALL, CURVED], ids=lambda one: one.name)
 def test_weights_and_roots_make_up_the_remainder(certificate):
-    text = gram.standalone([certificate])
+    text = gram_certificates.standalone([certificate])
     assert text.count("Theorem proof") == 1 and certificate.name in text
     assert "Require Import Space" not in text and all(label in text for label in certificate.multipliers)
 
@@ -41,7 +41,7 @@ def test_weights_and_roots_make_up_the_remainder(certificate):
 @pytest.mark.parametrize("S", [[[4, 2], [2, 1]], [[2, -1], [-1, 2]], [[0, 0], [0, 3]], [[5]]])
 def test_a_matrix_is_its_squares(S):
     S = [[Fraction(x) for x in row] for row in S]
-    squares, n = list(numbers.squares(S)), len(S)
+    squares, n = list(integer_squares.squares(S)), len(S)
     assert all(weight >= 0 for weight, _ in squares)
     assert [[sum(w * l[i] * l[j] for w, l in squares) for j in range(n)] for i in range(n)] == S
 
@@ -62,7 +62,7 @@ def test_rocq_refuses_a_planted_error(tmp_path, planted):
         "constant": replace(SMALL, rhs={**SMALL.rhs, "Delta": "1/2"}),
         "constraint": replace(SMALL, multipliers={label: SMALL.multipliers[label] for label in others}),
     }.get(planted, SMALL)
-    text = gram.standalone([wrong])
+    text = gram_certificates.standalone([wrong])
     if planted == "index":
         start = text.index("Definition claim")
         first_row = text.index("  [", text.index("Definition constraints")) + 3
@@ -75,7 +75,7 @@ def folder(tmp_path_factory):
     """The files that certificates rest on, compiled once."""
     place = tmp_path_factory.mktemp("rocq")
     for name in ("Space", "Model", "Facts", "Certificate", "Round", "Noise"):
-        assert rocq.compiled(place, name, pieces.sources()[name].read_text()) == ("", "")
+        assert coqc.compiled(place, name, proof_obligations.sources()[name].read_text()) == ("", "")
     return place
 
 
@@ -84,24 +84,24 @@ def named(name):
 
 
 def piece_with(**changes):
-    return gram.piece_of(replace(STATED, **changes))
+    return gram_certificates.obligation_of(replace(STATED, **changes))
 
 
 @needs_rocq
 def test_certificates_of_each_kind_are_checked_in_one_file(folder):
     names = ["appendix-A_1-fedavg-k10-tau3", "fedavg-step-any-k10", "noise-fedavg-step-fedavg-k10-tau3"]
-    kinds = [gram.piece_of(named(name)) for name in names]
-    assert all("strongly_convex P" in piece.statement for piece in kinds)
-    assert ["expected_distance" in piece.statement for piece in kinds] == [False, False, True]
-    said = rocq.asked(folder, kinds)
+    kinds = [gram_certificates.obligation_of(named(name)) for name in names]
+    assert all("strongly_convex P" in obligation.statement for obligation in kinds)
+    assert ["expected_distance" in obligation.statement for obligation in kinds] == [False, False, True]
+    said = coqc.asked(folder, kinds)
     assert len(said) == 3 and all(not fault and axioms for fault, axioms in said)
 
 
 @needs_rocq
 def test_among_others_the_false_one_is_found(folder):
     halved = {name: str(Fraction(value) / 2) for name, value in STATED.rhs.items()}
-    (good, axioms), (bad, _) = rocq.asked(folder, [piece_with(), replace(piece_with(rhs=halved), module="other")])
-    assert good == "" and bad and {name.rpartition(".")[2] for name in axioms} <= set(rocq.AXIOMS)
+    (good, axioms), (bad, _) = coqc.asked(folder, [piece_with(), replace(piece_with(rhs=halved), module="other")])
+    assert good == "" and bad and {name.rpartition(".")[2] for name in axioms} <= set(coqc.AXIOMS)
 
 
 @needs_rocq
@@ -112,40 +112,42 @@ def test_a_planted_error_in_a_certificate_is_found(folder, planted):
         "multiplier": {**STATED.multipliers, first: "1/2"},
         "constraint": {label: STATED.multipliers[label] for label in others},
     }[planted]
-    ((fault, _),) = rocq.asked(folder, [piece_with(multipliers=wrong)])
+    ((fault, _),) = coqc.asked(folder, [piece_with(multipliers=wrong)])
     assert fault
 
 
 @needs_rocq
 @pytest.mark.parametrize("hypothesis", ["0 = 1", "G_sq = 0"])
 def test_a_proof_under_an_extra_hypothesis_is_refused(folder, hypothesis):
-    piece, stated = gram.piece_of(STATED), "Theorem proof : statement."
-    stronger = piece.proof().replace(stated, f"Theorem proof : (forall G_sq : R, {hypothesis}) -> statement.")
+    obligation, stated = gram_certificates.obligation_of(STATED), "Theorem proof : statement."
+    stronger = obligation.proof().replace(stated, f"Theorem proof : (forall G_sq : R, {hypothesis}) -> statement.")
     stronger = stronger.replace("unfold statement. intros", "intros extra. unfold statement. intros")
-    ((fault, _),) = rocq.asked(folder, [replace(piece, proof=lambda: stronger)])
+    ((fault, _),) = coqc.asked(folder, [replace(obligation, proof=lambda: stronger)])
     assert stronger.count("extra") == 1 and fault
 
 
 @needs_rocq
 def test_a_swapped_index_is_refused(folder):
-    piece = gram.piece_of(STATED)
-    swapped = re.sub(r" (a0_\w+) (a0_\w+);", r" \2 \1;", piece.proof(), count=1)
-    ((fault, _),) = rocq.asked(folder, [replace(piece, proof=lambda: swapped)])
-    assert swapped != piece.proof() and fault
+    obligation = gram_certificates.obligation_of(STATED)
+    swapped = re.sub(r" (a0_\w+) (a0_\w+);", r" \2 \1;", obligation.proof(), count=1)
+    ((fault, _),) = coqc.asked(folder, [replace(obligation, proof=lambda: swapped)])
+    assert swapped != obligation.proof() and fault
 
 
 def test_what_is_remembered_of_certificates_is_of_todays():
-    every = {piece.module: piece for piece in gram.certified()}
-    texts = checker._texts(list(every.values()))
+    every = {obligation.module: obligation for obligation in gram_certificates.certified()}
+    texts = checker.source_texts(list(every.values()))
     known = kernel.stored(kernel.CERTIFIED)
     assert len({proof.module for proof in known}) == len(known) > 100
-    assert all(checker._stands(one, checker._unchecked(every[one.module], texts, one.rocq)) for one in known)
+    assert all(checker.matches(one, checker.expected_result(every[one.module], texts, one.rocq)) for one in known)
 
 
 @pytest.mark.parametrize("field", ["status", "statement", "sources", "axioms", "fault"])
 def test_a_tampered_record_says_nothing(monkeypatch, field):
     told = kernel.of_certificate(STATED)
-    (proof,) = [proof for proof in kernel.stored(kernel.CERTIFIED) if proof.module == gram.module_of(STATED)]
+    (proof,) = [
+        proof for proof in kernel.stored(kernel.CERTIFIED) if proof.module == gram_certificates.module_of(STATED)
+    ]
     assert proof.statement[:12] in told and "the functions of every problem" in told
     wrong = replace(proof, **{field: {"status": Status.REFUTED, "axioms": ("Top.cheat",)}.get(field, "0" * 64)})
     monkeypatch.setattr(checker, "stored", lambda file: (wrong,))
@@ -160,9 +162,13 @@ def test_a_changed_certificate_was_not_checked(part):
 
 def test_a_name_does_not_end_its_comment():
     evil = replace(SMALL, name="x *) Axiom cheat : False. (*")
-    text = gram.standalone([evil])
-    assert "Axiom" not in text.replace("x-Axiom-cheat-False-", "") and gram.module_of(evil).isidentifier()
-    text = gram.standalone([replace(SMALL, setting={**SMALL.setting, "note": "*) Axiom cheat : False. (*"})])
+    text = gram_certificates.standalone([evil])
+    assert (
+        "Axiom" not in text.replace("x-Axiom-cheat-False-", "") and gram_certificates.module_of(evil).isidentifier()
+    )
+    text = gram_certificates.standalone(
+        [replace(SMALL, setting={**SMALL.setting, "note": "*) Axiom cheat : False. (*"})]
+    )
     assert "* ) Axiom cheat : False. ( *" in text and "*) Axiom" not in text
 
 
@@ -171,7 +177,9 @@ def test_a_certificate_is_never_a_claims_own_proof():
 
 
 def test_only_a_single_client_stays_about_inner_products():
-    about = {piece.module: "strongly_convex P" in piece.statement for piece in gram.certified()}
+    about = {
+        obligation.module: "strongly_convex P" in obligation.statement for obligation in gram_certificates.certified()
+    }
     assert [module for module, functions in about.items() if not functions] == ["certificate_tight_lemma_1_gap_k10"]
 
 

@@ -15,8 +15,8 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence import kernel
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
-from fedbounds.evidence.kernel import audit as checker
-from fedbounds.evidence.kernel import gram, pieces, rocq
+from fedbounds.evidence.kernel import coqc, gram_certificates, proof_obligations, release_record
+from fedbounds.evidence.kernel import rocq_runs as checker
 from fedbounds.io import read_json, shaped, write_json
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory import assumptions
@@ -86,16 +86,18 @@ def test_an_assumption_under_a_shipped_key_is_not_the_shipped_one():
 
 
 def test_an_axiom_is_allowed_by_what_it_says():
-    assert rocq.allowed("ClassicalDedekindReals.sig_not_dec : forall P : Prop, {~ ~ P} + {~ P}")
-    assert not rocq.allowed("ClassicalDedekindReals.sig_not_dec : False")
-    assert not rocq.allowed("ClassicalDedekindReals.sig_not_dec is assumed to be guarded.")
+    assert coqc.allowed("ClassicalDedekindReals.sig_not_dec : forall P : Prop, {~ ~ P} + {~ P}")
+    assert not coqc.allowed("ClassicalDedekindReals.sig_not_dec : False")
+    assert not coqc.allowed("ClassicalDedekindReals.sig_not_dec is assumed to be guarded.")
 
 
 def test_what_is_stored_of_a_proof_is_not_believed():
     (proof,) = [proof for proof in STORED if proof.module == "proof_lemma_2"]
     lemma, literal = claim_named("lemma-2"), READINGS["literal"]
-    assert not checker._speaks(dataclasses.replace(proof, readings=("repaired", "literal")), lemma, literal)
-    assert not checker._speaks(dataclasses.replace(proof, status=Status.REFUTED), lemma, READINGS["repaired"])
+    assert not release_record._speaks_of(dataclasses.replace(proof, readings=("repaired", "literal")), lemma, literal)
+    assert not release_record._speaks_of(
+        dataclasses.replace(proof, status=Status.REFUTED), lemma, READINGS["repaired"]
+    )
 
 
 def test_other_readings_are_not_proved():
@@ -105,14 +107,14 @@ def test_other_readings_are_not_proved():
 @pytest.mark.parametrize("proof", STORED, ids=lambda proof: proof.module)
 def test_what_the_release_remembers_rests_on_the_files_of_today(proof):
     assert (
-        checker._still(proof, None)
-        and {one.rpartition(".")[2] for one in proof.axioms} <= set(rocq.AXIOMS)
+        release_record._unchanged(proof, None)
+        and {one.rpartition(".")[2] for one in proof.axioms} <= set(coqc.AXIOMS)
         and not proof.fault
     )
 
 
 def test_the_release_remembers_every_piece():
-    assert {proof.module for proof in STORED} == {piece.module for piece in pieces.pieces()}
+    assert {proof.module for proof in STORED} == {obligation.module for obligation in proof_obligations.obligations()}
 
 
 @pytest.mark.parametrize(
@@ -133,7 +135,7 @@ def test_a_changed_model_makes_what_was_checked_stale(monkeypatch, tmp_path):
 
 
 def test_only_exp_keeps_a_counterexample_from_rocq():
-    written = {piece.module for piece in pieces.pieces()}
+    written = {obligation.module for obligation in proof_obligations.obligations()}
     left = {path.stem for path in all_files() if f"instance_{path.stem.replace('-', '_')}" not in written}
     assert left == {"alpha-limit", "temperature-higher", "temperature-lower"} | {
         f"softmax-{name}" for name in ("bias", "bound", "rate")
@@ -185,13 +187,15 @@ def test_other_functions_are_refused(term):
 
 def planted(monkeypatch, tmp_path, file, old, new):
     """The shipped sources with one text replaced in one file."""
-    for path in pieces.shipped("rocq/*.v"):
+    for path in proof_obligations.shipped("rocq/*.v"):
         text = path.read_text()
         if path.name == file:
             assert old in text
             text = text.replace(old, new)
         (tmp_path / path.name).write_text(text)
-    monkeypatch.setattr(pieces, "shipped", lambda pattern: sorted(tmp_path.glob(pattern.removeprefix("rocq/"))))
+    monkeypatch.setattr(
+        proof_obligations, "shipped", lambda pattern: sorted(tmp_path.glob(pattern.removeprefix("rocq/")))
+    )
 
 
 @needs_rocq
@@ -199,7 +203,7 @@ def test_lemma_1_is_proved_here_and_then_remembered(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     (proof,) = kernel.check(["lemma-1"])
     assert not proof.fault and proof == next(known for known in STORED if known.module == "proof_lemma_1")
-    for module in (checker, rocq):
+    for module in (checker, coqc):
         monkeypatch.setattr(module, "compiled", lambda *call: ("called again", ""))
     assert kernel.check(["lemma-1"]) == [proof]
     assert kernel.check(["lemma-1"], afresh=True)[0].fault
@@ -222,31 +226,31 @@ TAMPERED = {
 @pytest.mark.parametrize("field", TAMPERED)
 def test_what_was_kept_on_this_machine_is_compared_with_what_is_expected(monkeypatch, tmp_path, field):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    piece = pieces.proved("proof_lemma_1")
-    expected = checker._unchecked(piece, checker._texts([piece]), "8.16.1")
-    write_json(checker._place(expected), dataclasses.asdict(expected))
-    assert checker._kept(expected) == expected
+    obligation = proof_obligations.proved("proof_lemma_1")
+    expected = checker.expected_result(obligation, checker.source_texts([obligation]), "8.16.1")
+    write_json(checker._cache_path(expected), dataclasses.asdict(expected))
+    assert checker._cached(expected) == expected
     write_json(
-        checker._place(expected), dataclasses.asdict(dataclasses.replace(expected, **{field: TAMPERED[field]}))
+        checker._cache_path(expected), dataclasses.asdict(dataclasses.replace(expected, **{field: TAMPERED[field]}))
     )
-    assert checker._kept(expected) is None
+    assert checker._cached(expected) is None
 
 
 def test_a_change_of_what_asks_rocq_makes_all_stale(monkeypatch, tmp_path):
     changed = tmp_path / "rocq.py"
-    changed.write_text(rocq.THIS.read_text().replace("sig_not_dec", "cheat"))
+    changed.write_text(coqc.THIS.read_text().replace("sig_not_dec", "cheat"))
     monkeypatch.setattr(checker, "THIS", changed)
     assert kernel.examine(claim_named("lemma-1"), READINGS["all-steps"]).status is Status.UNDECIDED
-    assert not any(checker._still(proof, None) for proof in STORED[::9])
+    assert not any(release_record._unchanged(proof, None) for proof in STORED[::9])
 
 
 def test_a_file_of_another_package_may_not_take_a_name(monkeypatch, tmp_path):
     foreign = tmp_path / "Model.v"
     foreign.write_text("Definition smooth := True.")
-    found = [*pieces.shipped("rocq/*.v"), foreign]
-    monkeypatch.setattr(pieces, "shipped", lambda pattern: found)
+    found = [*proof_obligations.shipped("rocq/*.v"), foreign]
+    monkeypatch.setattr(proof_obligations, "shipped", lambda pattern: found)
     with pytest.raises(InputError, match=r"Model\.v needs a name of its own.*rename it") as told:
-        pieces.sources()
+        proof_obligations.sources()
     assert "\n" not in str(told.value)
 
 
@@ -254,7 +258,7 @@ def test_the_record_of_another_package_is_not_believed(monkeypatch, tmp_path):
     (tmp_path / "rocq").mkdir()
     (tmp_path / "__init__.py").touch()
     record = [dataclasses.asdict(STORED[0]) | {"subject": "a-claim-of-theirs"}]
-    (tmp_path / checker.STORED).write_text(json.dumps(record))
+    (tmp_path / release_record.STORED).write_text(json.dumps(record))
     theirs = SimpleNamespace(module="theirs", load=lambda: "theirs")
     ours = SimpleNamespace(module=plugins.OWN, load=lambda: plugins.OWN)
     monkeypatch.setattr(plugins, "registered", lambda group: [ours, theirs])
@@ -262,22 +266,22 @@ def test_the_record_of_another_package_is_not_believed(monkeypatch, tmp_path):
     monkeypatch.setattr(
         plugins.importlib.resources, "files", lambda name: tmp_path if name == "theirs" else folder(name)
     )
-    checker.stored.cache_clear()
+    release_record.stored.cache_clear()
     try:
-        assert tmp_path / checker.STORED in plugins.shipped(checker.STORED)
-        assert checker.stored() == STORED
+        assert tmp_path / release_record.STORED in plugins.shipped(release_record.STORED)
+        assert release_record.stored() == STORED
     finally:
-        checker.stored.cache_clear()
+        release_record.stored.cache_clear()
 
 
 def test_two_pieces_may_not_share_a_name():
-    one = pieces.proved("proof_lemma_1")
+    one = proof_obligations.proved("proof_lemma_1")
     with pytest.raises(InputError, match="names of their own"):
-        checker._texts([one, dataclasses.replace(one, statement="Definition statement := True.")])
+        checker.source_texts([one, dataclasses.replace(one, statement="Definition statement := True.")])
 
 
 def test_without_rocq_the_command_says_at_release_and_never_here(monkeypatch, tmp_path):
-    monkeypatch.setattr(rocq.shutil, "which", lambda name: None)
+    monkeypatch.setattr(coqc.shutil, "which", lambda name: None)
     done = CliRunner().invoke(main, ["kernel", "theorem-1", "corollary"])
     lines = done.output.splitlines()
     assert done.exit_code == 0 and "proof_corollary ['repaired']: PROVED" in done.output
@@ -353,7 +357,7 @@ def test_an_axiom_that_reads_like_an_allowed_one_is_refused(monkeypatch, tmp_pat
 def test_a_false_statement_has_no_proof(monkeypatch, changes):
     assumed = (assumptions.smooth, assumptions.strongly_convex)
     lemma = dataclasses.replace(claim_named("lemma-1"), assumptions=assumed, **changes)
-    monkeypatch.setattr(pieces, "claim_named", lambda key: lemma if key == "lemma-1" else claim_named(key))
+    monkeypatch.setattr(proof_obligations, "claim_named", lambda key: lemma if key == "lemma-1" else claim_named(key))
     (proof,) = kernel.check(["lemma-1"])
     assert proof.fault
 
@@ -376,9 +380,9 @@ def test_a_planted_error_in_a_counterexample_is_found(monkeypatch, name, change)
     elif change.get("data") == "p":
         document["data"]["instance"]["eta"] = ["1/8", "1/7"]
         document["data"]["instance"]["w0"] = ["3"]
-    piece = pieces.computed(Counterexample(name, document))
-    monkeypatch.setattr(checker, "pieces", lambda: [piece])
-    (found,) = kernel.check([piece.subject])
+    obligation = proof_obligations.computed(Counterexample(name, document))
+    monkeypatch.setattr(checker, "obligations", lambda: [obligation])
+    (found,) = kernel.check([obligation.subject])
     assert found.fault
 
 
@@ -392,28 +396,30 @@ def test_a_shipped_statement_is_refused(monkeypatch, tmp_path):
 
 def test_the_proof_of_lemma_1_is_written_from_its_derivation():
     done = CliRunner().invoke(main, ["derive", "lemma-1", "--format", "rocq"])
-    assert done.exit_code == 0 and done.output == pieces.sources()["proof_lemma_1"].read_text()
+    assert done.exit_code == 0 and done.output == proof_obligations.sources()["proof_lemma_1"].read_text()
     refused = CliRunner().invoke(main, ["derive", "sharper-step", "--format", "rocq"])
     assert refused.exit_code == 2 and "one sum of facts about a client at a point" in refused.output
 
 
 def test_only_sound_proofs_are_remembered(tmp_path):
     good = checker.Audited("proof_lemma_1", "lemma-1", ("all-steps",), Status.HOLDS, "a", "b", "8.16.1", ())
-    checker.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
+    release_record.store([good, dataclasses.replace(good, fault="it rests on cheat")], tmp_path / "checked.json")
     # What is written is what is read: as the release's own file is.
     assert shaped(read_json(tmp_path / "checked.json"), list[checker.Audited], "it") == [good]
-    checker.store(STORED, tmp_path / "checked.json")
+    release_record.store(STORED, tmp_path / "checked.json")
     assert (tmp_path / "checked.json").read_text() == (ROOT / "derivations/rocq/checked.json").read_text()
 
 
 def test_without_rocq_one_sentence(monkeypatch):
-    monkeypatch.setattr(rocq.shutil, "which", lambda name: None)
+    monkeypatch.setattr(coqc.shutil, "which", lambda name: None)
     with pytest.raises(InputError, match="needs Rocq"):
         kernel.check()
 
 
 def test_the_lines_to_be_read_are_those_of_the_model():
-    model, horizon = (" ".join(pieces.sources()[name].read_text().split()) for name in ("Model", "Horizon"))
+    model, horizon = (
+        " ".join(proof_obligations.sources()[name].read_text().split()) for name in ("Model", "Horizon")
+    )
     blocks = (ROOT / "docs/kernel.md").read_text().split("```")[1::2]
     read, along = (block.strip() for block in blocks if block.startswith("\nDefinition"))
     assert len(read.splitlines()) == 10
@@ -425,11 +431,15 @@ def test_the_lines_to_be_read_are_those_of_the_model():
 def test_the_page_counts_what_there_is():
     page = (ROOT / "docs/kernel.md").read_text()
     table = {key: int(number) for key, number in re.findall(r"^\| ([a-zA-Z ,]+?) \| (\d+) \|$", page, re.MULTILINE)}
-    every, certificates = list(pieces.pieces()), list(gram.certified())
-    written = [text for piece in every for text in (piece.statement, piece.proof() if piece.proof else "")]
-    shipped = [path.read_text() for path in pieces.sources().values()]
-    kinds = [piece.module.partition("_")[0] for piece in every]
-    about = sum("strongly_convex P" in piece.statement for piece in certificates)
+    every, certificates = list(proof_obligations.obligations()), list(gram_certificates.certified())
+    written = [
+        text
+        for obligation in every
+        for text in (obligation.statement, obligation.proof() if obligation.proof else "")
+    ]
+    shipped = [path.read_text() for path in proof_obligations.sources().values()]
+    kinds = [obligation.module.partition("_")[0] for obligation in every]
+    about = sum("strongly_convex P" in obligation.statement for obligation in certificates)
     assert table == {
         "theorems proved": kinds.count("proof"),
         "statements proved false": kinds.count("not"),

@@ -12,7 +12,22 @@ from hypothesis import strategies as st
 from proofs import checked, fault, gives
 
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.atoms import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    ETA_S,
+    NOISE,
+    SHARE,
+    W_NEXT,
+    W_STAR,
+    G,
+    I,
+    P,
+    W,
+    X,
+    excess,
+    grad,
+    loss,
+)
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
     Cases,
@@ -29,22 +44,7 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.objects import (
-    ALPHA,
-    ETA_S,
-    NOISE,
-    SHARE,
-    W_NEXT,
-    W_STAR,
-    G,
-    I,
-    P,
-    W,
-    X,
-    excess,
-    grad,
-    loss,
-)
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy

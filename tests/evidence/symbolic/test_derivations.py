@@ -14,8 +14,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.derivation import Averaged, Cited
+from fedbounds.evidence.symbolic.facts import citations
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
-from fedbounds.evidence.symbolic.sums import citations
 from fedbounds.plugins import claims
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from fedbounds.evidence.kernel import rounds, scripts
-from fedbounds.evidence.kernel.numbers import Row, fraction, listed, numeral, scale, squares, whole
-from fedbounds.evidence.kernel.pieces import Piece, sources
+from fedbounds.evidence.kernel import certificate_proofs
+from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, numeral, scale, squares, whole
+from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.expressions import Form, exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.certificate_files import read
@@ -42,22 +43,26 @@ def standalone(certificates: Iterable[Certificate]) -> str:
     return f"{together}\n{''.join(modules)}"
 
 
-def certified() -> Iterator[Piece]:
-    """Every shipped certificate of one setting as a piece, about its claim or about ``certificate``."""
+def certified() -> Iterator[Obligation]:
+    """Every shipped certificate of one setting as a obligation, about its claim or about ``certificate``."""
     for path in shipped("certificates/*.json*"):
-        yield from (piece_of(one) for one in read(path) if one.interval is None)
+        yield from (obligation_of(one) for one in read(path) if one.interval is None)
 
 
-def piece_of(certificate: Certificate) -> Piece:
-    """The piece of a certificate: about functions where `rounds` has words for it, else about inner products."""
+def obligation_of(certificate: Certificate) -> Obligation:
+    """The obligation of a certificate: about functions where `rounds` has words for it, else about inner products."""
     reading = str(Setting.from_json(certificate.setting).reading)
-    if rounds.expressible(certificate):
-        head, stated, proof = rounds.head(certificate), rounds.statement(certificate), scripts.proof
+    if stated.expressible(certificate):
+        head, proposition, proof = (
+            stated.head(certificate),
+            stated.statement(certificate),
+            certificate_proofs.proof,
+        )
     else:
-        head, stated, proof = HEAD, _statement(certificate), _proof
+        head, proposition, proof = HEAD, _statement(certificate), _proof
     subject = certificate.claim or "certificate"
     module = module_of(certificate)
-    return Piece(module, subject, (reading,), Status.HOLDS, head + stated, proof=lambda: proof(certificate))
+    return Obligation(module, subject, (reading,), Status.HOLDS, head + proposition, proof=lambda: proof(certificate))
 
 
 def module_of(certificate: Certificate) -> str:
@@ -93,7 +98,7 @@ def _statement(certificate: Certificate) -> str:
         for form, (label, _) in zip(rows.constraints, rows.used, strict=True)
     ]
     return (
-        f"{rounds.header(certificate)}(* v: {', '.join(model.basis)}; f: {', '.join(model.scalars)}. *)\n"
+        f"{stated.header(certificate)}(* v: {', '.join(model.basis)}; f: {', '.join(model.scalars)}. *)\n"
         "Definition constraints : list (list Z) := [\n" + ";\n".join(lines) + f"]%Z.\n"
         f"Definition claim : list Z := {listed(whole(_flat(rows.claim)))}%Z. (* right side less left side *)\n\n"
         "Definition statement :=\n"

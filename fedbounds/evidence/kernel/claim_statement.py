@@ -48,6 +48,11 @@ TIED: Mapping[str, tuple[str, ...]] = {
     "tau": ("in_round M tau",),
     "p_min": ("(forall i, (i < N P)%nat -> p_min <= p P i)",),
 }
+# What each constant is of the numbers that are so tied.
+EXTREMES: Mapping[str, str] = {
+    **dict.fromkeys(("L", "sigma_sq", "G_sq", "rho_tilde", "pi_max"), "least"),
+    **dict.fromkeys(("mu", "rho_bar", "pi_min", "p_min"), "greatest"),
+}
 # What readings change: rho_bar at the starts of rounds, and the iterate that is weighted by p inside a round.
 AT_STARTS: Mapping[str, tuple[str, ...]] = {"rho_bar": ("skew_at_start M rho_bar",)}
 BY_P = {"Delta": "Delta_p M", "Delta_next": "Delta_next_p M tau", "drift": "drift_p M"}
@@ -62,12 +67,15 @@ OWNED: Mapping[str, Assumption] = {
 # Over a horizon: a run of the steps ``M t``, which has the rounds in it.
 ALONG = {"Delta_0": "Delta (M 0%nat)", "gap": "gap_t (M T)", "T": "INR T", "t": "INR t", "eta": "eta (M t)"}
 NATURAL = ("tau",)
+WRITTEN = "(* Written from the claim; do not edit. *)\n"
 HEADER = "From Coq Require Import Reals.\nRequire Import Space Model{}.\nOpen Scope R_scope.\n"
 
 
-def statement(claim: Claim, reading: Reading) -> str:
+def statement(claim: Claim, reading: Reading, attained: bool = False) -> str:
     """The text of a Rocq file with the definition ``statement : Prop`` of a claim in a reading.
 
+    With ``attained`` every constant is the extreme that the paper defines it to be, and the step one that Algorithm 1
+    takes in its first round: what a negation must be of, since a claim may be false for bounds and true for extremes.
     Raises InputError where the model has no word for the claim: another scope, kind, reading or assumption.
     """
     along, by_p = claim.scope == "horizon", reading.virtual == "p"
@@ -94,6 +102,8 @@ def statement(claim: Claim, reading: Reading) -> str:
     ordered = ["mu <= L"] if {"L", "mu"} <= set(constants) else []
     relations = [line for assumption in assumptions for line in _relations(claim, assumption, words)]
     ties = [tie for name in constants for tie in tied[name]]
+    if attained:
+        ties = list(_attained(claim, reading, constants, tied))
     conditions = [*signs, *ordered, *relations, *ties]
     if along:
         conditions = [_at_every_step(text) for text in conditions]
@@ -103,11 +113,31 @@ def statement(claim: Claim, reading: Reading) -> str:
     hypotheses = "".join(f"  {text} ->\n" for text in ("run M T tau" if along else "setting M", *conditions))
     total = " +\n     ".join(f"({rocq(term, words)})" for term in right) or "0"
     return (
-        f"(* {claim.key} [{reading.name}]: {claim.title}. Written from the claim; do not edit. *)\n"
-        f"{HEADER.format(' Horizon' if along else '')}\n"
+        f"{WRITTEN}{HEADER.format((' Horizon' if along else '') + (' Attained' if attained else ''))}\n"
         f"Definition statement : Prop := forall (P : Problem) {subject}{binders},\n{hypotheses}"
         f"  {place}{rocq(left, words)} <=\n     {total}.\n"
     )
+
+
+def _attained(
+    claim: Claim, reading: Reading, constants: Sequence[str], tied: Mapping[str, tuple[str, ...]]
+) -> Iterator[str]:
+    """The ties of constants as extremes, over a step that Algorithm 1 takes in its first round."""
+    if claim.scope == "horizon" or not set(constants) <= {*EXTREMES, *NATURAL}:
+        what = f"its negation, with {', '.join(constants)} as they are attained"
+        raise _cannot(claim, what, "negations are of one step, without eta_ratio")
+    yield from ("first_round M", "possible M")
+    for name in constants:
+        for tie in tied[name]:
+            if name in NATURAL:
+                yield tie
+            else:
+                yield f"{EXTREMES[name]} (fun {name} => {tie}) {name}"
+    if "rho_tilde" in constants:
+        yield "0 < Gamma P"
+    if "rho_bar" in constants:
+        # Where all gaps vanish a skew is 1 by convention; over every step of a round, its first step is all of it.
+        yield from ("gaps_at_start M",) if reading.skew == "sync" else ("gaps_now M", "taken M = 0%nat")
 
 
 def _at_every_step(text: str) -> str:

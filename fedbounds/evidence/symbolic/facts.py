@@ -7,26 +7,26 @@ from typing import Any
 
 import sympy as sp
 
+from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic import objects
-from fedbounds.evidence.symbolic.admission import admit, admit_weights, degree, indices, require_follows, signed
-from fedbounds.evidence.symbolic.atoms import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.context import (
-    CANONICAL,
-    VALUES,
+from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
+from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, require_number, require_steady, signed
+from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
     Grounds,
     Shown,
     Total,
     Unproved,
+    Used,
     earlier,
     excess,
     line,
 )
+from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption, Part, Sign
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.assumption import Assumption, Sign
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
@@ -68,8 +68,8 @@ def _square(fact: d.Square, scope: Context) -> Total:
 
 def _cauchy_schwarz(fact: d.CauchySchwarz, scope: Context) -> Total:
     v, pi = fact.of, sy.pi_min
-    squares = Mean(objects.ALPHA, norm_sq(v)) - pi * Mean(objects.P, norm_sq(v))
-    total = Centre(objects.ALPHA, v) - pi * Centre(objects.P, v)
+    squares = Mean(definitions.ALPHA, norm_sq(v)) - pi * Mean(definitions.P, norm_sq(v))
+    total = Centre(definitions.ALPHA, v) - pi * Centre(definitions.P, v)
     grounds = admit(v, scope) | Grounds(frozenset({"least-ratio"}))
     return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
 
@@ -86,7 +86,7 @@ def _beyond(fact: d.Beyond, scope: Context) -> Total:
     inside = combined(fact.uses, scope)
     if inside.grounds.total:
         raise Unproved("random weights may not average what holds in the whole run's expectation only")
-    value = Mean(objects.ALPHA, inside.value) - sy.pi_min * Mean(objects.P, inside.value)
+    value = Mean(definitions.ALPHA, inside.value) - sy.pi_min * Mean(definitions.P, inside.value)
     sign: Sign = "=" if inside.sign == "=" else "<="
     return Total(value, sign, inside.grounds | Grounds(frozenset({"least-ratio"})))
 
@@ -117,36 +117,11 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     """The line of an induction at time 0, t or t + 1 (places 0, 1, 2): its symbols of time T replaced at once."""
     induction_sign(label, scope)
     statement = excess(scope.step(label))  # type: ignore[arg-type]
-    sequences = {**objects.SEQUENCES, **scope.derivation.sequences}
+    sequences = {**definitions.SEQUENCES, **scope.derivation.sequences}
     states = {last: sequence[place] for last, sequence in sequences.items()}
-    unfolded = statement.xreplace({state: sp.Integer(0) for state in states})
-    while unfolded.has(*scope.numbers):
-        unfolded = unfolded.xreplace(scope.numbers)
-    moving = [s.name for s in unfolded.free_symbols if s.name in NOTATION and NOTATION[s.name].axis != "constant"]
-    fixed = {s for sequence in sequences.values() for s in sequence[1:]} & unfolded.free_symbols
-    if random(unfolded) or fixed or indices(unfolded) or set(moving) - {"T"}:
-        raise Unproved(f"step {label} speaks of more that varies in time than T and its sequence at T")
+    fixed = [s for sequence in sequences.values() for s in sequence[1:]]
+    require_steady(statement.xreplace(dict.fromkeys(states, sp.Integer(0))), scope, fixed)
     return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
-
-
-def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
-    """What an assumption gives at points: by its own function, or its relation."""
-    if assumption.gives is not None:
-        try:
-            part = assumption.gives(objects.OBJECTS, *points)
-        except (TypeError, KeyError, AttributeError) as fault:
-            raise Unproved(
-                f"{assumption.key} gives nothing at {', '.join(map(str, points)) or 'no point'}"
-            ) from fault
-        if type(part) is not Part:
-            raise Unproved(f"{assumption.key} gives no Part")
-        require_follows(assumption, part)
-        return part
-    facts = assumption.facts()
-    which = int(points[0]) if points else 0
-    if which >= len(facts) or (len(facts) > 1 and not points):
-        raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")
-    return facts[which]
 
 
 def _premise(fact: d.Premise, scope: Context) -> Total:
@@ -155,32 +130,35 @@ def _premise(fact: d.Premise, scope: Context) -> Total:
         raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
     part = given(assumption, fact.points)
     expression = sp.sympify(part.right - part.left)
-    keys = frozenset({fact.key, *objects.RESTS_ON.get(fact.key, ())})
+    keys = frozenset({fact.key, *definitions.RESTS_ON.get(fact.key, ())})
     missing = sorted(keys - scope.universe.keys())
     if missing:
         raise Unproved(f"{fact.key} makes sense only under {', '.join(missing)}")
-    # A relation between run symbols is about the whole run's expectations.
-    grounds = Grounds(keys, total=assumption.gives is None and random(expression)) | admit(expression, scope)
+    require_own_words(assumption, fact.points, scope)
+    total = in_expectation(assumption, expression)
+    used = frozenset({Used(fact.key, expression, part.sign, total)})
+    grounds = Grounds(keys, total=total, used=used) | admit(expression, scope)
     degree(expression)
     return Total(expression, part.sign, grounds)
 
 
 def _cited(cited: d.Cited, scope: Context) -> Total:
     other = sound(cited.derivation, scope)
+    below = other.outcomes[other.derivation.steps[-1].label].grounds
     keys = set(other.assumptions) | set(other.setting)
-    grounds = Grounds(total=other.outcomes[other.derivation.steps[-1].label].grounds.total)
+    grounds = Grounds(total=below.total)
     for key, label in dict(cited.discharged).items():
         if key not in keys:
             raise Unproved(f"{cited.derivation} does not need {key}")
         keys.discard(key)
-        grounds |= _discharged(other.universe[key], label, scope)
+        grounds |= _discharged(other.universe[key], label, below.used, scope)
     for key in keys:
         if scope.universe.get(key, other.universe[key]) != other.universe[key]:
             raise Unproved(f"{cited.derivation} means something else by {key}")
-    last = other.derivation.steps[-1]
-    total = Total(*_line_of(last, other))
-    admit(total.value, scope)
-    return Total(total.value, total.sign, grounds | Grounds(frozenset(keys)))
+    value, sign = _line_of(other.derivation.steps[-1], other)
+    admit(value, scope)
+    kept = frozenset(used for used in below.used if used.key in keys)
+    return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
 
 
 def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
@@ -232,12 +210,18 @@ def citations(derivation: d.Derivation) -> set[str]:
     return found
 
 
-def _discharged(assumption: Assumption, label: str, scope: Context) -> Grounds:
-    """What the step rests on that shows an assumption of a cited derivation."""
-    shown, part = earlier(label, scope), given(assumption, ())
-    scope.require_zero(shown.value - (part.right - part.left), f"between step {label} and {assumption.key}")
-    if part.sign != "<=" and shown.sign != part.sign:
-        raise Unproved(f"step {label} shows less than {assumption.key}")
+def _discharged(assumption: Assumption, label: str, used: frozenset[Used], scope: Context) -> Grounds:
+    """What the step rests on that shows an assumption of a cited derivation: each fact that was used of it."""
+    if takes_points(assumption):
+        raise Unproved(f"{assumption.key} says something at each point, so one step cannot discharge it")
+    part, shown = given(assumption, ()), earlier(label, scope)
+    facts = {Used(assumption.key, sp.sympify(part.right - part.left), part.sign, True)}
+    for fact in facts | {one for one in used if one.key == assumption.key}:
+        scope.require_zero(shown.value - fact.value, f"between step {label} and {assumption.key}")
+        if fact.sign != "<=" and shown.sign != fact.sign:
+            raise Unproved(f"step {label} shows less than {assumption.key}")
+        if shown.grounds.total and random(fact.value) and not fact.total:
+            raise Unproved(f"step {label} holds in the whole run's expectation only, {assumption.key} in every round")
     return shown.grounds
 
 
@@ -246,15 +230,10 @@ def shown(condition: d.Condition, scope: Context) -> tuple[Shown, Grounds]:
     symbol, fact = condition.symbol, condition.shown
     if type(condition) is not d.Condition or type(fact) not in (d.Premise, d.Earlier):
         raise Unproved("a condition is shown by a premise or an earlier step")
-    own = (
-        symbol.name not in CANONICAL if type(symbol) is sp.Symbol else type(symbol) is Slack and symbol not in VALUES
-    )
-    if not own or symbol in scope.abbreviations or any(symbol in s for s in scope.derivation.sequences.items()):
-        raise Unproved(f"{symbol} has a meaning already")
     total = resolve(fact, scope)
-    indexed = set(symbol.args[1:]) if type(symbol) is Slack else set()
-    if random(total.value) or not indices(total.value) <= indexed or total.value.has(symbol):
-        raise Unproved(f"{symbol} cannot stand for {total.value}, which varies with more")
+    require_number(total.value, scope, symbol.args[1:] if type(symbol) is Slack else ())
+    if total.value.has(symbol):
+        raise Unproved(f"{symbol} cannot stand for {total.value}, which is made of it")
     if symbol.is_positive and total.sign != "<":
         raise Unproved(f"{symbol} is declared positive, but {total.value} is not shown to be")
     why = fact.why or scope.universe[fact.key].statement if isinstance(fact, d.Premise) else f"step {fact.label}"

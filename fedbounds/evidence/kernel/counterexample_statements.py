@@ -16,7 +16,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector, fraction, from_json, rows, vector
-from fedbounds.evidence.kernel.statement import rocq
+from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -75,7 +75,7 @@ def proposition(example: Counterexample) -> str:
     definitions = "".join(f"Definition {name} : Instance := {_instance(value)}.\n" for name, value in named.items())
     body = " /\\\n  ".join(wanted)
     return (
-        f"(* {example.name}: {example.document['title']}. Written from the file; do not edit. *)\n"
+        "(* Written from the file of a counterexample; do not edit. *)\n"
         f"Require Import Fractions.\n\n{definitions}Definition statement : Prop :=\n  {body}.\n"
     )
 
@@ -155,7 +155,7 @@ def _at_the_end(example: Counterexample, claim: Claim, named: Mapping[str, Insta
         words, formula = _words(name, reading, instance.total), claim.sides(reading)
         sides += [
             _term(formula.rhs, words),
-            f"{example.document['data'].get('factor')} * ({_term(formula.lhs, words)})",
+            f"{_number(fraction(example.document['data'].get('factor', 1)))} * ({_term(formula.lhs, words)})",
         ]
     yield from _wrong(sides[0], sides[2 if len(sides) > 2 else 1], "<=", example)
 
@@ -214,7 +214,7 @@ def _supported(instance: Instance, example: Counterexample, noise: bool = False)
 
 def _instance(instance: Instance) -> str:
     key, _, k = instance.weighting.partition(":")
-    how = {"fedavg": "FedAvg", "fedmax": f"FedMax {k or 1}", "fixed": f"Fixed {_table(instance.weights)}"}[key]
+    how = {"fedavg": "FedAvg", "fedmax": f"FedMax {int(k or 1)}", "fixed": f"Fixed {_table(instance.weights)}"}[key]
     lists = {name: _table(getattr(instance, name)) for name in ("curvatures", "minima")}
     lists |= {name: _list(getattr(instance, name)) for name in ("p", "floor", "w0", "eta")}
     numbers = {"tau": f"{instance.tau}", "weighting": how, "L": _number(instance.L), "mu": _number(instance.mu)}

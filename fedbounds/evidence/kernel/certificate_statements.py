@@ -7,10 +7,9 @@ it, and the inequality; `scripts` proves it.
 
 from __future__ import annotations
 
-import re
 from fractions import Fraction
 
-from fedbounds.evidence.kernel.statement import digest
+from fedbounds.evidence.kernel.claim_statement import digest
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
 
@@ -106,16 +105,9 @@ def skewed(certificate: Certificate) -> list[tuple[str, str]]:
 
 
 def header(certificate: Certificate) -> str:
-    """The comment that a statement opens with, bound to the multipliers."""
-    name = re.sub(r"[^\w-]+", "-", certificate.name or certificate.claim or "certificate")
+    """The comment that a statement opens with, bound to the multipliers; no word of the certificate stands in it."""
     multipliers = digest(str(sorted(certificate.multipliers.items())))[:16]
-    said = f"{certificate.lhs} <= {dict(certificate.rhs)}\n   at {dict(certificate.setting)}"
-    # No word of a certificate may end the comment that it stands in, or open another.
-    said = said.replace("*)", "* )").replace("(*", "( *")
-    return (
-        f"(* {name}: {said}.\n"
-        f"   Written from the certificate, whose multipliers have SHA-256 {multipliers}; do not edit. *)\n"
-    )
+    return f"(* Written from a certificate, whose multipliers have SHA-256 {multipliers}; do not edit. *)\n"
 
 
 def statement(certificate: Certificate) -> str:

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.algebra import normal
-from fedbounds.evidence.symbolic.atoms import (
+from fedbounds.evidence.symbolic.formal_vectors import (
     Centre,
     Excess,
     Grad,
@@ -27,6 +26,7 @@ from fedbounds.evidence.symbolic.atoms import (
     Weights,
     norm_sq,
 )
+from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.quantity import average_gap
@@ -288,7 +288,10 @@ SEQUENCES = {
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
+# What a client's symbol means: one in a mean over clients is not the same number for each.
+OF_A_CLIENT = {sy.grad_sq: norm_sq(grad(Y)), sy.excess: gap(Y)}
 STATES = {
+    **OF_A_CLIENT,
     sy.Delta: norm_sq(W - W_STAR),
     sy.Delta_next: norm_sq(W_NEXT - W_STAR),
     sy.Delta_T: norm_sq(W_T - W_STAR),
@@ -296,8 +299,6 @@ STATES = {
     sy.gap_t: Mean(P, loss(W) - loss(W_STAR)),
     sy.drift: Mean(ALPHA, norm_sq(W - X)),
     sy.Gamma: Mean(P, gap(W_STAR)),
-    sy.grad_sq: norm_sq(grad(Y)),
-    sy.excess: gap(Y),
     sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
 }
 
@@ -310,7 +311,7 @@ def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]
     return {**STATES, W: Centre(ALPHA, X), **step}
 
 
-def definitions(reading: Reading) -> dict[str, Assumption]:
+def granted(reading: Reading) -> dict[str, Assumption]:
     """The definitions that hold in a reading: rho_bar bounds the skew at every t only where it is taken there."""
     everywhere = reading.skew == "all-steps"
     return {key: definition for key, definition in DEFINITIONS.items() if everywhere or key != "rho-bar"}

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import atoms
+from fedbounds.evidence.symbolic import formal_vectors as formal
 
-VECTORS = (atoms.Vec, atoms.Noise, atoms.Grad, atoms.Centre)
+VECTORS = (formal.Vec, formal.Noise, formal.Grad, formal.Centre)
 
 
 def spread(expression: sp.Expr) -> sp.Expr:
@@ -34,7 +34,7 @@ def depends(expression: sp.Basic, index: sp.Symbol) -> bool:
     """Whether an expression varies with an index that no mean in it has summed over."""
     if expression == index:
         return True
-    if isinstance(expression, atoms.Mean | atoms.Centre) and expression.args[0].args[1] == index:
+    if isinstance(expression, formal.Mean | formal.Centre) and expression.args[0].args[1] == index:
         return False
     return any(depends(argument, index) for argument in expression.args)
 
@@ -46,7 +46,7 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
         if term == 0:
             continue
         vectors = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, VECTORS)]
-        if len(vectors) != 1 or atoms.random(term / vectors[0]):
+        if len(vectors) != 1 or formal.random(term / vectors[0]):
             raise ValueError(f"{term} is not a number times one vector")
         terms.append((term / vectors[0], vectors[0]))
     return terms
@@ -56,8 +56,8 @@ def _inner(left: sp.Expr, right: sp.Expr) -> sp.Expr:
     total = sp.Integer(0)
     for a, u in _vector_terms(left):
         for b, v in _vector_terms(right):
-            if not atoms.orthogonal(u, v):
-                total += a * b * atoms.Inner(u, v)
+            if not formal.orthogonal(u, v):
+                total += a * b * formal.Inner(u, v)
     return spread(total)
 
 
@@ -76,7 +76,7 @@ def _centre(weights: sp.Expr, vector: sp.Expr) -> sp.Expr:
         if varying == 1:
             total += outside
         else:
-            total += outside * (atoms.Centre if depends(atom, index) else atoms.Mean)(weights, varying)
+            total += outside * (formal.Centre if depends(atom, index) else formal.Mean)(weights, varying)
     return spread(total)
 
 
@@ -94,12 +94,12 @@ def _mean_of(weights: sp.Expr, varying: sp.Expr, index: sp.Symbol) -> sp.Expr:
     if varying == 1:
         return sp.Integer(1)
     for factor in sp.Mul.make_args(varying):
-        if isinstance(factor, atoms.Inner):
+        if isinstance(factor, formal.Inner):
             moving = [depends(argument, index) for argument in factor.args]
             if moving[0] != moving[1]:
                 vector, fixed = factor.args if moving[0] else factor.args[::-1]
                 return _inner(_centre(weights, varying / factor * vector), fixed)
-    return atoms.Mean(weights, varying)
+    return formal.Mean(weights, varying)
 
 
 def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = None) -> sp.Expr:
@@ -107,16 +107,16 @@ def normal(expression: sp.Basic, meaning: Mapping[sp.Basic, sp.Expr] | None = No
     meaning = meaning or {}
     if expression in meaning:
         return normal(meaning[expression], meaning)
-    if not expression.args or isinstance(expression, atoms.Weights):
+    if not expression.args or isinstance(expression, formal.Weights):
         return expression
-    if isinstance(expression, atoms.Vec | atoms.Noise | atoms.Value | atoms.FunctionAt):
+    if isinstance(expression, formal.Vec | formal.Noise | formal.Value | formal.FunctionAt):
         return expression
     arguments = [normal(argument, meaning) for argument in expression.args]
-    if isinstance(expression, atoms.Inner):
+    if isinstance(expression, formal.Inner):
         return _inner(*arguments)
-    if isinstance(expression, atoms.Mean):
+    if isinstance(expression, formal.Mean):
         return _mean(*arguments)
-    if isinstance(expression, atoms.Centre):
+    if isinstance(expression, formal.Centre):
         return _centre(*arguments)
     return spread(expression.func(*arguments))
 

@@ -19,8 +19,9 @@ from fedbounds.theory.symbols import NOTATION
 ROUND, NOW, NEXT, LATER = range(4)
 KNOWN = {
     **dict.fromkeys(("w_star", "w_own", "w_plus", "w_0", "noise_0-drawn"), ROUND),
-    **dict.fromkeys(("x", "w", "x_s", "g", "noise_0", "noise-drawn"), NOW),
-    **dict.fromkeys(("w_next", "noise"), NEXT),
+    **dict.fromkeys(("x", "w", "x_s", "g", "noise-drawn"), NOW),
+    # At the round's first step noise_0 is the noise of this step.
+    **dict.fromkeys(("w_next", "noise", "noise_0"), NEXT),
 }
 # Points that no randomness moves.
 FIXED = ("w_star", "w_own", "w_plus")

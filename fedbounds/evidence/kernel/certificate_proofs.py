@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from fedbounds.evidence.kernel import rounds
-from fedbounds.evidence.kernel.numbers import fraction, listed, numeral, scale, squares
-from fedbounds.evidence.kernel.vectors import ONE, Numbers, Squared, numbers_of, squares_of
+from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel.certificate_vectors import ONE, Numbers, Squared, numbers_of, squares_of
+from fedbounds.evidence.kernel.integer_squares import fraction, listed, numeral, scale, squares
 from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
@@ -30,7 +30,7 @@ class Row:
 def proof(certificate: Certificate) -> str:
     """The theorem ``proof`` of the statement that `rounds` writes."""
     numbers = numbers_of(certificate)
-    model, used = numbers.model, rounds.used(certificate)
+    model, used = numbers.model, stated.used(certificate)
     rhs = certificate.numbers(certificate.rhs)
     claim = model.combine(rhs, exact) - model.forms[certificate.lhs]
     terms = [(-ONE, certificate.lhs), *((value, name) for name, value in rhs.items())]
@@ -99,7 +99,7 @@ def _row(numbers: Numbers, label: str) -> Row:
 
 def _in_use(numbers: Numbers) -> list[tuple[int, str]]:
     """The points that a constraint speaks of: client and label."""
-    words = [label.split() for label in rounds.used(numbers.certificate) if label[0] in "ig"]
+    words = [label.split() for label in stated.used(numbers.certificate) if label[0] in "ig"]
     return sorted({(int(i), a) for _, i, named in words for a in named.split("|")})
 
 
@@ -122,9 +122,9 @@ def _equal(setting: Setting) -> dict[str, Fraction]:
 
 def _beginning(numbers: Numbers) -> str:
     """The start of a proof: the vectors v and values f, the setting's numbers, and where gradients vanish."""
-    s, used = numbers.setting, rounds.used(numbers.certificate)
+    s, used = numbers.setting, stated.used(numbers.certificate)
     q, m, high = numbers.bounds
-    skews = [f"K{j}" for j, _ in enumerate(rounds.skewed(numbers.certificate))]
+    skews = [f"K{j}" for j, _ in enumerate(stated.skewed(numbers.certificate))]
     names = [*(f"p{i}" for i in range(s.N)), "Hs Hc Hm"]
     names += ["HU"] if s.gradients == "stochastic" else []
     bounds = {word: f"H{word[0].upper()}" for word in ("gradient", "variance", "drift")}
@@ -132,27 +132,27 @@ def _beginning(numbers: Numbers) -> str:
     binders = "begin" if s.local == "steps" else "x"
     binders += " outcomes odds xi sigma_sq" if s.gradients == "stochastic" else ""
     equal = "".join(
-        f"  assert (E{j} : {left} = {rounds.real(x)}) by reflexivity.\n"
+        f"  assert (E{j} : {left} = {stated.real(x)}) by reflexivity.\n"
         for j, (left, x) in enumerate(_equal(s).items())
     )
     own = "".join(
         f"  assert (i{i} : ({i} < N P)%nat) by (rewrite HN; lia).\n"
         f"  assert (O{i} : forall y, ip (grad P {i} (w_i_star P {i})) y = 0)\n"
-        f"    by (intros; apply (own_slope P {rounds.real(s.L)}); auto; lra).\n"
+        f"    by (intros; apply (own_slope P {stated.real(s.L)}); auto; lra).\n"
         for i in range(s.N)
     )
-    star = " + ".join(f"{rounds.real(w)} * ip (grad P {i} (w_star P)) y" for i, w in enumerate(s.p))
+    star = " + ".join(f"{stated.real(w)} * ip (grad P {i} (w_star P)) y" for i, w in enumerate(s.p))
     return (
         f"  unfold statement. intros P {binders} G_sq HN Hw {' '.join([*names, *skews])}.\n"
-        f"  pose (v := [{'; '.join(rounds.basis(s, name) for name in numbers.model.basis)}] : list (V P)).\n"
-        f"  pose (f := [{'; '.join(rounds.basis(s, name) for name in numbers.model.scalars)}]).\n{equal}{own}"
+        f"  pose (v := [{'; '.join(stated.basis(s, name) for name in numbers.model.basis)}] : list (V P)).\n"
+        f"  pose (f := [{'; '.join(stated.basis(s, name) for name in numbers.model.scalars)}]).\n{equal}{own}"
         f"  assert (Ls : smooth P (IZR {high} / IZR {q}))\n"
-        f"    by (replace (IZR {high} / IZR {q}) with {rounds.real(s.L)} by lra; exact Hs).\n"
+        f"    by (replace (IZR {high} / IZR {q}) with {stated.real(s.L)} by lra; exact Hs).\n"
         f"  assert (ms : strongly_convex P (IZR {m} / IZR {q}))\n"
-        f"    by (replace (IZR {m} / IZR {q}) with {rounds.real(s.mu)} by lra; exact Hc).\n"
+        f"    by (replace (IZR {m} / IZR {q}) with {stated.real(s.mu)} by lra; exact Hc).\n"
         f"  assert (q0 : (0 < {q})%Z) by reflexivity. assert (ml : ({m} <= {high})%Z) by (intro; discriminate).\n"
         f"  assert (Z : forall y, {star} = 0).\n"
-        f"  {{ intros y. rewrite <- (stationary_at P {rounds.real(s.L)} y Hw (proj2 Hm) Hs ltac:(lra)).\n"
+        f"  {{ intros y. rewrite <- (stationary_at P {stated.real(s.L)} y Hw (proj2 Hm) Hs ltac:(lra)).\n"
         f"    {_means(numbers)}; lra. }}\n"
         + "".join(f"  unfold skewed in {name}; revert {name}; {_means(numbers)}; intros {name}.\n" for name in skews)
         + _bounds(numbers, names)
@@ -178,7 +178,7 @@ def _without_noise(numbers: Numbers) -> str:
     """The tactic that parts the expected distance after a step into that of full gradients and the noise."""
     if numbers.setting.gradients == "full":
         return ""
-    eta = rounds.real(numbers.setting.eta[-1])
+    eta = stated.real(numbers.setting.eta[-1])
     noise = f"{eta} * {eta} * sum (N P) (fun i => alpha i * alpha i * noise_sq outcomes odds xi i)"
     moved = f"expected_distance outcomes odds xi alpha {eta} x = norm_sq (sub (moved P x) (w_star P)) + {noise}"
     return f"rewrite ?(noise_adds outcomes odds xi alpha {eta} x HU : {moved}). "
@@ -200,7 +200,7 @@ def _located(numbers: Numbers, squared: list[Squared]) -> str:
         f"repeat rewrite local_step; rewrite ?local_start{sizes}{own}; pose proof (Z y); lra"
     )
     points = "".join(
-        f"  assert (A{i}_{a} : located_point v f D {i} a{i}_{a} {rounds.place(s, i, a)}).\n"
+        f"  assert (A{i}_{a} : located_point v f D {i} a{i}_{a} {stated.place(s, i, a)}).\n"
         f"  {{ unfold a{i}_{a}, located_point. split; [{find}|split; [{find}|]].\n"
         "    unfold f, D, excess; cbn [value]; ring. }\n"
         for i, a in _in_use(numbers)

@@ -1,4 +1,4 @@
-"""Where a step is checked: what may be written there, what each symbol means, and which signs are known."""
+"""What is known while a proof is checked: its scope, what lines rest on, and the outcomes of its steps."""
 
 from __future__ import annotations
 
@@ -7,25 +7,16 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import atoms, objects
-from fedbounds.evidence.symbolic.algebra import normal_fraction
+from fedbounds.evidence.symbolic import definitions, formal_vectors
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.theory import assumptions as shipped
-from fedbounds.theory import symbols as sy
+from fedbounds.evidence.symbolic.normal_form import normal_fraction
 from fedbounds.theory.assumption import Assumption, Sign
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
 STRICT = ("<", ">")
-# What these give to a proof was compared with what they say, by hand.
-SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 # Characters of what an unproved identity leaves that a message shows.
 SHOWN = 300
-CANONICAL = {s.name: s for s in (*vars(sy).values(), *objects.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
-VALUES = (objects.ETA_S, objects.M_S, objects.SHARE, objects.SIGMA_I, objects.F_MIN)
-NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
-NAMED = (atoms.Vec, atoms.Noise, atoms.Value, atoms.Slack, atoms.Ratio, atoms.Excess, atoms.Positive)
-SIGNS = ("real", "nonnegative", "positive")
 
 
 class Unproved(Exception):
@@ -33,8 +24,18 @@ class Unproved(Exception):
 
 
 @dataclass(frozen=True)
+class Used:
+    """A fact that a line uses: ``0 sign value``, from the assumption of that key; ``total`` as in `Grounds`."""
+
+    key: str
+    value: sp.Expr
+    sign: Sign
+    total: bool
+
+
+@dataclass(frozen=True)
 class Grounds:
-    """What a line rests on: keys of assumptions and definitions, and inductions whose hypothesis it uses.
+    """What a line rests on: keys of assumptions and definitions, the facts used of them, and open inductions.
 
     A line is ``total`` if it holds for the expectation over the whole run, not for that given a round's start.
     """
@@ -42,9 +43,12 @@ class Grounds:
     keys: frozenset[str] = frozenset()
     open: frozenset[str] = frozenset()
     total: bool = False
+    used: frozenset[Used] = frozenset()
 
     def __or__(self, other: Grounds) -> Grounds:
-        return Grounds(self.keys | other.keys, self.open | other.open, self.total or other.total)
+        return Grounds(
+            self.keys | other.keys, self.open | other.open, self.total or other.total, self.used | other.used
+        )
 
 
 @dataclass(frozen=True)
@@ -130,14 +134,23 @@ class Context:
         slacks = {symbol: expression for symbol, (expression, _) in self.slacks.items()}
         return {**self.schedule, **self.abbreviations, **slacks}
 
+    def unfolded(self, expression: sp.Expr) -> sp.Expr:
+        """The expression with what its symbols mean put in, the states Delta, gap, ... left as they are."""
+        meaning = {**definitions.OF_A_CLIENT, **self.numbers}
+        for _ in meaning:  # each is made of others, in no circle
+            if not expression.has(*meaning):
+                break
+            expression = expression.xreplace(meaning)
+        return expression
+
     def is_zero(self, expression: sp.Expr) -> bool:
         """Whether an expression vanishes, first with the states Delta, gap, ... as they are, then unfolded."""
         return bool(self.rest(expression) == 0)
 
     def rest(self, expression: sp.Expr) -> sp.Expr:
         """The normal form of an expression."""
-        if not expression.has(atoms.Vec, atoms.Noise, atoms.Grad, atoms.Loss):
-            form = normal_fraction(expression, self.numbers)
+        if not expression.has(formal_vectors.Vec, formal_vectors.Noise, formal_vectors.Grad, formal_vectors.Loss):
+            form = normal_fraction(expression, {**definitions.OF_A_CLIENT, **self.numbers})
             if form == 0:
                 return form
         return normal_fraction(expression, {**self.states, **self.numbers})

@@ -1,6 +1,6 @@
-"""Rocq asked about one piece, and what its answer must be for a proof to count: all that decides a verdict is here.
+"""Rocq run on files, and what it must answer for a proof to count: all that decides a verdict is here.
 
-A finding is bound to the text of this file (``THIS``), so that none outlives a change to it.
+A result is bound to the text of this file (``THIS``), so that none outlives a change to it.
 """
 
 import re
@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedbounds.evidence.kernel.pieces import Piece
+from fedbounds.evidence.kernel.proof_obligations import Obligation
 
 THIS = Path(__file__)
 # One file takes seconds; a proof that runs away is stopped.
@@ -28,8 +28,8 @@ def available() -> str | None:
     """The version of Rocq (Coq) on this machine, or None."""
     if shutil.which("coqc") is None:
         return None
-    found = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=False)
-    return found.stdout.split()[0] if found.returncode == 0 else None
+    answer = subprocess.run(["coqc", "--print-version"], capture_output=True, text=True, check=False)
+    return answer.stdout.split()[0] if answer.returncode == 0 else None
 
 
 def compiled(folder: Path, module: str, text: str) -> tuple[str, str]:
@@ -49,28 +49,28 @@ def compiled(folder: Path, module: str, text: str) -> tuple[str, str]:
     return "" if done.returncode == 0 else " ".join(done.stderr.split())[:300], done.stdout
 
 
-def asked(folder: Path, pieces: Sequence[Piece]) -> list[tuple[str, tuple[str, ...]]]:
-    """(fault, axioms) of each piece: it must prove this statement or its negation, from allowed axioms alone.
+def audited(folder: Path, obligations: Sequence[Obligation]) -> list[tuple[str, tuple[str, ...]]]:
+    """(fault, axioms) of each obligation: it must prove this statement or its negation, from allowed axioms alone.
 
     Several are asked about in one file, and have the axioms of all; where one fails, each is asked about alone.
     """
-    every = ", ".join(f"audited_{piece.module}" for piece in pieces)
-    text = "".join(map(_question, pieces)) + f"Definition audited := ({every}).\nPrint Assumptions audited.\n"
-    fault, printed = compiled(folder, f"audit_{pieces[0].module}", text)
+    every = ", ".join(f"audited_{obligation.module}" for obligation in obligations)
+    text = "".join(map(_question, obligations)) + f"Definition audited := ({every}).\nPrint Assumptions audited.\n"
+    fault, printed = compiled(folder, f"audit_{obligations[0].module}", text)
     axioms, foreign = axioms_in(printed)
     fault = fault or (f"it rests on {', '.join(foreign)}" if foreign else "")
-    if fault and len(pieces) > 1:
-        return [said for piece in pieces for said in asked(folder, [piece])]
-    return [(fault, axioms)] * len(pieces)
+    if fault and len(obligations) > 1:
+        return [result for obligation in obligations for result in audited(folder, [obligation])]
+    return [(fault, axioms)] * len(obligations)
 
 
-def _question(piece: Piece) -> str:
-    """What Rocq accepts where the piece's proof is of its statement or, as it says, of the negation."""
-    name, no = piece.module, "~ " if piece.negated else ""
-    if piece.proof is None:
-        home, text = piece.stated, f"Require {piece.stated} {name}.\n"
+def _question(obligation: Obligation) -> str:
+    """What Rocq accepts where the obligation's proof is of its statement or, as it says, of the negation."""
+    name, no = obligation.module, "~ " if obligation.negated else ""
+    if obligation.proof is None:
+        home, text = obligation.stated, f"Require {obligation.stated} {name}.\n"
     else:
-        home, text = name, f"Module {name}.\n{piece.statement}\n{piece.proof()}\nEnd {name}.\n"
+        home, text = name, f"Module {name}.\n{obligation.statement}\n{obligation.proof()}\nEnd {name}.\n"
     return f"{text}Definition audited_{name} : {no}{home}.statement := {name}.proof.\n"
 
 
@@ -79,9 +79,9 @@ def axioms_in(printed: str) -> tuple[tuple[str, ...], list[str]]:
 
     Types are indented; any other line begins an axiom, or tells of a guard of the kernel that was switched off.
     """
-    said = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", printed.strip())]
-    told = [entry for entry in said if entry not in ("", "Axioms:", "Closed under the global context")]
-    return tuple(sorted(entry.partition(" :")[0] for entry in told)), [one for one in told if not allowed(one)]
+    lines = [" ".join(entry.split()) for entry in re.split(r"\n(?=\S)", printed.strip())]
+    axioms = [entry for entry in lines if entry not in ("", "Axioms:", "Closed under the global context")]
+    return tuple(sorted(entry.partition(" :")[0] for entry in axioms)), [one for one in axioms if not allowed(one)]
 
 
 def allowed(entry: str) -> bool:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import lcm
 
-from fedbounds.evidence.kernel import rounds
-from fedbounds.evidence.kernel.numbers import ZERO, fraction, listed
+from fedbounds.evidence.kernel import certificate_statements as stated
+from fedbounds.evidence.kernel.integer_squares import ZERO, fraction, listed
 from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
@@ -44,7 +44,7 @@ class Numbers:
 
     def local(self, k: int) -> list[Vector]:
         """x_i^k of every client; after the last step of the setting, where that leads."""
-        last = rounds.last(self.setting)
+        last = stated.last(self.setting)
         if k <= last:
             return [self.points[i, f"x{k}"][0] for i in range(self.setting.N)]
         eta = self.setting.eta[-1]
@@ -76,7 +76,7 @@ def _less(u: Vector, v: Vector) -> Vector:
 
 def _middle(numbers: Numbers, k: int) -> Vector:
     """The mean model after k local steps."""
-    weights = numbers.setting.p if rounds.weights_at(numbers.setting, k) == "(p P)" else numbers.setting.alpha
+    weights = numbers.setting.p if stated.weights_at(numbers.setting, k) == "(p P)" else numbers.setting.alpha
     return _mean(weights, numbers.local(k))
 
 
@@ -89,16 +89,16 @@ def _product(weight: Fraction, left: tuple[Vector, str], right: tuple[Vector, st
 
 def squares_of(numbers: Numbers, name: str) -> list[Squared]:
     """The squares of which a form is made: coefficient, vector, and the vector in the words of Round.v."""
-    s, k = numbers.setting, rounds.last(numbers.setting)
+    s, k = numbers.setting, stated.last(numbers.setting)
     of = {"Delta": k, "Delta_next": k + 1, "Delta_start": 0}
-    places = [(rounds.local(s, i, k), numbers.points[i, f"x{k}"]) for i in range(s.N)]
+    places = [(stated.local(s, i, k), numbers.points[i, f"x{k}"]) for i in range(s.N)]
     now = _middle(numbers, k)
     if name in of:
         at = of[name]
-        words = "(iterate begin eta alpha 0)" if name == "Delta_start" else rounds.iterate(s, at)
+        words = "(iterate begin eta alpha 0)" if name == "Delta_start" else stated.iterate(s, at)
         return [(ONE, _middle(numbers, at), f"(sub {words} (w_star P))")]
     if name == "drift":
-        words = f"(sub {{}} {rounds.iterate(s, k)})"
+        words = f"(sub {{}} {stated.iterate(s, k)})"
         return [(s.alpha[i], _less(x, now), words.format(at)) for i, (at, (x, _, _)) in enumerate(places)]
     if name == "grad_sq":
         return [(ONE, places[0][1][1], f"(grad P 0 {places[0][0]})")]
@@ -106,7 +106,7 @@ def squares_of(numbers: Numbers, name: str) -> list[Squared]:
     if name == "mean_slope_sq":
         return [(ONE, slope, "(slope P begin)")]
     if name == "pull":
-        return _product(ONE, (now, f"(sub {rounds.iterate(s, k)} (w_star P))"), (slope, "(slope P begin)"))
+        return _product(ONE, (now, f"(sub {stated.iterate(s, k)} (w_star P))"), (slope, "(slope P begin)"))
     if name == "local_pull":
         pairs = (
             ((x, f"(sub {at} (w_star P))"), (g, f"(grad P {i} {at})")) for i, (at, (x, g, _)) in enumerate(places)

@@ -9,10 +9,10 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.admission import admit, degree, indices, union
-from fedbounds.evidence.symbolic.atoms import random
-from fedbounds.evidence.symbolic.context import (
-    CANONICAL,
+from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
+from fedbounds.evidence.symbolic.formal_vectors import random
+from fedbounds.evidence.symbolic.gate import admit, require_number, union
+from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
     Grounds,
@@ -21,7 +21,7 @@ from fedbounds.evidence.symbolic.context import (
     earlier,
     excess,
 )
-from fedbounds.evidence.symbolic.sums import at_time, combined, induction_sign
+from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
 
 
@@ -58,13 +58,12 @@ def _combination(step: d.Step, uses: tuple[d.Use, ...], scope: Context) -> Groun
 def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
     x = sp.sympify(cases.of)
     grounds = admit(x, scope)
-    if random(x) or indices(x) or type(cases.first) is not d.Case or type(cases.second) is not d.Case:
-        raise Unproved(f"{x} is not one number")
+    require_number(x, scope)
+    if type(cases.first) is not d.Case or type(cases.second) is not d.Case:
+        raise Unproved("a distinction has two cases")
     first, second = cases.first.symbol, cases.second.symbol
-    if (not cases.zero and first == second) or {first, second} - {sy.L} & (
-        step.lhs.free_symbols | step.rhs.free_symbols
-    ):
-        raise Unproved("the symbols of the cases mean something in their case only")
+    if not cases.zero and first == second:
+        raise Unproved("each case has a symbol of its own")
     if cases.zero:
         known = earlier(cases.zero, scope)
         scope.require_zero(known.value - x, f"step {cases.zero} does not show {x} >= 0:")
@@ -83,9 +82,8 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
 
 def _with(scope: Context, symbol: sp.Expr, expression: sp.Expr, strict: bool) -> Context:
     """The scope of a case, whose symbol stands for an expression that is not negative there."""
-    taken = scope.slacks.keys() | scope.abbreviations.keys() | {c.symbol for c in scope.derivation.conditions}
-    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL or symbol in taken or expression.has(symbol):
-        raise Unproved(f"{symbol} has a meaning already")
+    if expression.has(symbol):
+        raise Unproved(f"{symbol} cannot stand for {expression}, which is made of it")
     if symbol.is_positive and not strict:
         raise Unproved(f"{symbol} is declared positive, but its case has {expression} = 0 too")
     return replace(scope, slacks={**scope.slacks, symbol: (expression, Grounds())})

@@ -9,9 +9,9 @@ from __future__ import annotations
 import sympy as sp
 
 from fedbounds.errors import reject
-from fedbounds.evidence.kernel.statement import rocq
+from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.symbolic.definitions import Y, grad
 from fedbounds.evidence.symbolic.derivation import Derivation, Fact, Premise
-from fedbounds.evidence.symbolic.objects import Y, grad
 from fedbounds.plugins import claim_named
 
 POINT, SLOPE = "(x M c k i)", "(grad P i (x M c k i))"

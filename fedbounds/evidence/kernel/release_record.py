@@ -1,0 +1,126 @@
+"""What a release remembers of Rocq's answers, and the verdicts that follow: only of texts that are still the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from functools import cache
+from pathlib import Path
+
+from fedbounds import plugins
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.kernel.certificate_statements import expressible
+from fedbounds.evidence.kernel.claim_statement import statement
+from fedbounds.evidence.kernel.gram_certificates import module_of, obligation_of
+from fedbounds.evidence.kernel.proof_obligations import Obligation, computed, proved
+from fedbounds.evidence.kernel.rocq_runs import Audited, expected_result, matches, source_texts
+from fedbounds.evidence.sdp.one_step.certificate import Certificate
+from fedbounds.io import read_json, shaped, write_json
+from fedbounds.plugins import shipped
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+STORED = "rocq/checked.json"
+CERTIFIED = "rocq/certified.json"
+
+
+def store(found: Sequence[Audited], path: Path) -> None:
+    """Write what a release remembers; only proofs without fault are kept."""
+    write_json(path, [asdict(proof) for proof in found if not proof.fault])
+
+
+@cache
+def stored(file: str = STORED) -> tuple[Audited, ...]:
+    """What was checked at release; certificates stand apart, as what they prove is in no case a claim.
+
+    Only of this package's own release: whoever ships proofs beside it could as well ship a record of them.
+    """
+    return tuple(
+        proof for path in shipped(file, own=True) for proof in shaped(read_json(path), list[Audited], path.name)
+    )
+
+
+def examine(claim: Claim, reading: Reading) -> Verdict | None:
+    """The kernel's word on a claim as far as the release remembers it: of this very statement, from these sources.
+
+    A counterexample in fractions speaks only of the shipped claim, whose terms it was written from.
+    """
+    shown: list[Audited] = []
+    stale = False
+    for proof in stored():
+        if proof.subject != claim.key or not _speaks_of(proof, claim, reading):
+            continue
+        if not proof.module.startswith("instance_"):
+            same = _unchanged(proof, claim)
+        else:
+            same = plugins.claims().get(claim.key) is claim and _unchanged(proof, claim)
+        shown += [proof] if same else []
+        stale = stale or not same
+    if shown:
+        return _verdict(shown[0], claim.key, reading.name)
+    if stale:
+        detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
+        return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
+    return None
+
+
+def _speaks_of(proof: Audited, claim: Claim, reading: Reading) -> bool:
+    """Whether a stored proof is of the claim in this reading: its file says so, not what was stored of it."""
+    try:
+        obligation = _piece(proof, claim)
+        if (
+            proof.status != obligation.status
+            or reading.name in obligation.readings
+            or proof.module.startswith("instance_")
+        ):
+            return proof.status == obligation.status and reading.name in obligation.readings
+        return obligation.statement == statement(
+            claim, reading, attained=obligation.negated
+        )  # another reading, word for word
+    except (InputError, KeyError):
+        return reading.name in proof.readings  # no longer expressed: then it is found to be stale
+
+
+def of_remark(key: str) -> list[Verdict]:
+    """The kernel's word on the counterexamples to a remark of a paper."""
+    return [_verdict(proof, key, "-") for proof in stored() if proof.subject == key and _unchanged(proof, None)]
+
+
+def of_certificate(certificate: Certificate) -> str:
+    """The kernel's word on a shipped certificate: what it has checked of it at release, empty where nothing."""
+    proof = next((proof for proof in stored(CERTIFIED) if proof.module == module_of(certificate)), None)
+    obligation = obligation_of(certificate)
+    if proof is None or not matches(proof, expected_result(obligation, source_texts([obligation]), proof.rocq)):
+        return ""
+    about = "the functions of every problem of the class" if expressible(certificate) else "inner products"
+    return f"checked at release by Rocq {proof.rocq} as a statement about {about}, {proof.statement[:12]}"
+
+
+def _unchanged(proof: Audited, claim: Claim | None) -> bool:
+    """Whether the texts that were checked are those of today."""
+    try:
+        obligation = _piece(proof, claim)
+        return matches(proof, expected_result(obligation, source_texts([obligation]), proof.rocq))
+    except (InputError, KeyError):  # not a claim that the model can express, so not the one that was proved
+        return False
+
+
+def _piece(proof: Audited, claim: Claim | None) -> Obligation:
+    if not proof.module.startswith("instance_"):
+        return proved(proof.module, claim)
+    (path,) = [path for path in all_files() if proof.module == f"instance_{path.stem.replace('-', '_')}"]
+    return computed(read(path))
+
+
+def _verdict(proof: Audited, key: str, reading: str) -> Verdict:
+    rests = f"axioms: {', '.join(proof.axioms) or 'none'}"
+    detail = f"checked at release by Rocq {proof.rocq}, statement {proof.statement[:12]}; "
+    if proof.status is Status.HOLDS:
+        detail += f"noise of finite support; {rests}"
+    elif proof.module.startswith("not_"):
+        detail += f"its negation is proved; {rests}"
+    else:
+        detail += f"both sides of a counterexample computed again in fractions; {rests}"
+    return Verdict(key, reading, Evidence.KERNEL, proof.status, detail=detail)

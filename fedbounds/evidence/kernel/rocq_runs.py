@@ -1,0 +1,200 @@
+"""Rocq run over all obligations: each compiled with what it requires, its axioms read, the results cached.
+
+Trusted are Rocq's kernel, ``Space.v`` and ``Model.v`` (for fractions ``Fractions.v``), the statement's text, and the
+axioms that ``Print Assumptions`` may show: those of the real numbers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import os
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+from fedbounds.errors import InputError, reject
+from fedbounds.evidence.kernel.claim_statement import digest
+from fedbounds.evidence.kernel.coqc import AXIOMS, THIS, audited, available, compiled
+from fedbounds.evidence.kernel.gram_certificates import certified
+from fedbounds.evidence.kernel.proof_obligations import Obligation, needs, obligations, proved, sources
+from fedbounds.io import cache_folder, read_json, shaped, write_json
+from fedbounds.theory.verdict import Status
+
+# Written proofs in one file: to start Rocq and to ask for axioms takes it as long as half of them.
+AT_ONCE = 6
+
+
+@dataclass(frozen=True)
+class Audited:
+    """What Rocq answered of one obligation, and the ``status`` that it shows of the readings.
+
+    ``statement`` and ``sources`` are SHA-256 of the statement and of all that the proof rests on: what Rocq reads,
+    and the Python that runs it. ``axioms`` are those used, ``fault`` is empty where all is well.
+    """
+
+    module: str
+    subject: str
+    readings: tuple[str, ...]
+    status: Status
+    statement: str
+    sources: str
+    rocq: str
+    axioms: tuple[str, ...]
+    fault: str = ""
+
+
+def check(
+    subjects: Sequence[str] = (),
+    progress: Callable[[str], None] | None = None,
+    afresh: bool = False,
+    certificates: bool = False,
+) -> list[Audited]:
+    """Compile every obligation about these claims and remarks (all, if none is named), and audit its axioms.
+
+    With ``certificates`` the shipped certificates instead of theorems and counterexamples.
+
+    What was answered on this machine of the same texts by the same Rocq is not compiled again unless ``afresh``.
+    Raises InputError where Rocq is not installed or nothing is known of a subject.
+    """
+    version, every = available(), list(certified() if certificates else obligations())
+    if version is None:
+        raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
+    known = sorted({obligation.subject for obligation in every})
+    for subject in subjects:
+        if subject not in known:
+            raise reject("the kernel must have something to check", subject, f"known are {', '.join(known)}")
+    wanted = [obligation for obligation in every if not subjects or obligation.subject in subjects]
+    texts = source_texts(every)
+    kept = {obligation: _cached(expected_result(obligation, texts, version)) for obligation in wanted}
+    missing = [obligation for obligation in wanted if afresh or kept[obligation] is None]
+    fresh = dict(zip(missing, _compiled(missing, texts, version, progress), strict=True))
+    return [
+        fresh[obligation] if obligation in fresh else kept[obligation] or fresh[obligation] for obligation in wanted
+    ]
+
+
+def source_texts(every: Sequence[Obligation]) -> dict[str, str]:
+    """Module -> text of every file that these obligations may need, written ones included."""
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources().items()}
+    for obligation in every:
+        if texts.setdefault(obligation.stated, obligation.statement) != obligation.statement:
+            raise reject("obligations must have names of their own", f"two called {obligation.module}", "rename one")
+    for module in _order(texts, [obligation.root for obligation in every]):
+        for name in needs(texts[module]):
+            if name.startswith("statement_") and name not in texts:  # that of a proof which this one uses
+                texts[name] = proved(name.replace("statement_", "proof_", 1)).statement
+    return texts
+
+
+def _sorted(texts: Mapping[str, str], modules: Iterable[str]) -> TopologicalSorter[str]:
+    """The modules and all that they require, to be taken each after what it requires."""
+    graph: dict[str, list[str]] = {}
+    waiting = list(modules)
+    while waiting:
+        module = waiting.pop()
+        if module not in graph:
+            graph[module] = [name for name in needs(texts[module]) if name in texts]
+            waiting += graph[module]
+    found = TopologicalSorter(graph)
+    try:
+        found.prepare()
+    except CycleError as wrong:
+        raise reject("proofs must not require each other in a circle", str(wrong.args[1]), "part them") from wrong
+    return found
+
+
+def _levels(waiting: TopologicalSorter[str]) -> Iterator[tuple[str, ...]]:
+    """Modules that do not require each other, all that each requires having come before."""
+    while waiting.is_active():
+        ready = waiting.get_ready()
+        yield ready
+        waiting.done(*ready)
+
+
+def _order(texts: Mapping[str, str], modules: Iterable[str]) -> list[str]:
+    return [module for level in _levels(_sorted(texts, modules)) for module in level]
+
+
+def expected_result(obligation: Obligation, texts: Mapping[str, str], version: str) -> Audited:
+    """What a obligation would be found to be, its axioms not yet known."""
+    total = hashlib.sha256()
+    for name in _order(texts, [obligation.root]):
+        total.update(texts[name].encode())
+    total.update(THIS.read_bytes())
+    return Audited(
+        obligation.module,
+        obligation.subject,
+        obligation.readings,
+        obligation.status,
+        digest(obligation.statement),
+        total.hexdigest(),
+        version,
+        (),
+    )
+
+
+def _cache_path(found: Audited) -> Path:
+    """Where a finding is kept on this machine, under a hash of all that it follows from."""
+    return (
+        cache_folder() / f"rocq-{digest(f'{found.module} {found.statement} {found.sources} {found.rocq}')[:32]}.json"
+    )
+
+
+def matches(found: Audited, expected: Audited) -> bool:
+    """Whether a finding that was kept says what is expected of the obligation today, and no foreign axiom."""
+    names = {name.rpartition(".")[2] for name in found.axioms}
+    return replace(found, axioms=()) == expected and names <= AXIOMS.keys()
+
+
+def _cached(expected: Audited) -> Audited | None:
+    with contextlib.suppress(InputError):
+        found: Audited = shaped(read_json(_cache_path(expected)), Audited, "a kept finding")
+        return found if matches(found, expected) else None
+    return None
+
+
+def _compiled(
+    wanted: Sequence[Obligation], texts: Mapping[str, str], version: str, progress: Callable[[str], None] | None
+) -> list[Audited]:
+    """Compile obligations from nothing on all cores, and ask Rocq of each what it proves and what it rests on."""
+    faults: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(os.cpu_count()) as pool:
+        folder = Path(name)
+
+        def fault(module: str) -> str:
+            if progress:
+                progress(module)
+            lacking = [needed for needed in needs(texts[module]) if faults.get(needed)]
+            return f"{lacking[0]}: {faults[lacking[0]]}" if lacking else compiled(folder, module, texts[module])[0]
+
+        def results(group: Sequence[Obligation]) -> list[Audited]:
+            before = next((faults[name] for obligation in group for name in obligation.before if faults[name]), "")
+            if progress and group[0].proof:
+                progress(" ".join(obligation.module for obligation in group))
+            said = [(before, ())] * len(group) if before else audited(folder, group)
+            found = [
+                replace(expected_result(obligation, texts, version), fault=fault, axioms=axioms)
+                for obligation, (fault, axioms) in zip(group, said, strict=True)
+            ]
+            for one in found:
+                if not one.fault:
+                    with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
+                        write_json(_cache_path(one), asdict(one))
+            return found
+
+        for level in _levels(_sorted(texts, [name for obligation in wanted for name in obligation.before])):
+            faults |= zip(level, pool.map(fault, level), strict=True)
+        return [one for found in pool.map(results, _groups(wanted)) for one in found]
+
+
+def _groups(wanted: Sequence[Obligation]) -> Iterator[Sequence[Obligation]]:
+    """The obligations in their order, written ones several at once."""
+    for written, same in itertools.groupby(wanted, key=lambda obligation: obligation.proof is not None):
+        obligations = list(same)
+        size = AT_ONCE if written else 1
+        yield from (obligations[k : k + size] for k in range(0, len(obligations), size))

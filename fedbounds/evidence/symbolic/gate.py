@@ -1,0 +1,303 @@
+"""The gate: what a proof may bring. Every expression, symbol, assumption and sign in a derivation passes here.
+
+A symbol of a derivation's own is exactly ``Symbol(name, real | nonnegative | positive)``, has one role, and stands
+for one number: neither a client nor a step hides in its meaning. Definitions are granted by the reading alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import formal_vectors as formal
+from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved
+from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
+from fedbounds.theory import assumptions as shipped
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import NOTATION
+
+# What these give to a proof was compared with what they say, by hand.
+SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
+CANONICAL = {s.name: s for s in (*vars(sy).values(), *definitions.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
+NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
+NAMED = (
+    formal.Vec,
+    formal.Noise,
+    formal.Value,
+    formal.Slack,
+    formal.Ratio,
+    formal.Excess,
+    formal.Positive,
+)
+SIGNS = ("real", "nonnegative", "positive")
+PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
+# Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
+MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
+    symbol.name for symbol in definitions.SHIPPED_OWN
+}
+
+
+# What a derivation brings with it
+
+
+def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
+    """Raise Unproved unless every symbol of the derivation's own is declared as one number and has one role."""
+    if type(derivation) is not Derivation or not derivation.steps:
+        raise Unproved("a derivation is a Derivation with steps")
+    for part, kind in PARTS.items():
+        if type(getattr(derivation, part)) is not kind:
+            raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
+    roles = dict[sp.Basic, str]()
+    for symbol, role in _own_symbols(derivation):
+        _admit_own(symbol, role)
+        if (symbol in roles and role != "case") or roles.setdefault(symbol, role) != role:
+            raise Unproved(f"{symbol} has two meanings in one derivation")
+    if len({_name(symbol) for symbol in roles}) < len(roles):
+        raise Unproved("two symbols of a derivation have one name")
+    _admit_abbreviations(derivation)
+    sequences = [symbol for symbol, role in roles.items() if role == "sequence"]
+    if sequences and derivation.claim:
+        raise Unproved("only a result of its own has sequences of its own")
+    stated = _symbols_of(claim) if claim is not None else set()
+    taken = sorted(str(s) for s in stated & meaningful(derivation))
+    if taken:
+        raise Unproved(f"{', '.join(taken)} is a symbol of the claim, and gets another meaning in the proof")
+    cases = {symbol for symbol, role in roles.items() if role == "case"}
+    for step in derivation.steps:
+        used = cases & (sp.sympify(step.lhs).free_symbols | sp.sympify(step.rhs).free_symbols)
+        if used:
+            raise Unproved(f"{', '.join(map(str, used))} means something in its case only, not in step {step.label}")
+
+
+def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
+    """(symbol, role) of each symbol that a derivation gives a meaning, or makes a sequence of."""
+    for condition in derivation.conditions:
+        yield getattr(condition, "symbol", None), "condition"
+    for symbol in derivation.abbreviations:
+        yield symbol, "abbreviation"
+    for last, three in derivation.sequences.items():
+        for symbol in (last, *three):
+            yield symbol, "sequence"
+    for step in derivation.steps:
+        rule = getattr(step, "because", None)
+        if isinstance(rule, Cases):
+            # Where x = 0 is a case, the second symbol is a claim's, and has the value that makes it so.
+            for case in (rule.first,) if rule.zero else (rule.first, rule.second):
+                yield getattr(case, "symbol", None), "case"
+
+
+def _name(symbol: sp.Basic) -> str:
+    return str(symbol.args[0] if isinstance(symbol, formal.Value) else symbol)
+
+
+def _admit_own(symbol: Any, role: str) -> None:
+    if role == "condition" and type(symbol) is formal.Slack:
+        if symbol in VALUES or not _well_named(symbol):
+            raise Unproved(f"{symbol} has a meaning already")
+        return
+    if type(symbol) is not sp.Symbol or symbol.name in CANONICAL:
+        raise Unproved(f"{symbol} has a meaning already, or is no symbol")
+    if not _declared(symbol):
+        raise Unproved(f"{symbol} must be declared real, nonnegative or positive, and no more")
+
+
+def _declared(symbol: sp.Symbol) -> bool:
+    return symbol in [sp.Symbol(symbol.name, **{sign: True}) for sign in SIGNS]
+
+
+def _well_named(atom: sp.Expr) -> bool:
+    name, *about = atom.args
+    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S})
+
+
+def _admit_abbreviations(derivation: Derivation) -> None:
+    """Each abbreviates a minimum or maximum of numbers, made of earlier abbreviations."""
+    left, conditions = set(derivation.abbreviations), {c.symbol for c in derivation.conditions}
+    for symbol, extreme in derivation.abbreviations.items():
+        if type(extreme) not in (sp.Min, sp.Max) or extreme.free_symbols & left or extreme.has(*conditions):
+            raise Unproved(f"{symbol} cannot abbreviate {extreme}")
+        if formal.random(extreme) or indices(extreme):
+            raise Unproved(f"{symbol} cannot abbreviate {extreme}, which is not one number")
+        left.discard(symbol)
+
+
+def meaningful(derivation: Derivation) -> set[sp.Basic]:
+    """The symbols that a derivation gives a meaning."""
+    return {symbol for symbol, role in _own_symbols(derivation) if role != "sequence"}
+
+
+def _symbols_of(claim: Claim) -> set[sp.Basic]:
+    put = claim.repair.substitutions.values() if claim.repair else ()
+    sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
+    return {symbol for side in sides for symbol in sp.sympify(side).free_symbols}
+
+
+def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
+    """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
+    universe = definitions.granted(reading)
+    stated = claim.assumptions_in(reading) if claim is not None else ()
+    for assumption in (*stated, *derivation.assumes):
+        if type(assumption) not in (Assumption, OwnSteps):
+            raise Unproved(f"{assumption} is no assumption")
+        key = assumption.key
+        if key in definitions.DEFINITIONS:
+            raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
+        if SHIPPED.get(key, assumption) != assumption:
+            raise Unproved(f"{key} is the name of another assumption")
+        if universe.setdefault(key, assumption) != assumption:
+            raise Unproved(f"two assumptions are called {key}")
+    return universe
+
+
+# What may be written
+
+
+def admit(expression: sp.Basic, scope: Context) -> Grounds:
+    """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
+    kind = type(expression)
+    if kind is sp.Symbol or expression in definitions.OWN_SYMBOLS:
+        return _symbol(expression, scope)
+    if kind in NUMBERS:
+        return Grounds()
+    if kind in NAMED:
+        return _named(expression, scope)
+    if kind is sp.Pow:
+        return _power(expression, scope)
+    if kind in (formal.Mean, formal.Centre):
+        admit_weights(expression.args[0])
+        return admit(expression.args[1], scope)
+    if kind in (formal.Grad, formal.Loss):
+        if expression.args[1] != definitions.I:
+            raise Unproved(f"{expression} belongs to no client")
+        return admit(expression.args[0], scope)
+    if kind in (sp.Min, sp.Max, sp.exp) and formal.random(expression):
+        raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
+    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, formal.Inner):
+        raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
+    return union(admit(argument, scope) for argument in expression.args)
+
+
+def admit_weights(weights: sp.Basic) -> None:
+    """Raise unless these are weights of the setting, over clients or steps."""
+    if type(weights) is not formal.Weights or weights.args[1] not in (definitions.I, definitions.S):
+        raise Unproved(f"{weights} are no weights of the setting")
+    if weights.args[0] not in [sp.Symbol(name) for name in formal.WEIGHTS]:
+        raise Unproved(f"{weights} are no weights of the setting")
+
+
+def union(several: Iterable[Grounds]) -> Grounds:
+    """All of several grounds."""
+    total = Grounds()
+    for grounds in several:
+        total |= grounds
+    return total
+
+
+def _named(atom: sp.Expr, scope: Context) -> Grounds:
+    if not _well_named(atom):
+        raise Unproved(f"{atom} is named or indexed otherwise than the setting's objects")
+    if atom in scope.slacks:
+        return scope.slacks[atom][1]
+    if atom in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {atom} stands for is not shown yet")
+    present = atom == definitions.W_NEXT and definitions.ALL_PRESENT in scope.universe
+    return Grounds(frozenset({definitions.ALL_PRESENT})) if present else Grounds()
+
+
+def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:
+    name = symbol.name
+    if name in CANONICAL:
+        if symbol != CANONICAL[name]:
+            raise Unproved(f"{name} is declared otherwise than the claims' {name}")
+        key = definitions.SIGN_OF.get(symbol)
+        if symbol == sy.Delta_next and definitions.ALL_PRESENT in scope.universe:
+            key = definitions.ALL_PRESENT
+        if key is not None and key not in scope.universe:
+            raise Unproved(f"{name} is positive only under {key}")
+        return Grounds(frozenset({key})) if key else Grounds()
+    if not _declared(symbol):
+        raise Unproved(f"{name} must be declared real, nonnegative or positive, and no more")
+    if symbol in scope.slacks:
+        return scope.slacks[symbol][1]
+    if symbol in {c.symbol for c in scope.derivation.conditions}:
+        raise Unproved(f"what {name} stands for is not shown yet")
+    return _abbreviated(symbol, scope) if symbol in scope.abbreviations else Grounds()
+
+
+def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
+    """What the declared sign of an abbreviated extreme rests on."""
+    extreme = scope.abbreviations[symbol]
+    grounds = union(admit(argument, scope) for argument in extreme.args)
+    if not symbol.is_nonnegative:
+        return grounds
+    signs = [signed(argument, bool(symbol.is_positive), scope) for argument in extreme.args]
+    shown = [one for one in signs if one is not None]
+    if not shown or (isinstance(extreme, sp.Min) and len(shown) < len(signs)):
+        sign = "positive" if symbol.is_positive else "non-negative"
+        raise Unproved(f"{symbol} = {extreme} is not shown to be {sign}")
+    return grounds | (union(shown) if isinstance(extreme, sp.Min) else shown[0])
+
+
+def _power(power: sp.Pow, scope: Context) -> Grounds:
+    base, exponent = power.args
+    grounds = admit(base, scope)
+    if not isinstance(exponent, sp.Integer):
+        raise Unproved(f"{power} is no integer power")
+    if exponent > 0:
+        return grounds
+    sign = signed(base, True, scope)
+    if sign is None:
+        raise Unproved(f"the divisor {base} is not shown to be positive")
+    return grounds | sign
+
+
+# Signs, randomness and indices
+
+
+def signed(expression: sp.Expr, strict: bool, scope: Context) -> Grounds | None:
+    """What the sign of an expression rests on: nothing on sight, else steps that show it; None where nothing does."""
+    enough = shown_positive if strict else shown_non_negative
+    if enough(expression):
+        return Grounds()
+    folded = expression.xreplace({extreme: symbol for symbol, extreme in scope.abbreviations.items()})
+    grounds, positive = Grounds(), {}
+    for label, outcome in scope.outcomes.items():
+        step = scope.step(label)
+        if step is None or not outcome.ok or step.relation not in STRICT:
+            continue
+        large, small = (step.lhs, step.rhs) if step.relation == ">" else (step.rhs, step.lhs)
+        if small == 0 and folded.has(large):
+            positive[large] = sp.Dummy(positive=True)
+            grounds |= outcome.grounds
+    grounds |= union(admit(symbol, scope) for symbol in folded.free_symbols - expression.free_symbols)
+    return grounds if enough(folded.xreplace(positive)) else None
+
+
+def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Basic] = ()) -> None:
+    """Raise unless an expression, its meanings put in, is one number (or one for each of the allowed indices)."""
+    meaning = scope.unfolded(expression)
+    if formal.random(meaning) or not indices(meaning) <= set(allowed):
+        raise Unproved(f"{expression} is not one number")
+
+
+def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic]) -> None:
+    """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
+    meaning = scope.unfolded(expression)
+    moving = {
+        s.name
+        for s in meaning.free_symbols
+        if s.name in MOVING or (s.name in NOTATION and NOTATION[s.name].axis != "constant" and s != sy.T)
+    }
+    moving |= {str(s) for s in set(fixed) & meaning.free_symbols}
+    if moving or formal.random(meaning) or indices(meaning):
+        raise Unproved(
+            f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
+        )

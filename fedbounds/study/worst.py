@@ -1,0 +1,110 @@
+"""The worst case of R rounds of FedAvg over a class of problems, with its parameters as numbers or as texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+from fedbounds.errors import reject
+from fedbounds.plugins import Plugins, claim_named, modules_from, with_role
+from fedbounds.study.tabular import Findings
+from fedbounds.theory.claim import Role
+
+if TYPE_CHECKING:
+    from fedbounds.model.protocol import Progress
+    from fedbounds.study.worst_case import Sandwich
+    from fedbounds.theory.claim import Claim
+
+Number = int | float | str | Fraction
+MEASURES = {"distance": "||w_R - w*||^2", "gap": "F(w_R) - F*", "average": "F - F* at the mean of w_0 .. w_(T-1)"}
+
+
+def worst(
+    *,
+    rounds: int = 10,
+    tau: int = 4,
+    kappa: Number = 10,
+    step: Number = "1/2",
+    measure: str = "distance",
+    zeta_star: Number = 1,
+    sigma: Number = 0,
+    Delta_0: Number = 1,
+    weights: str | Sequence[Number] = (),
+    p: str | Sequence[Number] = (),
+    over: str | None = None,
+    values: str | Sequence[Number] = (),
+    plugins: Plugins = (),
+    progress: Progress | None = None,
+) -> Findings[Sandwich]:
+    """The worst case of R rounds, between an instance that was run and the smallest bound of a theorem.
+
+    Clients are L-smooth and mu-strongly convex with L = 1 and ``kappa`` = L/mu. ``step`` is a constant in units of
+    1/L, "theory", or the key of a claim that states one. ``measure``: distance, gap or average. ``zeta_star`` is the
+    root mean square of ||grad F_i(w*)||, ``sigma`` that of a client's noise, ``Delta_0`` the largest ||w_0 - w*||^2.
+    ``weights``: alpha, or "any"; ``p`` where it differs. ``over`` (rounds, tau, kappa or step) gives a curve.
+    Raises InputError for parameters that no run has.
+
+    >>> [round(item.worst, 3) for item in worst(rounds=1, tau=1, kappa=4)]
+    [0.766]
+    """
+    from fedbounds.evidence.sdp.multi_round.program import Run
+    from fedbounds.evidence.sdp.one_step.coverage import fraction, fractions
+    from fedbounds.study.worst_case import CURVES, curve
+
+    if measure not in MEASURES:
+        raise reject("what is measured is distance, gap or average", measure, "choose one")
+    if fraction(kappa) <= 1:
+        raise reject("kappa = L/mu must exceed 1", kappa, "at kappa = 1 every client is the same up to a shift")
+    if values and over is None:
+        raise reject("--values are those of a curve", values, "add --over")
+    extra = tuple(modules_from(plugins))
+    steps = step_claim(step, plugins)
+    size = Fraction(1, 2) if steps is not None else fraction(step)
+    run = Run(
+        rounds,
+        tau,
+        1 / fraction(kappa),
+        Fraction(1),
+        size,
+        measure=cast(Any, measure),
+        **_weights(weights, fractions(p) if p else ()),
+    )
+    along = tuple(fractions(values)) if values else ()
+    at = {"delta_0": fraction(Delta_0), "zeta_sq": fraction(zeta_star) ** 2, "sigma_sq": fraction(sigma) ** 2}
+    todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES.get(over, ())]
+    found: list[Sandwich] = []
+    each = curve(run, over, along, steps, extra=extra, **at)
+    for k in range(max(len(todo), 1)):
+        if progress is not None:
+            progress("worst cases", k, len(todo), *todo[k : k + 1])
+        found.append(next(each))
+    return Findings(tuple(found), _row)
+
+
+def _row(item: Sandwich) -> list[dict[str, Any]]:
+    return [{"claim": item.theorem or "", **asdict(item)}]
+
+
+def step_claim(step: Number, plugins: Plugins = ()) -> Claim | None:
+    """The claim whose step size is asked for; None where it is a number."""
+    extra = modules_from(plugins)
+    if step == "theory":
+        return with_role(Role.MAIN, extra)[0]
+    return claim_named(step, extra) if isinstance(step, str) and step[:1].isalpha() else None
+
+
+def _weights(weights: str | Sequence[Number], p: Any) -> dict[str, Any]:
+    """Of a `Run`: alpha, p and whether alpha is free."""
+    from fedbounds.evidence.sdp.one_step.coverage import fractions
+
+    free = weights == "any"
+    if free and p:
+        least = p.index(min(p))
+        return {"alpha": tuple(Fraction(k == least) for k in range(len(p))), "p": p, "free": True}
+    if bool(p) > bool(weights) or free:
+        received = weights or ", ".join(map(str, p))
+        raise reject("weights that may be any need p, and p needs the weights", received, "give both")
+    alpha = fractions(weights) if weights else ()
+    return {"alpha": alpha, "p": p or alpha}
