@@ -25,9 +25,8 @@ from fedbounds.claims.star import CONDITIONS, SKEWED
 from fedbounds.claims.tight import LARGEST
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import average_gap
-from fedbounds.theory.sums import eta_sum
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import average_gap, eta_sum
 
 # Sums over t < T, each over rho_bar: of 1/(t + gamma)^2 it is 1/(gamma - 1) at most.
 TERMS = {

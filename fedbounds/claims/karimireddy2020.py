@@ -20,8 +20,8 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import Delta_round, Delta_round_next, gap_round, zeta_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import Delta_round, Delta_round_next, gap_round, zeta_sq
 
 PAPER = "Karimireddy et al., SCAFFOLD, ICML 2020"
 B_SQ = 1

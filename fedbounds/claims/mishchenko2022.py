@@ -24,8 +24,8 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_star_sq
 
 PAPER = "Mishchenko, Malinovsky, Stich and Richtarik, ProxSkip, ICML 2022"
 # The probability of a communication is the algorithm's usual one, q = 1/tau.

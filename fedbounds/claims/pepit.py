@@ -19,8 +19,8 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_star_sq
 
 one_client = Assumption("one-client", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}")
 one_step = Assumption("one-step", "a round is one local step", sp.Eq(tau, 1), found="tau = {tau:g}")

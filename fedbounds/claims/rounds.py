@@ -53,8 +53,8 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import Delta_round, Delta_round_next, zeta_star_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import Delta_round, Delta_round_next, zeta_star_sq
 
 SOURCE = "This package (proof in fedbounds/claims/rounds.py)"
 KEPT = 1 - eta_0 * mu

@@ -38,8 +38,8 @@ from fedbounds.claims.corollary import ETA, GAMMA
 from fedbounds.claims.star import CONDITIONS, REPAIR, summed
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.sums import gone_sq, parting
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import gone_sq, parting
 
 MOVED = (a.bounded_gradient, a.full_participation)
 SOURCE = "This package (derivation {})"

@@ -14,8 +14,8 @@ import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_sq
 
 PAPER = "Woodworth, Patel and Srebro, Minibatch vs local SGD for heterogeneous distributed learning, NeurIPS 2020"
 REMARK = "The printed constants were not to be had: these are our own (derivation in the module's docstring)."

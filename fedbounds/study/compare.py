@@ -150,7 +150,9 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
     row, reading = Theorem(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
     asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
-    if not claim.on_fedavg and any(symbol.kind in ("largest", "measured") for symbol in claim.computed):
+    if not claim.on_fedavg and any(
+        symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
+    ):
         return replace(row, unmet=f"the paths of {claim.algorithm} are not kept")
     try:
         check(algorithm, study.pilot.experiment)

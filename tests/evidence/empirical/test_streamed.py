@@ -32,7 +32,7 @@ SUMS, DECISIONS = 1e-12, 1e-10
 CLAIMS = plugins.claims(())
 # What a claim measures on paths needs them.
 ON_PATHS = {
-    key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.computed)
+    key for key, claim in CLAIMS.items() if any(one.statistic in ("largest", "measured") for one in claim.computed)
 }
 
 

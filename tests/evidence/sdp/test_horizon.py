@@ -20,14 +20,15 @@ from fedbounds.cli.commands.worst import AXES, _print
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
-from fedbounds.evidence.sdp.multi_round.program import Run, _slack, is_definite, verify
-from fedbounds.evidence.sdp.one_step.certificate import is_psd
+from fedbounds.evidence.sdp.multi_round.program import Run, is_definite, program_of, verify
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.solver import worst_case
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
@@ -140,13 +141,11 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
     )
     b = E * sum(q ** (2 * tau * r) for r in range(rounds))
     each = [2 * eta * q ** (2 * (T - 1 - k) + 1) for k in range(T) for _ in (0, 1)]
-    multipliers = each + [Q(0)] * (2 * T - 2)
+    multipliers, program = each + [Q(0)] * (2 * T - 2), program_of(run)
     for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
-        means, deviations = (_slack(run, block, multipliers) for block in run.vectors(exact))
-        means[0][0] += exact(q ** (2 * T))
-        means[T][T] -= exact(Q(1))
-        deviations[0][0] += exact(constant)
-        assert is_psd(means) and is_psd(deviations) is proved
+        gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
+        labels = dict(zip(program.labels, multipliers, strict=True))
+        assert verification.verify(program, gap, labels)[0] is proved
     claim = bounds(run, Q(1), Q(1))["fedavg-rounds"]
     assert claim >= float(q ** (2 * T) + b) * (1 - 1e-12)
 
@@ -402,7 +401,7 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     run, own = rounds_of(1, 2), plugin(terms=start)
     found, alone = sandwich(run, extra=[own]), sandwich(rounds_of(1, 2, eta=Q(19, 10)))
     assert found.theorem in ("fedavg-rounds", "fedavg-contraction") and found.bound >= found.worst
-    assert list(found.refuted) == ["own"] and alone.theorem is None and alone.bound is None
+    assert list(found.refuted) == ["instance_constants"] and alone.theorem is None and alone.bound is None
     assert not sandwich(run, zeta_sq=Q(0), extra=[own]).refuted
     _print([found], "rounds", "")
     assert f"REFUTED by the instance: own, {0.95**4:.10g} < {found.lower:.10g}" in capsys.readouterr().out

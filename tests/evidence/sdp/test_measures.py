@@ -247,7 +247,7 @@ def test_the_command():
     assert shown.exit_code == 0 and "steps theory" in shown.stdout and "averaged-corollary" in shown.stdout
     assert "F - F* at the mean" in shown.stdout and "the instance's own" in shown.stderr
     (row,) = json.loads(told("--step", "li-2020", "--measure", "gap", "--format", "json").stdout)
-    assert row["certified"] and row["theorem"] == "li-2020" and row["own"].keys() == {"G_sq", "Gamma"}
+    assert row["certified"] and row["theorem"] == "li-2020" and row["instance_constants"].keys() == {"G_sq", "Gamma"}
     noisily = told("--sigma", "1/2", "--over", "rounds", "--values", "1,3")
     assert noisily.exit_code == 0 and "E||w_R" in noisily.stdout and "need not be attained" in noisily.stderr
     assert noisily.stdout.count("certified") == 2
