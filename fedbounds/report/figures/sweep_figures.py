@@ -17,7 +17,7 @@ from fedbounds.plugins import nearest
 from fedbounds.report.figures import files, line_styles
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.sweep.table import COLUMNS, NUMBERS, Stored, read_table
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 
 # Beyond this ratio of largest to smallest, all positive, an axis is logarithmic.
 WIDE = 30.0
@@ -144,7 +144,7 @@ def _wide(values: Sequence[np.ndarray]) -> bool:
 
 def label(column: str) -> str:
     """What an axis is called: the paper's symbol where it has one."""
-    symbol = NOTATION.get(column)
+    symbol = QUANTITIES.get(column)
     return f"${symbol.latex}$" if symbol is not None else LABELS.get(column, column.replace("_", " "))
 
 
