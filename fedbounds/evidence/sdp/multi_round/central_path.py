@@ -20,6 +20,8 @@ GAP = 1e-6
 GROWTH, CENTRED = 8.0, 0.5
 # A number that is no certificate is given where the solver was this near to the best one, relatively.
 ACCURATE = 1e-3
+# Steps up to which every interpolation inequality is used: twelve take half a second, twenty half a minute.
+ALL_PAIRS = 12
 # Proofs on the path, the last first, of which one must verify; each leaves GROWTH times the room of the next.
 TRIED = 6
 # Newton's steps: the most in all, the least length that is still progress, the part of the way to a bound taken.
@@ -73,6 +75,10 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if before is None or not before.certified:
             return None
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+    if run.T <= ALL_PAIRS and not run.all_pairs:
+        found = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
+        if found is not None and found.certified:
+            return found
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
     # One thread adds in one order; two wait for each other longer than they compute where others use the machine.

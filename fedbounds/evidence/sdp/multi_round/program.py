@@ -37,6 +37,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
@@ -67,6 +68,7 @@ class Run:
 
     The server averages with ``alpha``, w* is the minimiser of sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2.
     Where its weights are ``free`` they may be others in every round, and ``alpha`` is all on a client of least p.
+    ``all_pairs``: every interpolation inequality is used, not those of `pairs` that matter most.
     """
 
     rounds: int
@@ -78,6 +80,7 @@ class Run:
     p: tuple[Fraction, ...] = ()
     free: bool = False
     measure: Measure = "distance"
+    all_pairs: bool = False
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.tau < 1 or self.T > LARGEST:
@@ -153,6 +156,9 @@ class Run:
     def pairs(self) -> list[tuple[int, int]]:
         """(a, b) of the constraints: f_a >= f_b + <c_b, x_a - x_b> + ||c_a - c_b||^2/(2K), those with w* first."""
         star, T = self.star, self.T
+        if self.all_pairs:
+            joined = [(k, star) for k in range(star)] + list(combinations(range(star), 2))
+            return [pair for a, b in joined for pair in ((a, b), (b, a))]
         joined = [(k, k + 1) for k in range(T - 1)] + [(k, T) for k in range(T) if self.measure != "distance"]
         if self.measure == "gap":
             joined += [(s, k) for s in range(0, T, self.tau) for k in range(s + 2, s + self.tau + 1)]

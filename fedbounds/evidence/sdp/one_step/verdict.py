@@ -16,7 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.assumption_checks import cannot_express
+from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
