@@ -13,7 +13,7 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.judge import cannot_express
+from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
@@ -32,7 +32,6 @@ from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.labels import word
-from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -80,10 +79,7 @@ def read_back(case: Case) -> Found:
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not applies(claim):
         lacking.append("certificates: it is no one-round statement in the model's quantities")
-    for facet, kind in (("in_class", "certificates"), ("in_proof", "proofs"), ("in_rocq", "Rocq")):
-        names = without_facet(claim.computed, facet)
-        lacking += [f"{kind} {cannot_express(names)}"] if names else []
-    return Found((speaks, *lacking))
+    return Found((speaks, *lacking, *without_facets(claim)))
 
 
 def glance(case: Case) -> Found:
