@@ -84,7 +84,7 @@ def cannot_express(names: Iterable[str]) -> str:
 
 
 def without_facets(claim: Claim) -> list[str]:
-    """Which of certificates, proofs and Rocq cannot express the computed quantities of a claim, for want of a facet."""
+    """Which of certificates, proofs and Rocq lack a facet of a computed quantity, in words."""
     facets = {"in_class": "certificates", "in_proof": "proofs", "in_rocq": "Rocq"}
     lacking = {kind: without_facet(claim.computed, facet) for facet, kind in facets.items()}
     return [f"{kind} {cannot_express(names)}" for kind, names in lacking.items() if names]
