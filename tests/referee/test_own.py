@@ -15,10 +15,11 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
@@ -178,7 +179,7 @@ def test_fractions_floats_and_populations_agree():
     instance = from_json(data | {"weighting": "fedavg"})
     exact = quantity_values(both, run(instance), PLAIN)
     planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
-    seen = empirical.with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
+    seen = with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
     assert exact.lacking == seen.lacking == {}
     for name, value in exact.constants.items():
         assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
@@ -358,7 +359,7 @@ def test_what_no_repetition_met_is_not_known_for_certain(level):
 
 def test_what_hangs_on_the_start_alone_is_known_for_certain():
     seen = noisy(tau=2)
-    fixed = empirical.with_quantities(claim("d", "horizon", Delta_round, gap), seen).quantities.fixed["Delta_round"]
+    fixed = with_quantities(claim("d", "horizon", Delta_round, gap), seen).quantities.fixed["Delta_round"]
     assert fixed.tolist() == [True] * 2 + [False] * (len(fixed) - 2)
 
 
