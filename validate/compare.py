@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json, write_text
-from fedbounds.report import comparison_text, table
+from fedbounds.report import comparison_text, table, terminal
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
@@ -93,7 +93,7 @@ def main() -> None:
         kept[name] = row(found, time.process_time() - begun)
         files.save(partial(comparison_text.figure, found), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()
-        print(table.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
+        print(terminal.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
     write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})
     if PAGE.exists():
         write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))

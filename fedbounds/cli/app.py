@@ -164,7 +164,7 @@ def check(
     """
     from fedbounds.io import locked, write_text
     from fedbounds.report.check_text import check_blocks, constants_table
-    from fedbounds.report.table import to_text
+    from fedbounds.report.terminal import to_text
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from

@@ -118,13 +118,6 @@ class Bullets:
 Block = str | Bullets | Table
 
 
-def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
-    """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
-    from fedbounds.report.terminal import columns, render_blocks
-
-    return render_blocks(blocks, width or columns(), colour)
-
-
 def to_markdown(blocks: Iterable[Block]) -> str:
     """The blocks as Markdown, with every character escaped that means something there."""
     parts = []

@@ -31,8 +31,9 @@ BAR, PERIOD = 16, 1800.0
 LINES = 30.0
 
 
-def render_blocks(blocks: Iterable[Block], width: int, colour: bool) -> str:
-    """Paragraphs, lists and tables as text of at most ``width`` columns."""
+def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
+    """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
+    width = width or columns()
     return _render((piece for block in blocks for piece in _pieces(block, width)), width, colour)
 
 

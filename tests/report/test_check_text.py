@@ -13,8 +13,8 @@ from fedbounds.report.check_text import answer_table, check_blocks, constants_ta
 from fedbounds.report.describe import claim_answer, evidence_cell, replicates_needed
 from fedbounds.report.html.templates import notebook, template
 from fedbounds.report.ledger_text import grounds_of, ledger_table, run_table
-from fedbounds.report.table import LOOKS, Cell, Phrase, Table, to_markdown, to_text
-from fedbounds.report.terminal import fitted, plain_table
+from fedbounds.report.table import LOOKS, Cell, Phrase, Table, to_markdown
+from fedbounds.report.terminal import fitted, plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only

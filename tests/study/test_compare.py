@@ -10,7 +10,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
-from fedbounds.report import table
+from fedbounds.report import table, terminal
 from fedbounds.study import compare as study
 from fedbounds.study import resolve
 from fedbounds.study.bounds import rounds_to
@@ -249,7 +249,7 @@ def test_equal_promises_rank_nothing_and_one_is_singular():
     found = ranking(("a", 1, 1, 1, 70), ("b", 6, 5, 8, 50))
     assert "of the one pair, which the runs order too, they are wrong in 1 (" in show.answer(found)[2]
     assert "in 1 round." in show.answer(found)[1] and show.answer(found)[0] == "No theorem applies to this problem."
-    assert "Theorems after" not in table.to_text(show.blocks(found))
+    assert "Theorems after" not in terminal.to_text(show.blocks(found))
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

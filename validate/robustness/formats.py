@@ -263,7 +263,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.io import read_json
     from fedbounds.report.check_text import check_blocks
     from fedbounds.report.html.page import page
-    from fedbounds.report.table import to_text
+    from fedbounds.report.terminal import to_text
     from fedbounds.study import store
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result

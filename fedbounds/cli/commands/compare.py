@@ -42,7 +42,7 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     with --limit, as w* is found first.
     """
     from fedbounds import io
-    from fedbounds.report import comparison_text, table
+    from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
@@ -59,7 +59,7 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     elif form == "markdown":
         click.echo(table.to_markdown(comparison_text.blocks(found)), nl=False)
     else:
-        click.echo(table.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
+        click.echo(terminal.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 

@@ -21,7 +21,7 @@ def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: 
     """
     import fedbounds
     from fedbounds.plugins import claims
-    from fedbounds.report import ledger_text, table
+    from fedbounds.report import ledger_text, table, terminal
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
@@ -40,7 +40,7 @@ def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: 
     elif form == "markdown":
         click.echo(table.to_markdown(blocks), nl=False)
     else:
-        click.echo(table.to_text(blocks), nl=False)
+        click.echo(terminal.to_text(blocks), nl=False)
     return sounded(lines)
 
 
