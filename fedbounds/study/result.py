@@ -32,6 +32,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
+    from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Problem
     from fedbounds.model.trajectory import Trajectory
     from fedbounds.theory.claim import Claim
@@ -86,10 +87,13 @@ class WeightingRun:
         """The recorded run, of a fresh result only."""
         return _fresh(self.simulated, "the trajectory of a run").trajectory
 
-    @property
-    def companions(self) -> Mapping[str, Trajectory]:
-        """Claim -> the run with its own step size that it was examined on, of a fresh result only."""
-        return _fresh(self.simulated, "the trajectory of a run").companions
+    def examined_on(self, claim: str) -> Trajectory:
+        """The run a claim was examined on, simulated again if its step size is its own; of a fresh result only."""
+        from fedbounds.engine.simulate import simulate
+
+        simulated = _fresh(self.simulated, "the trajectory of a run")
+        experiment = simulated.companions.get(claim)
+        return simulated.trajectory if experiment is None else simulate(experiment)
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class Simulated:
     """What only the process that ran a study holds of a run."""
 
     trajectory: Trajectory
-    companions: Mapping[str, Trajectory]
+    companions: Mapping[str, Experiment]  # claim -> the run with its own step size; records of all would fill memory
     compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.ComparedBands`
 
 

@@ -149,8 +149,7 @@ def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
 
 def _compared(result: Result, run: WeightingRun, verdict: Verdict) -> tuple[Array, Array, Array, Band]:
     claim = result.claims[verdict.claim]
-    seen = run.companions.get(claim.key, run.trajectory)
-    examined = examine_run(seen, READINGS[verdict.reading], build_policy(result.settings))
+    examined = examine_run(run.examined_on(claim.key), READINGS[verdict.reading], build_policy(result.settings))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)
     known = empirical.known_columns(claim, examined, sides.times)
