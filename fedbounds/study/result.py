@@ -87,14 +87,6 @@ class WeightingRun:
         """The recorded run, of a fresh result only."""
         return _fresh(self.simulated, "the trajectory of a run").trajectory
 
-    def examined_on(self, claim: str) -> Trajectory:
-        """The run a claim was examined on, simulated again if its step size is its own; of a fresh result only."""
-        from fedbounds.engine.simulate import simulate
-
-        simulated = _fresh(self.simulated, "the trajectory of a run")
-        experiment = simulated.companions.get(claim)
-        return simulated.trajectory if experiment is None else simulate(experiment)
-
 
 @dataclass(frozen=True)
 class Simulated:
