@@ -11,7 +11,6 @@ import importlib.metadata
 import importlib.resources
 import importlib.util
 import pkgutil
-import re
 import sys
 import typing
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -213,33 +212,6 @@ def claims(extra: Iterable[ModuleType] = ()) -> dict[str, Claim]:
 def on_fedavg(known: Mapping[str, Claim]) -> dict[str, Claim]:
     """Those of the claims that FedAvg's runs may be examined for."""
     return {key: claim for key, claim in known.items() if claim.on_fedavg}
-
-
-# What a study may be asked for in place of keys; a claim's source says who states it.
-GROUPS = {
-    "paper": "the paper's lemmas, theorem, corollary and rate",
-    "field": "theorems of other papers",
-    "ours": "what this package proves or proposes",
-    "all": "every claim about FedAvg",
-}
-OURS, YEAR = "This package", re.compile(r"\b(19|20)\d\d\b")
-
-
-def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims about FedAvg of one of `GROUPS`; "paper" includes the reader's own, those of ``extra`` modules."""
-    from fedbounds.theory.claim import Role
-
-    every = on_fedavg(claims(extra))
-    if group == "all":
-        return every
-    own = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
-    ours = {key for key, claim in every.items() if claim.source.startswith(OURS) and key not in own}
-    members = {
-        "paper": {key for key, claim in every.items() if Role.HEADLINE in claim.roles} | own,
-        "field": {key for key, claim in every.items() if YEAR.search(claim.source)} - ours - own,
-        "ours": ours,
-    }[group]
-    return {key: claim for key, claim in every.items() if key in members}
 
 
 def remarks() -> list[Remark]:

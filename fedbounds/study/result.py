@@ -1,16 +1,9 @@
 """What a study found, as data: a `Result` is what `check` returns, what is saved, and what is read back.
 
-    result = Result.from_json(read_json("out/result.json"))     # or store.read(out), with the arrays
-    result.facts.L.value, result.facts.p                        # the problem: ProblemFacts
-    result.settings.tau                                         # a Settings
-    for run in result.runs:                                     # one a weighting
-        run.weighting, run.rho_bar, run.constants["G_sq"].provenance
-        for verdict in run.verdicts:                            # theory's Verdict: failed, coverage, status, ...
-
-All of that is the same for a study that was just run and for one read from a file, so whoever prints or draws takes
-nothing else. Only a fresh result also has ``result.problem``, ``result.claims`` and ``run.trajectory``; reading
-one of them from a saved result raises InputError. A number that is not finite is None; an infinite constant keeps its
-infinity (null in JSON).
+``result.facts`` is the problem, ``result.settings`` the study, and each of ``result.runs`` a weighting with its
+constants and verdicts. These are the same for a study that was just run and for one read from a file. Only a fresh
+result also has ``result.problem``, ``result.claims`` and ``run.trajectory``; reading one of them from a saved result
+raises InputError. A number that is not finite is None; an infinite constant keeps its infinity (null in JSON).
 """
 
 from __future__ import annotations
@@ -49,10 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemFacts:
-    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima.
-
-    ``zeta_star`` is the root of sum_i p_i ||grad F_i(w*)||^2.
-    """
+    """Kind, sizes, weights p, minima and constants of a problem; zeta_*^2 = sum_i p_i ||grad F_i(w*)||^2."""
 
     kind: str
     N: int
@@ -75,10 +65,7 @@ class ProblemFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightingRun:
-    """One weighting on the problem: skews, both parts of the bound, constants, verdicts, and how fast the gap falls.
-
-    ``decay`` is None in results that were saved before it was recorded.
-    """
+    """One weighting on the problem: skews, both parts of the bound, constants, decay of the gap, and verdicts."""
 
     weighting: str
     rho_bar: float | None
