@@ -45,8 +45,8 @@ def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], fo
 @PLUGIN
 def rocq(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
-    from fedbounds.evidence.kernel import claim_statement as written
     from fedbounds.evidence.kernel import reading_of
+    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
