@@ -23,7 +23,7 @@ TORCH := --retries 1 --timeout 20 --extra-index-url https://download.pytorch.org
 	"$(shell grep '^torch==' constraints.txt)+cpu"
 endif
 
-.PHONY: demo test fuzz browser kernel lint types docs bench release-check clean setup
+.PHONY: demo test certificates fuzz browser kernel lint types docs bench release-check clean setup
 
 setup: $(DEV)
 
@@ -54,6 +54,11 @@ demo: $(DEMO)
 
 test: $(DEV)
 	$(BIN)/python -m pytest -n 2
+
+# Every stored certificate, by two checkers that share no line: some twenty seconds.
+certificates: $(BASE)
+	$(BIN)/fedbounds verify-certificate derivations/certificates/*.jsonl >/dev/null
+	$(BIN)/python -m validate.second_checker derivations/certificates/*.jsonl
 
 # A minute of damaged files, every format that is read.
 fuzz: $(DEV)

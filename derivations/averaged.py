@@ -2,7 +2,7 @@
 
 import sympy as sp
 
-from fedbounds.theory.sums import eta_sum, gap_sum
+from fedbounds.theory.symbols import eta_sum, gap_sum
 
 from ._recursion import *
 from .star import REST, UNDER_ONE, rest

@@ -1,4 +1,4 @@
-"""Whole rounds of FedAvg: what a machine can check of the proofs in `fedbounds/claims/rounds.py`.
+"""Whole rounds of FedAvg: what a machine can check of the proofs in `derivations/proofs/rounds.md`.
 
 That is one step of the mean, one step of the control problem, and the two facts of the contraction. The sums over a
 round and over the rounds are not among what the checker speaks of: they stand in that file, as text.

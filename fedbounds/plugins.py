@@ -169,8 +169,7 @@ def _check_expression(key: str, part: object) -> None:
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        known = getattr(symbols, symbol.name, symbol)
-        if symbol.name in symbols.NOTATION and known != symbol:
+        if symbols.RECORDED.get(symbol.name, symbol) != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 

@@ -3,7 +3,7 @@
     python -m validate.parametric           (about a minute on one core)
 
 Writes derivations/certificates/parametric.jsonl. Claims stand as stated, or with the exact constant of Lemma 2;
-``local-descent`` is a bound with no claim, that of one round of ``fedbounds/claims/rounds.py`` with its double sum.
+``local-descent`` is a bound with no claim, that of one round of ``derivations/proofs/rounds.md`` with its double sum.
 """
 
 from __future__ import annotations

@@ -6,9 +6,13 @@ A certificate says lhs <= sum_k rhs_k form_k for all L-smooth mu-strongly convex
 of inequalities that such clients satisfy and a remainder that is a sum of squares. The points of a round, what is
 assumed of them, the inequalities and the pivoting are made here anew; what a claim says is read as text, from
 ``fedbounds claims --format json``.
+
+A stored proof may survive a mistake in the first checker's model, which later proofs would use. So that model is read
+as well (`validate.model_polynomials` prints it): each of its inequalities and quantities must be the one made here.
 """
 
 import json
+import random
 import re
 import subprocess
 import sys
@@ -219,6 +223,37 @@ def judge(certificate, claims):
     return None
 
 
+def value(polynomial, numbers):
+    """A polynomial where every vector and value is a number."""
+    return sum((c * numbers[key[0]] * numbers[key[-1]] ** (len(key) - 1) for key, c in polynomial.items()), 0)
+
+
+def differences(setting, model):
+    """What the first checker's model {label: [[coefficient, name, ..]]} at a setting says otherwise than this one.
+
+    Two polynomials that agree where all vectors are random numbers of 60 bits are the same.
+    """
+    here, draw = Round({"gradients": "full", **setting}), random.Random(0)
+    names = sorted({name for terms in model.values() for _, *names in terms for name in names})
+    theirs = {name: Fraction(draw.getrandbits(60)) for name in names}
+    for letter, weights in (("s", here.p), ("y", here.alpha)):  # vectors with a weighted sum of 0 lack one
+        absent = [i for i in range(here.N) if f"{letter}{i}" not in theirs]
+        if len(absent) == 1:
+            rest = sum(w * theirs.get(f"{letter}{i}", 0) for i, w in enumerate(weights))
+            theirs[f"{letter}{absent[0]}"] = -rest / weights[absent[0]]
+    mine = {name.replace(".", ","): number for name, number in theirs.items()} | {"w": theirs.get("w0", 0)}
+    mine.setdefault("sigma_sq", 0)  # full gradients have no noise
+    for label, terms in model.items():
+        made = total(*((Fraction(c), {tuple(names): ONE}) for c, *names in terms))
+        try:
+            same = value(made, theirs) == value(here.fact(label) if " " in label else here.form(label), mine)
+        except (LookupError, ValueError, TypeError) as wrong:
+            yield f"{label}: {wrong}"
+            continue
+        if not same:
+            yield f"{label}: another polynomial than here"
+
+
 def at(data, x):
     """The same with every function of a parameter at x, an interval left out."""
     if isinstance(data, dict) and data.keys() == {"num", "den"}:
@@ -242,10 +277,22 @@ def main(files):
     ask = [sys.executable, "-m", "fedbounds.cli", "claims", "--format", "json"]
     claims = {claim["key"]: claim for claim in json.loads(subprocess.check_output(ask, text=True))}
     lines = [json.loads(line) for name in files for line in Path(name).read_text().splitlines()]
-    found = [next(filter(None, (judge(one, claims) for one in points(line))), None) for line in lines]
-    wrong = [why for why in found if why is not None]
-    print("\n".join([*wrong, f"{len(found) - len(wrong)} certificates verified, {len(wrong)} rejected"]))
-    return 1 if wrong else 0
+    verdicts = [next(filter(None, (judge(one, claims) for one in points(line))), None) for line in lines]
+    wrong = [why for why in verdicts if why is not None]
+    sound = [line for line, why in zip(lines, verdicts, strict=True) if why is None]
+    settings = sorted({json.dumps(one["setting"]) for line in sound for one in points(line)})
+    command = [sys.executable, "-m", "validate.model_polynomials"]
+    models = subprocess.check_output(command, input="\n".join(settings), text=True, cwd=Path(__file__).parents[1])
+    other = sorted(
+        {
+            why
+            for setting, model in zip(settings, models.splitlines(), strict=True)
+            for why in differences(json.loads(setting), json.loads(model))
+        }
+    )
+    print("\n".join([*wrong, *other, f"{len(verdicts) - len(wrong)} certificates verified, {len(wrong)} rejected"]))
+    print(f"{len(settings)} models read, {len(other)} of their lines differ")
+    return 1 if wrong or other else 0
 
 
 if __name__ == "__main__":

@@ -14,7 +14,6 @@ from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.sums import ready
 from validate.ledger_page import filled
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
@@ -42,15 +41,9 @@ def conditions(claim: Claim) -> set[str]:
 def symbol_table() -> str:
     """Every shipped symbol: name, formula, meaning, and where it varies."""
     rows = [
-        (
-            f"`{one.name}`",
-            formula(getattr(symbols, one.name)),
-            prose(one.meaning),
-            ", ".join(one.measured) or "constant",
-        )
-        for one in symbols.NOTATION.values()
+        (f"`{name}`", formula(q), prose(q.meaning), ", ".join(q.scopes) or "constant")
+        for name, q in symbols.QUANTITIES.items()
     ]
-    rows += [(f"`{name}`", formula(one), prose(one.meaning), str(one.kind)) for name, one in ready().items()]
     return table(("name", "symbol", "meaning", "varies over"), rows)
 
 
@@ -78,7 +71,7 @@ def assumption_table() -> str:
 def use_table() -> str:
     """Every symbol and assumption with the claims that speak of it or are made under it."""
     known = plugins.claims().values()
-    rows = [(f"`{name}`", used(claim.key for claim in known if name in claim.symbols)) for name in symbols.NOTATION]
+    rows = [(f"`{name}`", used(claim.key for claim in known if name in claim.symbols)) for name in symbols.QUANTITIES]
     rows += [
         (f"`{name}`", used(claim.key for claim in known if one.key in conditions(claim)))
         for name, one in shipped().items()

@@ -1,13 +1,6 @@
 """A one-step inequality whose noise may grow with the gradient: neither Assumption 3 nor Assumption 4.
 
-Suppose E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2 on R^d, as for minibatches of least squares, where no
-sigma^2 and no G^2 exist. The noises of the clients are independent, so with Lemma 1 at the local models
-
-    eta^2 E||sum_i alpha_i g_i||^2 <= eta x sum_i alpha_i e_i(w_t^i) + eta^2 sigma_0^2,        x = 2 eta L (1 + c).
-
-A share x of <grad F_i(w_t^i), w_t - w*> pays for that: by strong convexity to w* and Young's inequality it is at
-least e_i(w_t^i)/2 - e_i(w*) - L ||w_t - w_t^i||^2 + (mu/2) ||w_t^i - w*||^2. The share 1 - x >= 0 goes as in the
-sharper step. With tau = 1 there is no drift, and nothing but L, mu, c and sigma_0^2 enters.
+The proof stands in `derivations/proofs/growth.md`.
 """
 
 import sympy as sp

@@ -1,18 +1,6 @@
 """One round of FedAvg under (G, B) dissimilarity: Karimireddy et al., SCAFFOLD, ICML 2020.
 
-Suppose sum_i p_i ||grad F_i(w)||^2 <= G^2 + B^2 ||grad F(w)||^2. Let w start a round, e = F(w) - F*, h = tau eta, and
-S the mean of sum_i p_i ||x_i - w||^2 over the tau steps. Along gradient descent the norm of the gradient of a convex
-function does not grow, so after k steps ||x_i - w|| <= k eta ||grad F_i(w)||, and as ||grad F(w)||^2 <= 2 L e
-
-    S <= (tau - 1)(2 tau - 1)/6 eta^2 (G^2 + 2 L B^2 e).
-
-As in `koloskova-2020-step`, with ||x_i - w*||^2 >= ||w - w*||^2/2 - ||x_i - w||^2, the round's mean gradient k has
-
-    <k, w - w*> >= e + (mu/4) ||w - w*||^2 - L S,        ||k||^2 <= 2 L^2 S + 4 L e.
-
-Together ||w_+ - w*||^2 <= (1 - h mu/2) ||w - w*||^2 - (2 - 4 h L) h e + 2 h L (1 + h L) S. With h L (1 + B^2) <= 1/8,
-2 (1 + h L) <= 9/4 and S <= h^2 (G^2 + 2 L B^2 e)/3, so that S pays for less than h e/100, and -h e is left.
-Here B^2 = 1, so that G^2 is zeta^2, how far the clients' gradients lie from their mean.
+The proof stands in `derivations/proofs/karimireddy2020.md`.
 """
 
 import sympy as sp
@@ -20,8 +8,8 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import Delta_round, Delta_round_next, gap_round, zeta_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import Delta_round, Delta_round_next, gap_round, zeta_sq
 
 PAPER = "Karimireddy et al., SCAFFOLD, ICML 2020"
 B_SQ = 1

@@ -1,14 +1,6 @@
 """One step of local SGD on different data: Koloskova, Loizou, Boreiri, Jaggi and Stich, ICML 2020.
 
-The paper's descent lemma for convex functions has this form; the constants are derived here. Let e_t = F(w_t) - F*
-and V_t = sum_i p_i ||w_t - x_i||^2. Smoothness at w_t and strong convexity at w*, both from x_i, and
-sum_i p_i ||x_i - w*||^2 >= ||w_t - w*||^2 + V_t (an equality) give for the mean gradient k = sum_i p_i grad F_i(x_i)
-
-    <k, w_t - w*> >= e_t + (mu/2) ||w_t - w*||^2 - ((L - mu)/2) V_t,
-    ||k||^2 <= 2 ||k - grad F(w_t)||^2 + 2 ||grad F(w_t)||^2 <= 2 L^2 V_t + 4 L e_t.
-
-So eta^2 ||k||^2 - 2 eta <k, w_t - w*> is at most -eta mu ||w_t - w*||^2 - 2 eta (1 - 2 eta L) e_t
-+ eta L (1 + 2 eta L) V_t, where eta <= 1/(4L). The noises are independent of each other and of the rest.
+The proof stands in `derivations/proofs/koloskova2020.md`.
 """
 
 import sympy as sp

@@ -1,31 +1,14 @@
 """Scaffnew's linear rate: Mishchenko, Malinovsky, Stich and Richtarik, ProxSkip, ICML 2022.
 
-With h_i^* = grad F_i(w*), x_i the local models and q the probability of a communication, the theorem is about
-
-    Psi_t = sum_i p_i ||x_i - w*||^2 + (eta/q)^2 sum_i p_i ||h_i - h_i^*||^2.
-
-Put u_i = (x_i - eta g_i) - (w* - eta h_i^*) and v_i = h_i - h_i^*. As eta <= 1/L,
-
-    E||u_i||^2 <= (1 - eta mu) ||x_i - w*||^2 + eta^2 sigma^2.
-
-An iteration takes y_i = x_i - eta (g_i - h_i), so that y_i - w* = u_i + eta v_i. Without a communication x_i is y_i,
-and h_i stays. With one, x_i becomes the mean of z_i = y_i - (eta/q) h_i, and h_i grows by (q/eta) (x_i - y_i): then
-(eta/q) h_i is the mean less z_i. A mean and what it leaves are orthogonal, and w*, h_i^* is a fixed point: the new
-Psi is sum_i p_i ||u_i - (eta/q) (1 - q) v_i||^2. In expectation over the coin the products of u_i and v_i cancel:
-
-    E Psi_{t+1} = sum_i p_i [E||u_i||^2 + (1 - q^2) (eta/q)^2 ||v_i||^2]
-               <= (1 - min(eta mu, q^2)) Psi_t + eta^2 sigma^2.
-
-The paper's clients have equal weights; any p will do. As h_i = 0 at first, Psi_0 is the bracket below, and
-||w_T - w*||^2 <= Psi_T for the mean w_T of the x_i.
+The proof stands in `derivations/proofs/mishchenko2022.md`.
 """
 
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_star_sq
 
 PAPER = "Mishchenko, Malinovsky, Stich and Richtarik, ProxSkip, ICML 2022"
 # The probability of a communication is the algorithm's usual one, q = 1/tau.

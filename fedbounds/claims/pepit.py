@@ -1,17 +1,6 @@
 """One step of SGD over clients: the bound that PEPit's examples call empirically tight, proved, and its tightness.
 
-Let x be the iterate, y = x - w*, i one of N clients at random, s_i = grad F_i(w*). As grad F_i - (L + mu)/2 Id is
-(L - mu)/2-Lipschitz, grad F_i(x) = s_i + (L + mu)/2 y + e_i with ||e_i|| <= (L - mu)/2 ||y||, so that the next
-iterate less w* is (1 - eta (L + mu)/2) y - eta s_i - eta e_i. The s_i have mean 0, and by Minkowski's inequality
-
-    sqrt E||x_1 - w*||^2 <= sqrt((1 - eta (L + mu)/2)^2 ||y||^2 + eta^2 zeta_*^2) + eta (L - mu)/2 ||y||.
-
-Noise of its own, of mean 0, adds eta^2 sigma^2 to the square. The square is concave in ||y||^2, so that by Jensen's
-inequality it also bounds expectations from a random x. PEPit prints it for eta = 1/L and no noise.
-
-It is attained for every N >= 2, eta, L, mu, ||y|| and zeta_*: let the s_i be orthogonal to y, of length zeta_* and
-of mean 0, and F_i quadratic with Hessian (L + mu)/2 Id + (L - mu)/2 Q_i, where the reflection Q_i turns y into the
-direction of -((1 - eta (L + mu)/2) y - eta s_i). All summands of E||x_1 - w*||^2 are then equal to the bound.
+The proof stands in `derivations/proofs/pepit.md`.
 """
 
 import sympy as sp
@@ -19,8 +8,8 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_star_sq
 
 one_client = Assumption("one-client", "one client takes part in a round", sp.Eq(C * N, 1), found="C N = {left:.4g}")
 one_step = Assumption("one-step", "a round is one local step", sp.Eq(tau, 1), found="tau = {tau:g}")

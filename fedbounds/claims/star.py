@@ -1,22 +1,6 @@
 """A one-step inequality and a corollary with no G in the step: gradients matter at w* only.
 
-With h_i = F_i - (mu/2)||. - w*||^2, convex and (L - mu)-smooth, and k_i its gradient at w_t^i, the step is
-w_{t+1} - w* = (1 - eta mu)(w_t - w*) - eta sum_i alpha_i k_i. Smoothness at w_t and co-coercivity at w* give
-
-    <k_i, w_t - w*> >= h_i(w_t) - h_i(w*) - (L-mu)/2 ||w_t - w_t^i||^2 + ||k_i - grad F_i(w*)||^2 / (2(L-mu)),
-
-and for eta < 1/L the last term pays for eta^2 ||sum_i alpha_i k_i||^2 but for
-eta^2 (1 - eta mu)/(1 - eta L) ||sum_i alpha_i grad F_i(w*)||^2. As sum_i p_i grad F_i(w*) = 0, alpha_i may be
-replaced by alpha_i - pi p_i >= 0 there, and Lemma 1 bounds it by 2 L Gamma (1 - pi)(rho_tilde - pi): nothing
-remains for alpha = p. The values give rho_bar and rho_tilde as in Theorem 1.
-
-For alpha = p more is true. Co-coercivity both ways gives <k_i - s_i, w_t^i - w*> >= ||k_i - s_i||^2/(L - mu) with
-s_i = grad F_i(w*), whose p-mean vanishes, as does that of w_t - w_t^i; with k the mean and d_i = k_i - s_i - k,
-
-    sum_i p_i <k_i, w_t - w*> >= sum_i p_i [<d_i, w_t - w_t^i> + (||k||^2 + ||d_i||^2)/(L-mu)]
-                              >= ||k||^2/(L-mu) - (L-mu)/4 sum_i p_i ||w_t - w_t^i||^2,
-
-and eta^2 ||k||^2 is paid for while eta (L + mu) <= 2: half the drift, and no values at all (`fedavg-step`).
+The proof stands in `derivations/proofs/star.md`.
 """
 
 import sympy as sp

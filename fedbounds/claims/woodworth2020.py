@@ -1,21 +1,14 @@
 """Local SGD where the clients' gradients differ by at most zeta: Woodworth, Patel and Srebro, NeurIPS 2020.
 
-Drift, with V_k = sum_i p_i ||x_i - w||^2 after k steps of a round, w the mean of the x_i. A step of F_i brings no two
-points further apart if eta <= 2/L, so ||x_i - w - eta (grad F_i(x_i) - grad F_i(w))|| <= ||x_i - w||. What is left of
-the step is eta grad F_i(w), whose distance from its mean over clients is zeta at most, and to take off the mean makes
-no sum of squares larger: without noise sqrt V_{k+1} <= sqrt V_k + eta zeta (Minkowski); noise adds eta^2 sigma^2 to
-E V_{k+1} at most. With v_k^2 = E V_k that is v_{k+1}^2 <= (v_k + eta zeta)^2 + eta^2 sigma^2, from which by induction
-v_k <= eta (k zeta + sqrt(k) sigma), and k <= tau - 1.
-
-Bound: this drift in the step of `koloskova-2020-step` without its descent, summed over t.
+The proof stands in `derivations/proofs/woodworth2020.md`.
 """
 
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim, Role
-from fedbounds.theory.quantity import zeta_sq
 from fedbounds.theory.symbols import *
+from fedbounds.theory.symbols import zeta_sq
 
 PAPER = "Woodworth, Patel and Srebro, Minibatch vs local SGD for heterogeneous distributed learning, NeurIPS 2020"
 REMARK = "The printed constants were not to be had: these are our own (derivation in the module's docstring)."

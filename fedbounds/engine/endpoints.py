@@ -1,4 +1,4 @@
-"""Runs that record only ||w - w*||^2 and F(w) - F* at the ends of rounds: the engine at full speed."""
+"""The observer that keeps ||w - w*||^2 and F(w) - F* at the ends of rounds, and its fast path through minibatches."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.engine import rng
+from fedbounds.engine.backend import Backend
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
-from fedbounds.engine.loop import choose_engine, run
-from fedbounds.engine.memory import require_run
+from fedbounds.engine.loop import Span, choose_engine, run_blocks
 from fedbounds.engine.participation import chosen, chosen_weights, round_weights
 from fedbounds.engine.threads import blocks_of, default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
@@ -29,71 +29,114 @@ TOGETHER = 32
 ROUNDS = 64
 
 
-def run_light(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
+def run_endpoints(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
-    The streams are those of ``run``, whose record it equals up to rounding, and the bits depend on neither
+    The random numbers are those of the full record, which it equals up to rounding, and the bits depend on neither
     threads nor replicates. Minibatches of least squares and of logistic regression are stepped through with nothing
-    measured on the way; everything else goes through ``run``. Raises DivergedError with the last step of the round
-    that diverged.
+    measured on the way. Raises DivergedError with the last step of the round that diverged, or the step itself.
     """
     from fedbounds.engine.kernels.backends import Sampled
 
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
-    every = -(-experiment.stride // experiment.tau)
-    ends = np.array([0, *(end for _, end in grid.rounds)], dtype=np.int64)
-    kept = np.unique(np.append(np.arange(0, len(ends), every), len(ends) - 1))
-    if not isinstance(engine, Sampled) or experiment.batch_size is None or experiment.aggregation != "algorithm-1":
-        recorded = experiment.with_(stride=experiment.tau * every)
-        require_run(recorded, "stored")
-        full = run(recorded, progress, threads)
-        path = full.paths["alpha"]
-        return Distances(experiment, full.times, path.distance_sq, path.gap, full.engine)
-    runner = _Rounds(experiment, engine, grid, kept)
+    every = experiment.tau * -(-experiment.stride // experiment.tau)
+    times = np.unique(np.append(np.arange(0, grid.total, every), grid.total))
+    if isinstance(engine, Sampled) and experiment.batch_size is not None and experiment.aggregation == "algorithm-1":
+        parts = _run_fast(experiment, engine, grid, times, progress, threads)
+    else:
+        observers = run_blocks(experiment, engine, lambda _: Endpoints(experiment, engine, times), progress, threads)
+        parts = [observer.result() for observer in observers]
+    distances, gaps = (np.concatenate(part)[: experiment.replicates] for part in zip(*parts, strict=True))
+    return Distances(experiment, times, distances, gaps, engine.name)
+
+
+class Endpoints:
+    """Keeps distance and gap of a block at the steps ``times``."""
+
+    virtuals = ("alpha",)
+    every_step = False
+
+    def __init__(self, experiment: Experiment, engine: Backend, times: Indices) -> None:
+        self._experiment, self._engine, self._times = experiment, engine, times
+        self._parts: list[tuple[Array, Array]] = []
+
+    def weights(self, r: int, p: Array, alpha: Array) -> None:
+        """Weights are not kept."""
+
+    def steps(self, span: Span) -> None:
+        after = (self._times > span.begin) & (self._times <= span.begin + span.count)
+        wanted = self._times[after | (self._times == span.begin) & (span.begin == 0)] - span.begin
+        if len(wanted):
+            self._parts.append(measured(span.paths["alpha"][wanted], self._experiment, self._engine))
+
+    def finish(self, span: Span, p: Array, alpha: Array) -> None:
+        """Time T has been kept."""
+
+    def result(self) -> tuple[Array, Array]:
+        """(distance_sq, gap) at the times, each (R, K)."""
+        distances, gaps = (np.concatenate(part, axis=1) for part in zip(*self._parts, strict=True))
+        return distances, gaps
+
+
+def measured(models: Array, experiment: Experiment, engine: Backend) -> tuple[Array, Array]:
+    """(distance_sq, gap) of models (K, R, d), each (R, K)."""
+    K, R, d = models.shape
+    gap = engine.gap(np.ascontiguousarray(models).reshape(K * R, d))
+    return distance_sq(models, experiment).T, gap.reshape(K, R).T
+
+
+def _run_fast(
+    experiment: Experiment,
+    engine: Sampled,
+    grid: TimeGrid,
+    times: Indices,
+    progress: Progress | None,
+    threads: int | None,
+) -> list[tuple[Array, Array]]:
+    """(distance_sq, gap) of every block of replicates."""
+    runner = _CompiledRounds(experiment, engine, grid, times // experiment.tau)
     workers = default_threads() if threads is None else threads
     blocks = blocks_of(experiment.replicates, min(TOGETHER, -(-experiment.replicates // max(workers, 1))))
     try:
-        parts = list(in_threads(runner, blocks, len(blocks) * grid.total, progress, threads))
+        return list(in_threads(runner, blocks, len(blocks) * grid.total, progress, threads))
     except DivergedError:
         for block in blocks_of(experiment.replicates, TOGETHER):  # what is said depends on the blocks, not on threads
             runner(block, lambda steps: None)
         raise
-    distances, gaps = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Distances(experiment, ends[kept], distances, gaps, engine.name)
 
 
-class _Rounds:
-    """Runs all rounds of a block of replicates on the compiled fast path."""
+class _CompiledRounds:
+    """Runs all rounds of a block of replicates, many in one compiled call where the weights are known beforehand."""
 
-    def __init__(self, experiment: Experiment, engine: Sampled, grid: TimeGrid, kept: Indices) -> None:
-        self.experiment, self.engine, self.grid, self.kept = experiment, engine, grid, kept
+    def __init__(self, experiment: Experiment, engine: Sampled, grid: TimeGrid, recorded: Indices) -> None:
+        self.experiment, self.engine, self.grid, self.recorded = experiment, engine, grid, recorded
         self.limit = divergence_limit(experiment, grid)
-        # Weights that are known before the models: then many rounds run in one call.
-        self.known = experiment.rule.returns_p
+        self.fixed = experiment.rule.returns_p
         self.width = engine.width if engine.walks else experiment.problem.d
-        self.together = ROUNDS if self.known else 1
+        self.together = ROUNDS if self.fixed else 1
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
-        """(distance_sq, gap) of the replicates at the kept rounds, each (R, K)."""
-        d, rounds = self.experiment.problem.d, len(self.grid.rounds)
+        """(distance_sq, gap) of the replicates at the recorded rounds, each (R, K)."""
+        experiment, d, rounds = self.experiment, self.experiment.problem.d, len(self.grid.rounds)
         W = np.zeros((len(replicates), self.width))
-        W[:, :d] = self.experiment.start
-        seed, everyone = self.experiment.seed, self.experiment.everyone_present
-        keys = rng.replicate_keys(seed, replicates, rng.LOCAL_STEP)
-        keys = rng.client_keys(seed, replicates, self.experiment.problem.N) if everyone else keys
-        records = [self._measure(W[None, :, :d])]
+        W[:, :d] = experiment.start
+        if experiment.everyone_present:
+            keys = rng.client_keys(experiment.seed, replicates, experiment.problem.N)
+        else:
+            keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
+        parts = [measured(W[None, :, :d], experiment, self.engine)]
         for first in range(0, rounds, self.together):
             last = min(first + self.together, rounds)
             ends = self._advance(first, last, W, keys, replicates)[:, :, :d]
             with np.errstate(over="ignore", invalid="ignore"):
-                distance = distance_sq(ends, self.experiment)
+                distance = distance_sq(ends, experiment)
             steps = [end - 1 for _, end in self.grid.rounds[first:last]]
-            check_distances(self.experiment, self.grid.eta, steps, replicates, distance, self.limit)
-            wanted = self.kept[(self.kept > first) & (self.kept <= last)] - first - 1
+            check_distances(experiment, self.grid.eta, steps, replicates, distance, self.limit)
+            wanted = self.recorded[(self.recorded > first) & (self.recorded <= last)] - first - 1
             if len(wanted):
-                records.append(self._measure(ends[wanted]))
-            tick((last - first) * self.experiment.tau)
-        distances, gaps = (np.concatenate(part, axis=1) for part in zip(*records, strict=True))
+                parts.append(measured(ends[wanted], experiment, self.engine))
+            tick((last - first) * experiment.tau)
+        distances, gaps = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return distances, gaps
 
     def _advance(self, first: int, last: int, W: Array, keys: rng.Words, replicates: range) -> Array:
@@ -105,16 +148,16 @@ class _Rounds:
         etas = self.grid.eta[first * tau : last * tau].reshape(-1, tau)
         if not self.engine.walks:
             return np.stack([self._round(r, etas[r - first], W, replicates) for r in range(first, last)])
-        known = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
+        arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
         if experiment.everyone_present:
-            return rounds(*known, own(self._weights(first, W, replicates)), W)
-        if self.known:
+            return rounds(*arguments, own(self._weights(first, W, replicates)), W)
+        if self.fixed:
             drawn = [chosen_weights(experiment, replicates, r) for r in range(first, last)]
             who, alpha = map(np.stack, zip(*drawn, strict=True))
         else:
             who = chosen(experiment, replicates, first)[None]
             alpha = np.take_along_axis(self._weights(first, W, replicates)[None], who, axis=-1)
-        return present_rounds(*known, who, alpha, W)
+        return present_rounds(*arguments, who, alpha, W)
 
     def _round(self, r: int, etas: Array, W: Array, replicates: range) -> Array:
         """Round r of every client from W, in place; a copy of the models at its end."""
@@ -130,16 +173,10 @@ class _Rounds:
     def _weights(self, r: int, W: Array, replicates: range) -> Array:
         """alpha of round r (R, N)."""
         experiment, problem = self.experiment, self.experiment.problem
-        if self.known and experiment.everyone_present:
+        if self.fixed and experiment.everyone_present:
             return np.tile(problem.p, (len(W), 1))
         # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
         excess = np.zeros((len(W), problem.N))
         if experiment.rule.depends_on_w:
             excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
         return round_weights(experiment, replicates, r, excess)[1]
-
-    def _measure(self, models: Array) -> tuple[Array, Array]:
-        """(distance_sq, gap) of models (K, R, d), each (R, K)."""
-        K, R, d = models.shape
-        gap = self.engine.gap(np.ascontiguousarray(models).reshape(K * R, d))
-        return distance_sq(models, self.experiment).T, gap.reshape(K, R).T

@@ -20,7 +20,7 @@ from fedbounds.engine.backend import Moments
 from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
-from fedbounds.engine.record import Recorder, allocate
+from fedbounds.engine.record import Recorder, empty_record
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
@@ -69,7 +69,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     experiment = experiment.with_(replicates=1)
     grid = make_time_grid(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    record = allocate(experiment, grid, virtuals)
+    record = empty_record(experiment, grid, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         recorder = _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)
@@ -112,7 +112,7 @@ def _record(recorder: Recorder, begin: int, found: Round, part: slice, *, aggreg
     """
     grad_sq, excess, variance, radius_sq = found.local[:, part, None]
     recorder.moments(begin, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
-    kept, slots = recorder.kept(begin, len(excess))
+    recorded, slots = recorder.recorded(begin, len(excess))
     for name, distance in found.paths["distance_sq"].items():
         values = {field: by_name[name][part] for field, by_name in found.paths.items()}
         if part.start is None:
@@ -120,7 +120,7 @@ def _record(recorder: Recorder, begin: int, found: Round, part: slice, *, aggreg
             following[-1] = found.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
             values |= {"next_distance_sq": following, "next_mean": following}
         if slots.stop > slots.start:
-            recorder.path(name, begin, {field: value[kept, None] for field, value in values.items()})
+            recorder.path(name, begin, {field: value[recorded, None] for field, value in values.items()})
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,14 @@
-"""Algorithm 1 over replicates: rounds of local SGD, with everything the claims need measured on the way.
+"""Algorithm 1 over replicates: one loop over rounds and local steps, and observers that measure what it passes.
 
-Per local step t: the local models x_i (R, N, d), their exact conditional moments, the virtual iterate
-w_t = sum_i alpha_i x_i (and sum_i p_i x_i inside a round), its drift, its skew sums and the exact
-expectation of its next squared distance.
+Blocks of replicates run side by side on threads. Steps of several rounds are taken, then observed together, as a call
+of numpy costs as much as a small step. `fedbounds.engine.reference` shows the same algorithm in plain form.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -16,57 +16,103 @@ from fedbounds.engine.backend import Backend, Moments
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.memory import SPAN
 from fedbounds.engine.participation import round_weights
-from fedbounds.engine.record import Recorder, allocate
-from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
-from fedbounds.model.experiment import Experiment, Statistics
+from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, kernel_arrays
 from fedbounds.model.protocol import Progress
-from fedbounds.model.trajectory import Trajectory
 
 
-def run(
+@dataclass
+class Span:
+    """Local steps begin, begin + 1, ... of a block, taken and then observed together; arrays hold ``room`` of them.
+
+    Of ``count`` steps: ``models`` (count + 1, R, N, d) before each step and after the last, the virtual iterates
+    ``paths`` (count + 1, R, d) by name, ``excess`` (count + 1, R, N) and ``gap`` (count + 1, R) at the alpha-weighted
+    one, ``p`` and ``alpha`` (count, R, N), and ``moments`` at the local models where the steps needed them. ``opens``
+    are the steps that begin a round, and ``aggregates`` those that an aggregation follows.
+    """
+
+    models: Array
+    paths: dict[str, Array]
+    excess: Array
+    gap: Array
+    p: Array
+    alpha: Array
+    begin: int = 0
+    count: int = 0
+    opens: list[int] = field(default_factory=list)
+    aggregates: list[int] = field(default_factory=list)
+    moments: list[Moments] = field(default_factory=list)
+
+    @classmethod
+    def empty(cls, room: int, R: int, N: int, d: int, virtuals: tuple[str, ...]) -> Span:
+        paths = {name: np.empty((room + 1, R, d)) for name in virtuals}
+        levels = np.empty((room + 1, R, N)), np.empty((room + 1, R))
+        return cls(np.empty((room + 1, R, N, d)), paths, *levels, np.empty((room, R, N)), np.empty((room, R, N)))
+
+    def restart(self) -> None:
+        """Begin again where the steps so far have led."""
+        for array in (self.models, *self.paths.values(), self.excess, self.gap):
+            array[0] = array[self.count]
+        self.begin += self.count
+        self.count, self.opens, self.aggregates, self.moments = 0, [], [], []
+
+
+class Observer(Protocol):
+    """What measures a block of replicates on the way; ``virtuals`` names the virtual iterates that it looks at.
+
+    ``every_step``: whether it reads the excesses and gaps of every step, not only those of the steps it picks.
+    """
+
+    virtuals: tuple[str, ...]
+    every_step: bool
+
+    def weights(self, r: int, p: Array, alpha: Array) -> None:
+        """The weights (R, N) of round r."""
+
+    def steps(self, span: Span) -> None:
+        """Steps that were taken."""
+
+    def finish(self, span: Span, p: Array, alpha: Array) -> None:
+        """Time T, at ``span.models[0]``, with the weights that the next round would have."""
+
+
+O = TypeVar("O", bound=Observer)
+
+
+def run_blocks(
     experiment: Experiment,
+    engine: Backend,
+    observer: Callable[[range], O],
     progress: Progress | None = None,
     threads: int | None = None,
-    statistics: Statistics = "stored",
-    iterates: bool = False,
-) -> Trajectory:
-    """Run an experiment and return its record.
+) -> Iterator[O]:
+    """Run an experiment and yield the observer of every block of replicates, in their order.
 
-    Blocks of replicates run side by side on ``threads`` threads (all of this process's processors unless
-    given; the result is the same bit for bit), so a weighting is called from several threads.
-    ``progress(done, total)`` is called after every round with local steps done and to do, summed over
-    blocks. ``statistics`` as in `simulate`; ``iterates`` records w_t too. Raises DivergedError at the first step
-    whose iterates leave the finite numbers.
+    Blocks run side by side on ``threads`` threads (all of this process's processors unless given; the result is the
+    same bit for bit), so a weighting is called from several threads. ``progress(done, total)`` is called after every
+    round with local steps done and to do, summed over blocks. Raises DivergedError at the first step whose iterates
+    leave the finite numbers.
     """
-    grid, engine = make_time_grid(experiment), choose_engine(experiment)
-    virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    streamed = wants_streaming(experiment, grid, virtuals, statistics)
-    record = allocate(experiment, grid, virtuals, streamed, iterates)
+    grid = make_time_grid(experiment)
     limit = divergence_limit(experiment, grid)
     blocks = engine.blocks(experiment.replicates)
     workers = default_threads() if threads is None else threads
-    if record.tally is not None:
-        workers = min(workers, record.tally.most_threads(record.moment_sums.nbytes))
 
-    def task(replicates: range, tick: Callable[[int], None]) -> Recorder:
-        block = _Block(experiment, grid, engine, replicates, Recorder(record, replicates), limit)
+    def task(replicates: range, tick: Callable[[int], None]) -> O:
+        watching = observer(replicates)
         with np.errstate(over="ignore", invalid="ignore"):  # a run that overflows is reported as diverged
-            _run_block(block, virtuals, tick)
-        return block.recorder
+            _Block(experiment, grid, engine, replicates, watching, limit).run(tick)
+        return watching
 
     with engine.session():
-        for recorder in in_threads(task, blocks, len(blocks) * grid.total, progress, workers):
-            record.absorb(recorder)
-            del recorder  # or it would live while the next one is awaited
-    return record.finish(engine.name)
+        yield from in_threads(task, blocks, len(blocks) * grid.total, progress, workers)
 
 
 def choose_engine(experiment: Experiment) -> Backend:
-    """The compiled engine where the problem has kernels and it is not refused, else the reference."""
+    """The compiled engine where the problem has kernels and it is not refused, else the plain one."""
     from fedbounds.engine.numpy_engine import NumpyEngine
 
     if experiment.engine not in ("auto", "kernels", "reference"):
@@ -84,199 +130,92 @@ def choose_engine(experiment: Experiment) -> Backend:
 
 @dataclass(frozen=True)
 class _Block:
-    """Replicates that run together, and what they need."""
+    """Replicates that run together, and who observes them."""
 
     experiment: Experiment
     grid: TimeGrid
     engine: Backend
     replicates: range
-    recorder: Recorder
+    observer: Observer
     limit: float
 
-    @property
-    def kept(self) -> int:
-        """How many of its replicates are wanted."""
-        return self.experiment.replicates - self.replicates.start
+    def run(self, tick: Callable[[int], None]) -> None:
+        """All rounds; calls tick(steps) after each round."""
+        experiment, grid, rule = self.experiment, self.grid, self.experiment.rule
+        R, N, d = len(self.replicates), experiment.problem.N, experiment.problem.d
+        room = min(max(SPAN // (R * N * d), 1), grid.total)
+        span = Span.empty(room, R, N, d, self.observer.virtuals)
+        for path in span.paths.values():
+            path[0] = experiment.start
+        self._measure_levels(span, 0, 1)
+        fixed = experiment.everyone_present and rule.returns_p
+        for r, (begin, end) in enumerate(grid.rounds):
+            if r == 0 or not fixed:
+                # Weights that do not depend on w take any excess: that of the steps so far is not measured yet.
+                excess = span.excess[span.count if rule.depends_on_w else 0]
+                p, alpha = round_weights(experiment, self.replicates, r, excess)
+            self.observer.weights(r, p, alpha)
+            for t in range(begin, end, room):
+                times = range(t, min(t + room, end))
+                if span.count + len(times) > room:
+                    self._observe(span)
+                self._take(span, times, p, alpha, (begin, end))
+            tick(end - begin)
+        self._observe(span)
+        if grid.aggregated:
+            span.models[0] = span.paths["alpha"][0][:, None]
+            p, alpha = round_weights(experiment, self.replicates, len(grid.rounds), span.excess[0])
+        self.observer.finish(span, p, alpha)
 
-    def levels(self, W: Array) -> tuple[Array, Array]:
-        """e_i(w) (n, R, N) and F(w) - F* (n, R) of models (n, R, d)."""
+    def _take(self, span: Span, times: range, p: Array, alpha: Array, round: tuple[int, int]) -> None:
+        """Local steps ``times`` of the round of steps begin ... end - 1.
+
+        The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like everything else,
+        the alpha-weighted aggregate.
+        """
+        k, n, (begin, end) = span.count, len(times), round
+        last = k + n
+        if times.start == begin:
+            span.models[k] = span.paths["alpha"][k][:, None]
+            span.opens.append(k)
+        moments = self.engine.walk(
+            span.models[k : last + 1], self.grid.eta[times.start : times.stop], times.start, self.replicates
+        )
+        if moments is not None:
+            span.moments.append(moments)
+        span.p[k:last], span.alpha[k:last] = p, alpha
+        for name, path in span.paths.items():
+            path[k + 1 : last + 1] = self._combine(span.models[k + 1 : last + 1], p if name == "p" else alpha)
+        if times.stop == end and (end < self.grid.total or self.grid.aggregated):
+            span.aggregates.append(last - 1)
+            for path in span.paths.values():
+                path[last] = span.paths["alpha"][last]
+        if self.experiment.rule.depends_on_w:
+            self._measure_levels(span, k + 1, last + 1)
+        span.count = last
+        wanted = self.experiment.replicates - self.replicates.start
+        if not (distance_sq(span.paths["alpha"][last, :wanted], self.experiment) <= self.limit).all():
+            self._observe(span)  # which says where it diverged
+
+    def _observe(self, span: Span) -> None:
+        """Show the steps to the observer, and begin a new span after them."""
+        wanted = self.experiment.replicates - self.replicates.start
+        distance = distance_sq(span.paths["alpha"][1 : span.count + 1, :wanted], self.experiment)
+        steps = range(span.begin, span.begin + span.count)
+        check_distances(self.experiment, self.grid.eta, steps, self.replicates, distance, self.limit)
+        if self.observer.every_step and not self.experiment.rule.depends_on_w:
+            self._measure_levels(span, 1, span.count + 1)
+        self.observer.steps(span)
+        span.restart()
+
+    def _measure_levels(self, span: Span, start: int, stop: int) -> None:
+        """e_i(w) and F(w) - F* of the alpha-weighted virtual iterate."""
+        W = span.paths["alpha"][start:stop]
         excess, gap = self.engine.levels(W.reshape(-1, W.shape[-1]))
-        return excess.reshape(*W.shape[:2], -1), gap.reshape(W.shape[:2])
+        span.excess[start:stop] = excess.reshape(*W.shape[:2], -1)
+        span.gap[start:stop] = gap.reshape(W.shape[:2])
 
-    def moments(self, X: Array) -> Moments:
-        """Exact local quantities at local models (n, R, N, d)."""
-        rows = self.engine.moments(X.reshape(-1, *X.shape[2:]))
-        return Moments(*(values.reshape(*X.shape[:2], *values.shape[1:]) for values in rows))
-
-    def combine(self, X: Array, weights: Array) -> Array:
+    def _combine(self, X: Array, weights: Array) -> Array:
         """sum_i weights_i x_i: (n, R, N, d), (R, N) -> (n, R, d)."""
         rows = self.engine.combine(X.reshape(-1, *X.shape[2:]), np.tile(weights, (len(X), 1)))
         return rows.reshape(*X.shape[:2], -1)
-
-
-@dataclass(frozen=True)
-class _State:
-    """Where a block is: virtual iterates w (R, d) by name, and for the alpha-weighted one e_i(w) (R, N) and F(w) - F*
-    (R,)."""
-
-    paths: dict[str, Array]
-    excess: Array
-    gap: Array
-
-
-@dataclass(frozen=True)
-class _Piece:
-    """Local steps ``times`` of one round with weights p and alpha (R, N), taken and not yet measured.
-
-    ``after`` (n, R, d) by name are the virtual iterates after each step; ``opens`` and ``closes`` tell whether the
-    first step opens the round and whether an aggregation follows the last; ``moments`` and ``levels`` of ``after``
-    where the steps, or the next weights, needed them.
-    """
-
-    times: range
-    p: Array
-    alpha: Array
-    after: dict[str, Array]
-    opens: bool
-    closes: bool
-    moments: Moments | None
-    levels: tuple[Array, Array] | None
-
-
-def _run_block(block: _Block, virtuals: tuple[str, ...], tick: Callable[[int], None]) -> None:
-    """All rounds of one block; calls tick(steps) after each round.
-
-    Steps of several rounds are taken, then measured together: a call of numpy costs as much as a small step.
-    """
-    experiment, grid = block.experiment, block.grid
-    R, N, d = len(block.replicates), experiment.problem.N, experiment.problem.d
-    W = np.tile(experiment.start, (R, 1))
-    state = _State(dict.fromkeys(virtuals, W), *(values[0] for values in block.levels(W[None])))
-    excess, pieces, room = state.excess, list[_Piece](), min(max(SPAN // (R * N * d), 1), grid.total)
-    models = np.empty((room + 1, R, N, d))
-    fixed = experiment.everyone_present and experiment.rule.returns_p
-    for r, (begin, end) in enumerate(grid.rounds):
-        if r == 0 or not fixed:
-            p, alpha = round_weights(experiment, block.replicates, r, excess)
-        block.recorder.weights(r, p, alpha)
-        aggregates = end < grid.total or grid.aggregated
-        for t in range(begin, end, room):
-            times = range(t, min(t + room, end))
-            taken = sum(len(piece.times) for piece in pieces)
-            if taken + len(times) > room:
-                state = _measure(block, state, pieces, models)
-                models[0], taken, pieces = models[taken], 0, []
-            if t == begin:
-                models[taken] = W[:, None]
-            ends = t == begin, aggregates and times.stop == end
-            pieces.append(_take(block, models[taken:], times, virtuals, p, alpha, ends))
-            W, levels = pieces[-1].after["alpha"][-1], pieces[-1].levels
-            excess = state.excess if levels is None else levels[0][-1]
-            if not (distance_sq(W[: block.kept], experiment) <= block.limit).all():
-                _measure(block, state, pieces, models)  # which says where it diverged
-        tick(end - begin)
-    state = _measure(block, state, pieces, models)
-    X = models[sum(len(piece.times) for piece in pieces)]
-    if grid.aggregated:
-        X[:] = W[:, None]
-        p, alpha = round_weights(experiment, block.replicates, len(grid.rounds), state.excess)
-    _finish(block, X, state, p, alpha)
-
-
-def _take(
-    block: _Block,
-    models: Array,
-    times: range,
-    virtuals: tuple[str, ...],
-    p: Array,
-    alpha: Array,
-    ends: tuple[bool, bool],
-) -> _Piece:
-    """Local steps of one round from models[0], one after another into ``models``; ``ends``: it opens, it closes.
-
-    The p-weighted virtual iterate is sum_i p_i x_i inside a round; an aggregation makes it, like
-    everything else, the alpha-weighted aggregate.
-    """
-    n, etas = len(times), block.grid.eta[times.start : times.stop]
-    moments = block.engine.walk(models[: n + 1], etas, times.start, block.replicates)
-    after = {name: block.combine(models[1 : n + 1], p if name == "p" else alpha) for name in virtuals}
-    if ends[1] and "p" in after:
-        after["p"][-1] = after["alpha"][-1]
-    levels = block.levels(after["alpha"]) if block.experiment.rule.depends_on_w else None
-    return _Piece(times, p, alpha, after, *ends, moments, levels)
-
-
-def _measure(block: _Block, state: _State, pieces: Sequence[_Piece], models: Array) -> _State:
-    """Record everything at the times before the steps of ``pieces``; where they lead from ``state``."""
-    begin, end, sizes = pieces[0].times.start, pieces[-1].times.stop, [len(piece.times) for piece in pieces]
-    X, recorder, first = models[: end - begin], block.recorder, np.cumsum([0, *sizes[:-1]])
-    p, alpha = (np.repeat(np.stack([getattr(piece, n) for piece in pieces]), sizes, axis=0) for n in ("p", "alpha"))
-    after = {name: np.concatenate([piece.after[name] for piece in pieces]) for name in state.paths}
-    weights = {"alpha": alpha}
-    if "p" in after:
-        closed = [at + size - 1 for at, size, piece in zip(first, sizes, pieces, strict=True) if piece.closes]
-        weights["p"] = p.copy()
-        weights["p"][closed] = alpha[closed]
-    distances = {name: distance_sq(w, block.experiment) for name, w in after.items()}
-    wanted = distances["alpha"][:, : block.kept]
-    check_distances(block.experiment, block.grid.eta, range(begin, end), block.replicates, wanted, block.limit)
-    known = [piece.levels for piece in pieces if piece.levels is not None]
-    excess, gap = map(np.concatenate, zip(*known, strict=True)) if known else block.levels(after["alpha"])
-    excess, gap = np.concatenate([state.excess[None], excess]), np.concatenate([state.gap[None], gap])
-    recorder.skew(begin, p, alpha, excess[:-1], [at for at, piece in zip(first, pieces, strict=True) if piece.opens])
-    own = [piece.moments for piece in pieces if piece.moments is not None]
-    moments = Moments(*map(np.concatenate, zip(*own, strict=True))) if own else block.moments(X)
-    recorder.moments(begin, moments)
-    kept, slots = recorder.kept(begin, end - begin)
-    if slots.stop > slots.start:
-        _record_paths(block, begin, kept, X, moments, state, after, weights, gap, distances)
-    return _State({name: w[-1] for name, w in after.items()}, excess[-1], gap[-1])
-
-
-def _record_paths(
-    block: _Block,
-    begin: int,
-    kept: slice,
-    X: Array,
-    moments: Moments,
-    state: _State,
-    after: dict[str, Array],
-    weights: dict[str, Array],
-    gap: Array,
-    distances: dict[str, Array],
-) -> None:
-    """The fields of every virtual iterate at those of the steps begin, begin + 1, ... that are kept."""
-    R, etas = len(block.replicates), block.grid.eta[begin : begin + len(X)][kept]
-    size = len(etas)
-
-    def rows(values: Array) -> Array:
-        return values[kept].reshape(size * R, *values.shape[2:])
-
-    eta, X, local = np.repeat(etas, R), rows(X), Moments(*map(rows, moments))
-    for name, w in state.paths.items():
-        before = rows(np.concatenate([w[None], after[name][:-1]]))
-        if name == "alpha":
-            block.recorder.iterates(begin, before.reshape(size, R, -1))
-        drift, next_mean = block.engine.virtual(X, before, rows(weights["alpha"]), local, rows(weights[name]), eta)
-        values = {
-            "distance_sq": distance_sq(before, block.experiment),
-            "gap": rows(gap[:-1]) if name == "alpha" else block.engine.gap(before),
-            "drift": drift,
-            "next_distance_sq": rows(distances[name]),
-            "next_mean": next_mean,
-        }
-        block.recorder.path(name, begin, {field: value.reshape(size, R) for field, value in values.items()})
-
-
-def _finish(block: _Block, X: Array, state: _State, p: Array, alpha: Array) -> None:
-    """What is recorded at time T, from where no step is taken."""
-    engine, recorder, total = block.engine, block.recorder, block.grid.total
-    moments = engine.moments(X)
-    recorder.moments(total, Moments(*(values[None] for values in moments)))
-    recorder.skew(total, p, alpha, state.excess[None], [])
-    recorder.iterates(total, state.paths["alpha"][None])
-    for name, w in state.paths.items():
-        drift, _ = engine.virtual(X, w, alpha, moments, alpha, 0.0)
-        gap = state.gap if name == "alpha" else engine.gap(w)
-        values = {"distance_sq": distance_sq(w, block.experiment), "gap": gap, "drift": drift}
-        recorder.path(name, total, {field: value[None] for field, value in values.items()})

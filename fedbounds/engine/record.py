@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fedbounds.engine.backend import Moments
-from fedbounds.engine.streaming import Tally
+from fedbounds.engine.streaming import RunningStatistics
 from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
@@ -20,10 +20,10 @@ SAMPLE = 64
 
 
 @dataclass(frozen=True)
-class Storage:
+class Record:
     """The arrays of a run; every block of replicates fills its own rows of them.
 
-    With a ``tally`` of all replicates, only the first are stored, and of them nothing that is a number a client.
+    With a ``statistics`` of all replicates, only the first are stored, and of them nothing that is a number a client.
     """
 
     experiment: Experiment
@@ -36,17 +36,17 @@ class Storage:
     alpha: Array
     worst: dict[str, Array]
     moment_sums: Array
-    tally: Tally | None
+    statistics: RunningStatistics | None
     w: Array | None = None
 
     def absorb(self, recorder: Recorder) -> None:
         """Add what a finished block summed; blocks come in their order, whatever the threads."""
         np.add(self.moment_sums, recorder.moment_sums, out=self.moment_sums)
-        if self.tally is not None and recorder.tally is not None:
-            self.tally.merge(recorder.tally)
+        if self.statistics is not None and recorder.statistics is not None:
+            self.statistics.merge(recorder.statistics)
 
     def finish(self, engine: str) -> Trajectory:
-        means, tally = self.moment_sums / self.experiment.replicates, self.tally
+        means, statistics = self.moment_sums / self.experiment.replicates, self.statistics
         paths = {name: VirtualPath(**fields) for name, fields in self.paths.items()}
         return Trajectory(
             experiment=self.experiment,
@@ -54,11 +54,11 @@ class Storage:
             eta=self.grid.eta,
             paths=paths if "p" in paths else {"alpha": paths["alpha"], "p": paths["alpha"]},
             skew_sums=self.skew_sums,
-            excess=tally.excess[None] if tally else self.excess,
-            grad_sq=tally.points[:, 0] if tally else self.grad_sq,
-            local_excess=tally.points[:, 1] if tally else self.local_excess,
+            excess=statistics.excess[None] if statistics else self.excess,
+            grad_sq=statistics.points[:, 0] if statistics else self.grad_sq,
+            local_excess=statistics.points[:, 1] if statistics else self.local_excess,
             round_times=self.grid.round_times,
-            alpha=tally.alpha[None] if tally else self.alpha,
+            alpha=statistics.alpha[None] if statistics else self.alpha,
             extremes=Extremes(
                 **self.worst,
                 sigma_sq_mean=float(means[0].max()),
@@ -66,14 +66,14 @@ class Storage:
                 eta_ratio=self.grid.eta_ratio,
             ),
             engine=engine,
-            streamed=tally.found(tuple(self.paths)) if tally else None,
+            streamed=statistics.streamed(tuple(self.paths)) if statistics else None,
             w=self.w,
         )
 
 
-def allocate(
+def empty_record(
     experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], streamed: bool = False, iterates: bool = False
-) -> Storage:
+) -> Record:
     """An empty record: stored times are nan until a block fills them, extremes start at their neutral values.
 
     The size of a ``streamed`` one grows with K N and R N, never with R K.
@@ -81,52 +81,52 @@ def allocate(
     every, K, N = experiment.replicates, len(grid.times), experiment.problem.N
     R, stored = (min(SAMPLE, every), 0) if streamed else (every, N)
 
-    def room(*shape: int) -> Array:
+    def unfilled(*shape: int) -> Array:
         return np.full(shape, math.nan)
 
     worst = {name: np.full(every, -math.inf) for name in ("rho_star_max", "pi_max")}
     worst |= {name: np.full(every, math.inf) for name in ("rho_bar_all", "rho_bar_sync", "pi_min")}
     worst |= {"sigma_i_sq": np.zeros((every, N)), "G_sq": np.zeros(every), "radius": np.zeros(every)}
-    return Storage(
+    return Record(
         experiment,
         grid,
-        {name: {field: room(R, K) for field in PATH_FIELDS} for name in virtuals},
-        room(R, K, 3),
-        room(R, K, stored),
-        room(R, K, stored),
-        room(R, K, stored),
-        room(R, len(grid.round_times), stored),
+        {name: {field: unfilled(R, K) for field in PATH_FIELDS} for name in virtuals},
+        unfilled(R, K, 3),
+        unfilled(R, K, stored),
+        unfilled(R, K, stored),
+        unfilled(R, K, stored),
+        unfilled(R, len(grid.round_times), stored),
         worst,
         np.zeros((2, grid.total, N)),
-        Tally.empty(experiment.problem.L, grid, len(virtuals), N) if streamed else None,
-        room(R, K, experiment.problem.d) if iterates else None,
+        RunningStatistics.empty(experiment.problem.L, grid, len(virtuals), N) if streamed else None,
+        unfilled(R, K, experiment.problem.d) if iterates else None,
     )
 
 
 class Recorder:
-    """Writes one block's rows of a `Storage`; rows beyond the replicates asked for are dropped here."""
+    """Writes one block's rows of a `Record`; rows beyond the replicates asked for are dropped here."""
 
-    def __init__(self, storage: Storage, replicates: range) -> None:
-        self._storage = storage
-        self._keep = min(replicates.stop, storage.experiment.replicates) - replicates.start
-        self._rows = slice(replicates.start, replicates.start + self._keep)
-        self._stored = max(min(self._keep, len(storage.skew_sums) - replicates.start), 0)
+    def __init__(self, record: Record, replicates: range) -> None:
+        self._record = record
+        self._wanted = min(replicates.stop, record.experiment.replicates) - replicates.start
+        self._rows = slice(replicates.start, replicates.start + self._wanted)
+        self._stored = max(min(self._wanted, len(record.skew_sums) - replicates.start), 0)
         self._stored_rows = slice(replicates.start, replicates.start + self._stored)
         self.moment_sums = np.zeros(0)
-        self.tally: Tally | None = None
-        if storage.tally is not None:
-            V, N = len(storage.paths), storage.experiment.problem.N
-            self.tally = Tally.empty(storage.tally.L, storage.grid, V, N, self._keep)
+        self.statistics: RunningStatistics | None = None
+        if record.statistics is not None:
+            V, N = len(record.paths), record.experiment.problem.N
+            self.statistics = RunningStatistics.empty(record.statistics.L, record.grid, V, N, self._wanted)
         self._last: Array | None = None
-        self._star_excess = storage.experiment.problem.star_excess
+        self._star_excess = record.experiment.problem.star_excess
 
     def weights(self, r: int, p: Array, alpha: Array) -> None:
         """The weights (R, N) of round r: stored where the round is recorded, extremes always."""
-        slot = self._storage.grid.round_slot[r]
-        if slot >= 0 and self.tally is not None:
-            self.tally.weights(slot, alpha[: self._keep])
+        slot = self._record.grid.round_slot[r]
+        if slot >= 0 and self.statistics is not None:
+            self.statistics.weights(slot, alpha[: self._wanted])
         elif slot >= 0:
-            self._storage.alpha[self._rows, slot] = alpha[: self._keep]
+            self._record.alpha[self._rows, slot] = alpha[: self._wanted]
         if alpha is self._last:
             return
         self._last = alpha
@@ -144,15 +144,15 @@ class Recorder:
         """
         star = np.broadcast_to((alpha * self._star_excess).sum(-1), excess.shape[:-1])
         sums = np.stack([(alpha * excess).sum(-1), (p * excess).sum(-1), star], axis=-1)
-        kept, slots = self.kept(begin, len(excess))
+        recorded, slots = self.recorded(begin, len(excess))
         if slots.stop > slots.start:
-            seen = excess[kept, : self._keep]
-            self._storage.skew_sums[self._stored_rows, slots] = sums[kept, : self._stored].swapaxes(0, 1)
-            if self.tally is not None:
-                self.tally.excess[slots] = seen.mean(1)
+            seen = excess[recorded, : self._wanted]
+            self._record.skew_sums[self._stored_rows, slots] = sums[recorded, : self._stored].swapaxes(0, 1)
+            if self.statistics is not None:
+                self.statistics.excess[slots] = seen.mean(1)
             else:
-                self._storage.excess[self._rows, slots] = seen.swapaxes(0, 1)
-        if begin == self._storage.grid.total:
+                self._record.excess[self._rows, slots] = seen.swapaxes(0, 1)
+        if begin == self._record.grid.total:
             return
         positive = sums[..., 1] > 0
         rho = np.where(positive, sums[..., 0] / np.where(positive, sums[..., 1], 1.0), 1.0)
@@ -163,54 +163,54 @@ class Recorder:
     def moments(self, begin: int, moments: Moments) -> None:
         """The moments (n, R, N) at the local models of times begin, begin + 1, ... (extremes for t < T only)."""
         n = len(moments.excess)
-        kept, slots = self.kept(begin, n)
+        recorded, slots = self.recorded(begin, n)
         if slots.stop > slots.start:
-            grad_sq, excess = (values[kept, : self._keep] for values in (moments.grad_sq, moments.excess))
-            if self.tally is not None:
-                self.tally.local(slots, grad_sq, excess)
+            grad_sq, excess = (values[recorded, : self._wanted] for values in (moments.grad_sq, moments.excess))
+            if self.statistics is not None:
+                self.statistics.local(slots, grad_sq, excess)
             else:
-                self._storage.grad_sq[self._rows, slots] = grad_sq.swapaxes(0, 1)
-                self._storage.local_excess[self._rows, slots] = excess.swapaxes(0, 1)
-        if begin == self._storage.grid.total:
+                self._record.grad_sq[self._rows, slots] = grad_sq.swapaxes(0, 1)
+                self._record.local_excess[self._rows, slots] = excess.swapaxes(0, 1)
+        if begin == self._record.grid.total:
             return
         second = moments.variance + moments.grad_sq
         self._raise("sigma_i_sq", moments.variance.max(0))
         self._raise("G_sq", second.max((0, -1)))
         self._raise("radius", np.sqrt(moments.radius_sq.max((0, -1))))
         if not self.moment_sums.size:
-            self.moment_sums = np.zeros_like(self._storage.moment_sums)
-        self.moment_sums[0, begin : begin + n] = moments.variance[:, : self._keep].sum(1)
-        self.moment_sums[1, begin : begin + n] = second[:, : self._keep].sum(1)
+            self.moment_sums = np.zeros_like(self._record.moment_sums)
+        self.moment_sums[0, begin : begin + n] = moments.variance[:, : self._wanted].sum(1)
+        self.moment_sums[1, begin : begin + n] = second[:, : self._wanted].sum(1)
 
     def path(self, name: str, begin: int, values: Mapping[str, Array]) -> None:
         """Fields (k, R) of one virtual iterate at the first k recorded times from ``begin`` on."""
         slots = self._slots(begin, len(values["gap"]))
-        if self.tally is not None:
-            fields = {field: value[:, : self._keep] for field, value in values.items()}
-            self.tally.path(list(self._storage.paths).index(name), np.arange(slots.start, slots.stop), fields)
+        if self.statistics is not None:
+            fields = {field: value[:, : self._wanted] for field, value in values.items()}
+            self.statistics.path(list(self._record.paths).index(name), np.arange(slots.start, slots.stop), fields)
         for field, value in values.items():
-            self._storage.paths[name][field][self._stored_rows, slots] = value[:, : self._stored].T
+            self._record.paths[name][field][self._stored_rows, slots] = value[:, : self._stored].T
 
     def iterates(self, begin: int, w: Array) -> None:
         """The iterates w_t (k, R, d) at the first k recorded times from ``begin`` on, where they are asked for."""
-        if self._storage.w is not None:
-            self._storage.w[self._stored_rows, self._slots(begin, len(w))] = w[:, : self._stored].swapaxes(0, 1)
+        if self._record.w is not None:
+            self._record.w[self._stored_rows, self._slots(begin, len(w))] = w[:, : self._stored].swapaxes(0, 1)
 
-    def kept(self, begin: int, n: int) -> tuple[slice, slice]:
+    def recorded(self, begin: int, n: int) -> tuple[slice, slice]:
         """Which of the n times begin, begin + 1, ... are recorded, counted from 0, and where; n = 1 at time T."""
-        stride = self._storage.experiment.stride if begin < self._storage.grid.total else 1
+        stride = self._record.experiment.stride if begin < self._record.grid.total else 1
         first = -begin % stride
         return slice(first, n, stride), self._slots(begin, max(-(-(n - first) // stride), 0))
 
     def _slots(self, begin: int, count: int) -> slice:
         """The places of the first ``count`` recorded times from ``begin`` on."""
-        place = int(np.searchsorted(self._storage.grid.times, begin))
+        place = int(np.searchsorted(self._record.grid.times, begin))
         return slice(place, place + count)
 
     def _raise(self, name: str, values: Array) -> None:
-        view = self._storage.worst[name][self._rows]
-        np.maximum(view, values[: self._keep], out=view)
+        view = self._record.worst[name][self._rows]
+        np.maximum(view, values[: self._wanted], out=view)
 
     def _lower(self, name: str, values: Array) -> None:
-        view = self._storage.worst[name][self._rows]
-        np.minimum(view, values[: self._keep], out=view)
+        view = self._record.worst[name][self._rows]
+        np.minimum(view, values[: self._wanted], out=view)

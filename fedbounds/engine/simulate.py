@@ -2,7 +2,7 @@
 
 from typing import Literal, overload
 
-from fedbounds.engine.contracts.admission import vetted, vetted_weighting
+from fedbounds.engine.contracts.admission import admitted, admitted_weighting
 from fedbounds.engine.memory import require_run
 from fedbounds.errors import of_kind, reject
 from fedbounds.model.experiment import Experiment, Statistics
@@ -50,25 +50,25 @@ def simulate(
 
     ``record="iterates"`` is the full record with w_t itself, ``found.w`` (replicates, times, d).
 
-    A problem or weighting of one's own is tried first, once: InputError where it does not keep its word, and where
+    A problem or weighting of one's own is tried first, once: InputError where it breaks its contract, and where
     the record cannot fit in memory.
     """
     of_kind("what is simulated", experiment, Experiment, "an Experiment")
     require_run(experiment.with_(replicates=1) if exact else experiment, statistics, record)
-    vetted_weighting(experiment.weighting, vetted(experiment.problem))
+    admitted_weighting(experiment.weighting, admitted(experiment.problem))
     if record not in ("full", "distance", "iterates"):
         remedy = "use full, which every claim can be examined on"
         raise reject("record must be full, distance or iterates", repr(record), remedy)
     if exact and record != "full":
         raise reject("exact expectations have the full record", "exact=True", f'leave out record="{record}"')
     if record == "distance":
-        from fedbounds.engine.endpoints import run_light
+        from fedbounds.engine.endpoints import run_endpoints
 
-        return run_light(experiment, progress)
+        return run_endpoints(experiment, progress)
     if exact:
         from fedbounds.engine.expectations import expectations
 
         return expectations(experiment, progress)
-    from fedbounds.engine.loop import run
+    from fedbounds.engine.full_record import run
 
     return run(experiment, progress, statistics=statistics, iterates=record == "iterates")

@@ -1,6 +1,6 @@
 """Statistics of a run's replicates in memory that does not grow with replicates x time: means, covariances, extremes.
 
-Each block of replicates keeps its own tally, and tallies are merged in the order of the blocks (Chan, Golub and
+Each block of replicates has statistics of its own, which are merged in the order of the blocks (Chan, Golub and
 LeVeque 1983), so that the bits do not depend on the number of threads.
 """
 
@@ -19,8 +19,8 @@ from fedbounds.model.trajectory import PATH_FIELDS, PathMoments, Streamed
 
 # ``auto`` streams a record beyond this many bytes: it would crowd out the rest on a small machine.
 STORED_LIMIT = 2**30
-# Tallies of blocks in flight may take this many bytes; fewer threads run where they would take more.
-TALLY_LIMIT = 2**29
+# Statistics of blocks in flight may take this many bytes; fewer threads run where they would take more.
+STATISTICS_LIMIT = 2**29
 FIELDS = len(PATH_FIELDS)
 
 
@@ -42,7 +42,7 @@ def wants_streaming(
 
 
 @dataclass
-class Tally:
+class RunningStatistics:
     """Running statistics of some replicates; arrays are written in place.
 
     Per virtual iterate (V), time (K) and field: ``mean``, ``scatter`` (the sum of products of deviations) and
@@ -62,7 +62,7 @@ class Tally:
     positive: Array
 
     @classmethod
-    def empty(cls, L: float, grid: TimeGrid, V: int, N: int, count: int = 0) -> Tally:
+    def empty(cls, L: float, grid: TimeGrid, V: int, N: int, count: int = 0) -> RunningStatistics:
         """Nothing seen yet, of ``count`` replicates that will be."""
         K, rounds = len(grid.times), len(grid.round_times)
         path = np.full((V, K, FIELDS), np.nan)
@@ -93,7 +93,7 @@ class Tally:
         self.mean[v][place], self.high[v][place] = mean.T, rows.max(2).T
         self.scatter[v][np.ix_(slots, fields, fields)] = np.einsum("akr,bkr->kab", away, away)
 
-    def merge(self, other: Tally) -> None:
+    def merge(self, other: RunningStatistics) -> None:
         if not self.count:
             self.__dict__.update(other.__dict__)
             return
@@ -114,11 +114,11 @@ class Tally:
         self.count = total
 
     def most_threads(self, beside: int) -> int:
-        """Threads whose tallies, two a thread with ``beside`` bytes each, fit in TALLY_LIMIT."""
+        """Threads whose tallies, two a thread with ``beside`` bytes each, fit in STATISTICS_LIMIT."""
         arrays = (value for value in vars(self).values() if isinstance(value, np.ndarray))
-        return max(TALLY_LIMIT // (2 * (beside + sum(array.nbytes for array in arrays))), 1)
+        return max(STATISTICS_LIMIT // (2 * (beside + sum(array.nbytes for array in arrays))), 1)
 
-    def found(self, virtuals: tuple[str, ...]) -> Streamed:
+    def streamed(self, virtuals: tuple[str, ...]) -> Streamed:
         divisor = max(self.count - 1, 1)
         moments = {
             name: PathMoments(self.mean[v], self.scatter[v] / divisor, self.high[v])

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import Run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
@@ -68,34 +69,27 @@ def _words(assumption: Assumption, part: Part, values: Mapping[str, Any]) -> str
     return (assumption.found or f"{part.left} = {{left:.4g}} against {{right:.4g}}").format(**values)
 
 
-def judged(
-    assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]
-) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
-    """(assumptions that are answered not to hold, keys of those that cannot be expressed)."""
-    found = [(one, answer(one)) for one in assumptions]
-    failed = [Failure(a.key, a.statement, said.found) for a, said in found if said is not None and not said.holds]
-    return tuple(failed), tuple(one.key for one, said in found if said is None)
+def judged(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Answer | None]) -> Unmet:
+    """The assumptions that are answered not to hold, and the keys of those that cannot be expressed."""
+    answers = [(assumption, answer(assumption)) for assumption in assumptions]
+    failed = [Failure(a.key, a.statement, said.found) for a, said in answers if said is not None and not said.holds]
+    return Unmet(tuple(failed), tuple(assumption.key for assumption, said in answers if said is None))
 
 
 def with_quantities_if_needed(claim: Claim, run: Run) -> Run:
     """The run with the claim's own symbols, which may cost a replay; as it is if an assumption without them fails."""
     names = {symbol.name for symbol in claim.computed}
     plain = [a for a in claim.assumptions_in(run.reading) if not a.symbols() & names] if names else []
-    failed, _ = judged(plain, lambda assumption: on_run(assumption, run))
-    return run if failed else with_quantities(claim, run)
+    unmet = judged(plain, lambda assumption: on_run(assumption, run))
+    return run if unmet.failed else with_quantities(claim, run)
 
 
-def judged_on(claim: Claim, run: Run) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
-    """(assumptions of a claim that a run does not meet, keys of those that cannot be expressed on it)."""
+def judged_on(claim: Claim, run: Run) -> Unmet:
+    """The assumptions of a claim that a run does not meet, and those that cannot be expressed on it."""
     assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
         run = with_quantities_if_needed(claim, run)
     return judged(assumed, lambda assumption: on_run(assumption, run))
-
-
-def cannot_express(keys: Iterable[str]) -> str:
-    """The grounds for UNDECIDED."""
-    return f"cannot express {', '.join(keys)}"
 
 
 def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]]) -> Answer | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -21,9 +21,11 @@ from fedbounds.engine.expectations import ENGINE, applies, work
 from fedbounds.engine.quadratic_clients import hessians
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
+from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.status import concluded
+from fedbounds.evidence.empirical.status import concluded, this_run
 from fedbounds.evidence.evaluate import Numbers, difference
+from fedbounds.evidence.judge import Unmet, judge, verdict
 from fedbounds.evidence.measured_run import Policy, Run, rho_bar
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
@@ -33,6 +35,7 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Constant, Provenance
+from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -49,6 +52,8 @@ TOTAL = "sigma^2 and G^2 as total expectations"
 EIGENVALUE_ROUNDING = 1e-11
 
 Range = tuple[Array, Array]
+# The claim and the run with rho_bar at one value, and both sides there.
+Pinned = tuple[Claim, Run, empirical.Comparison]
 
 
 def exact_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> Run:
@@ -115,40 +120,69 @@ def smallest_skew(problem: Problem, alpha: Array) -> float:
     return max(pi, float(eigenvalues[0] - EIGENVALUE_ROUNDING * eigenvalues[-1]))
 
 
-def examine(claim: Claim, run: Run) -> Verdict:
-    """Decide a claim on a run of exact expectations (`exact_run`), in the run's reading.
+@dataclass(frozen=True)
+class Expected:
+    """A run of exact expectations (`exact_run`) as `judge` sees it: decided without sampling error.
 
-    HOLDS and REFUTED are statements about this problem and protocol with no sampling error. Where rho_bar is
-    only known to lie in an interval, they hold for every value in it, and UNDECIDED means that neither does. A
-    rate is only ever refuted, and a claim about every visited point says nothing about expectations.
+    HOLDS and REFUTED are statements about this problem and protocol. Where rho_bar is only known to lie in an
+    interval, they hold for every value in it, and UNDECIDED means that neither does. A rate is only ever refuted,
+    and a claim about every visited point says nothing about expectations.
     """
-    run = with_quantities(claim, run)
-    unmet = empirical.not_applicable(claim, run)
-    if unmet is not None:
-        return replace(unmet, evidence=Evidence.EXPECTATION)
-    if claim.scope == "point":
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="a claim about every point, not an expectation")
-    if claim.kind is Kind.RATE:
-        found = empirical.examine_rate(claim, run, empirical.CERTAIN, deterministic=True)
-        return replace(found, evidence=Evidence.EXPECTATION)
-    low, high = run.constants["rho_bar"].value, _largest_skew(run)
-    used = {symbol.name for symbol in _difference(claim, run).free_symbols}
-    ends = (low,) if low == high or used.isdisjoint(SMALLEST_SKEWS) else (low, high)
-    pinned = [_with_skew(claim, run, end) for end in ends]
-    sides = [empirical.compare(*each) for each in pinned]
-    if any(not np.isfinite(side.rhs).all() for side in sides):
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
-    known = np.ones(len(sides[0].times), dtype=bool)
-    found = min(
-        (
-            empirical.decide(*each, side, side.band(empirical.CERTAIN, known), known)
-            for each, side in zip(pinned, sides, strict=True)
-        ),
-        key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf,
-    )
-    if len(ends) == 1:
-        return replace(found, evidence=Evidence.EXPECTATION, detail=f"{found.detail}; {TOTAL}")
-    return _over_skews(claim, run, found, sides, low, high)
+
+    run: Run
+    evidence = Evidence.EXPECTATION
+
+    def of(self, claim: Claim) -> Expected:
+        """The run with the claim's computed quantities."""
+        return replace(self, run=with_quantities(claim, self.run))
+
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that the run does not meet, or cannot express."""
+        return judged_on(claim, self.run)
+
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """The computed quantities that have no value here."""
+        return self.run.quantities.why(self.run.quantities.lacking)
+
+    def coverage(self) -> Coverage:
+        """This problem and protocol."""
+        return this_run(self.run)
+
+    def refusal(self, claim: Claim) -> Verdict | None:
+        """NOT_APPLICABLE to a claim about every point."""
+        detail = "a claim about every point, not an expectation"
+        return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail) if claim.scope == "point" else None
+
+    def rate(self, claim: Claim) -> Verdict:
+        """Whether the run shows a floor."""
+        return empirical.examine_rate(claim, self.run, empirical.CERTAIN, deterministic=True)
+
+    def sides(self, claim: Claim) -> list[Pinned]:
+        """Both sides with rho_bar at each end of its interval, or once where the claim has none."""
+        low, high = self.run.constants["rho_bar"].value, _largest_skew(self.run)
+        used = {symbol.name for symbol in _difference(claim, self.run).free_symbols}
+        ends = (low,) if low == high or used.isdisjoint(SMALLEST_SKEWS) else (low, high)
+        pinned = [_with_skew(claim, self.run, end) for end in ends]
+        return [(*each, empirical.compare(*each)) for each in pinned]
+
+    def decide(self, claim: Claim, sides: list[Pinned]) -> Verdict:
+        """The decision at the worse end, or over the whole interval of rho_bar."""
+        if any(not np.isfinite(side.rhs).all() for _, _, side in sides):
+            return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
+        certain = np.ones(len(sides[0][2].times), dtype=bool)
+        decided = [
+            empirical.decide(*pinned, side, side.band(empirical.CERTAIN, certain), certain) for *pinned, side in sides
+        ]
+        worst = min(decided, key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf)
+        if len(sides) == 1:
+            return replace(worst, detail=f"{worst.detail}; {TOTAL}")
+        low, high = self.run.constants["rho_bar"].value, _largest_skew(self.run)
+        return _over_skews(claim, self.run, worst, [side for _, _, side in sides], low, high)
+
+
+def examine(claim: Claim, run: Run) -> Verdict:
+    """Judge a claim on a run of exact expectations (`exact_run`), in the run's reading."""
+    return judge(claim, run.reading, Expected(run))
 
 
 def verdicts(
@@ -226,7 +260,7 @@ def _over_skews(
     if status is Status.UNDECIDED and not grounds:
         where = f"not decided {where}"
     detail = f"{found.detail}; {where}{grounds}; {TOTAL}"
-    return replace(found, evidence=Evidence.EXPECTATION, status=status, detail=detail)
+    return replace(found, status=status, detail=detail)
 
 
 def bounds(expression: sp.Expr, ranges: Mapping[str, Range]) -> Range:
@@ -272,4 +306,4 @@ def _power(base: Range, exponent: int) -> Range:
 
 
 def _verdict(claim: Claim, run: Run, status: Status, detail: str) -> Verdict:
-    return Verdict(claim.key, run.reading.name, Evidence.EXPECTATION, status, detail=detail)
+    return verdict(claim, run.reading, status, detail=detail)

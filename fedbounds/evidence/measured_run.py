@@ -19,7 +19,7 @@ from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Across, Moments, Reading, Source
-from fedbounds.theory.symbols import KNOWN_FIELDS, NOTATION, Scope, fields
+from fedbounds.theory.symbols import PROTOCOL_FIELDS, RECORDED, Scope, measured_fields
 
 V = TypeVar("V")
 
@@ -105,7 +105,7 @@ class Run:
 
     def _field(self, scope: Scope, name: str) -> Numbers:
         trajectory, times = self.trajectory, self._times(scope)
-        if name in KNOWN_FIELDS:
+        if name in PROTOCOL_FIELDS:
             return times.astype(float) if name == "time" else trajectory.eta[times]
         if scope == "point":
             recorded: Array = getattr(trajectory, name)
@@ -126,8 +126,8 @@ class Run:
             return always if random else never  # skews of each path make even the first step vary
         if random and symbol in self.quantities.fields:
             return ~self.quantities.fixed[symbol][times] if symbol in self.quantities.fixed else never
-        field = fields("random").get(symbol)
-        if not random or (field is None and (symbol in self.constants or symbol in NOTATION)):
+        field = measured_fields().get(symbol)
+        if not random or (field is None and (symbol in self.constants or symbol in RECORDED)):
             return never
         if field in ("distance_sq", "gap") or (field == "next_mean" and not self._first_weights_vary()):
             return np.asarray(times != 0)

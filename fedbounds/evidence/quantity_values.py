@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Losses, Path, Quantity
 
+EXTREMES: dict[str, Callable[[Any], Any]] = {"largest": max, "smallest": min}
 # (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
 Paths = Callable[[], Iterable[tuple[Any, Path]]]
 
@@ -92,9 +93,9 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     drawn: list[tuple[Any, Path]] = []
     for symbol in [one for one in claim.computed if one not in unknown]:
         try:
-            if symbol.kind == "constant":
-                found.constants[symbol.name] = _one(_checked(symbol, symbol.of(losses), protocol))
-            elif symbol.kind == "known":
+            if symbol.statistic == "constant":
+                found.constants[symbol.name] = _one(_checked(symbol, symbol.on_path(losses), protocol))
+            elif symbol.statistic == "scheduled":
                 found.fields[symbol.name] = _column(symbol, protocol, count)
             else:
                 drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
@@ -131,8 +132,10 @@ def _sealed(value: Any) -> Any:
 
 
 def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
-    if symbol.kind == "largest":
-        found.constants[symbol.name] = max(max(_checked(symbol, symbol.of(path), path)) for _, path in drawn)
+    if symbol.statistic in EXTREMES:
+        extreme = EXTREMES[symbol.statistic]
+        values = [extreme(_checked(symbol, symbol.on_path(path), path)) for _, path in drawn]
+        found.constants[symbol.name] = extreme(values)
         return
     rows = [(chance, _column(symbol, path, count)) for chance, path in drawn]
     if rows[0][0] is not None:
@@ -151,7 +154,7 @@ def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
     for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
         try:
             with np.errstate(all="ignore"):
-                same &= np.atleast_1d(symbol.of(shaken))[: len(row)] == row
+                same &= np.atleast_1d(symbol.on_path(shaken))[: len(row)] == row
         except Exception:  # a function that cannot be seen through is not known to hang on the start
             return np.zeros(len(row), dtype=bool)
     return same
@@ -206,7 +209,7 @@ def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
     """One value at each of the ``count`` times of the claim."""
     if count is None:
         raise ValueError("it varies along a run, as a claim about points or constants does not")
-    row = _checked(symbol, symbol.of(path), path)
+    row = _checked(symbol, symbol.on_path(path), path)
     if len(row) not in (count, len(path.eta) + 1):
         raise ValueError(f"it gives {len(row)} values where the claim has {count} times")
     return row[:count]

@@ -7,7 +7,7 @@ import numpy as np
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.replay import replay
 from fedbounds.evidence.measured_run import Run
-from fedbounds.evidence.quantity_values import values
+from fedbounds.evidence.quantity_values import EXTREMES, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.quantity import Path, Quantity
@@ -28,10 +28,10 @@ def with_quantities(claim: Claim, run: Run) -> Run:
         return run
     experiment, times = run.trajectory.experiment, run._times(claim.scope)
     losses, eta = experiment.problem, run.trajectory.eta
-    unknown = {symbol for symbol in wanted if symbol.kind == "largest" and run.trajectory.random}
+    unknown = {symbol for symbol in wanted if symbol.statistic in EXTREMES and run.trajectory.random}
     found = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
     for symbol in unknown:
-        found.lacking[symbol.name] = "the largest on any path is not known from the paths that were drawn"
+        found.lacking[symbol.name] = f"the {symbol.statistic} on any path is not known from the paths that were drawn"
     constants = {
         symbol.name: Constant(float(found.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
         for symbol in wanted

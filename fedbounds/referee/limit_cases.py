@@ -25,9 +25,9 @@ from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.quantity import computed_quantities
+from fedbounds.theory.quantity import Quantity, computed_quantities
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import UNITS, eta, eta_0
+from fedbounds.theory.symbols import eta, eta_0
 
 Unit = tuple[float, float]
 # Whole numbers stay whole, as powers of T and tau need, and no two agree, for N - m is no 0; shares lie below 1 and
@@ -48,7 +48,7 @@ def unit_of(expression: sp.Expr) -> Unit | None:
     drawn = np.random.default_rng(0).uniform(1.1, 1.9, len(names))
     plain = {name: PLAIN.get(name, float(value)) for name, value in zip(names, drawn, strict=True)}
     base, powers = float(evaluate(expression, plain)), []
-    units = {**UNITS, **{symbol.name: symbol.units or (0, 0) for symbol in computed_quantities(expression)}}
+    units = {s.name: s.units or (0, 0) for s in expression.free_symbols if isinstance(s, Quantity)}
     for axis in (0, 1):
         scaled = {name: value * 2.0 ** units.get(name, (0, 0))[axis] for name, value in plain.items()}
         ratio = float(evaluate(expression, scaled)) / base if base else math.nan

@@ -11,9 +11,9 @@ from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination

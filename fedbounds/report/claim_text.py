@@ -7,7 +7,7 @@ import sympy as sp
 
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 
 # How a symbol reads in a terminal; sympy turns the names of Greek letters into the letters.
 TERMINAL = {
@@ -42,8 +42,8 @@ TERMINAL = {
 def pretty(expression: sp.Expr) -> str:
     """An expression as two-dimensional Unicode text, in the paper's notation."""
     expression = sp.sympify(expression)
-    names = {symbol: TERMINAL[symbol.name] for symbol in expression.free_symbols if symbol.name in TERMINAL}
-    named = expression.xreplace(names)
+    # Plain symbols: sympy's printers choose by a class's name, and theirs of a Quantity is a physical one.
+    named = expression.xreplace({s: TERMINAL.get(s.name, sp.Symbol(s.name)) for s in expression.free_symbols})
     # sympy typesets functions that it does not know, but not its own Max and Min.
     for kind, name in ((sp.Max, "max"), (sp.Min, "min")):
         named = named.replace(kind, sp.Function(name))
@@ -74,7 +74,7 @@ def explain(claim: Claim) -> dict[str, Any]:
             "assumptions": {item.key: item.statement for item in repair.assumptions},
             "substitutions": {str(symbol): str(value) for symbol, value in repair.substitutions.items()},
         },
-        "symbols": {name: NOTATION[name].meaning for name in sorted(_used(claim)) if name in NOTATION}
+        "symbols": {name: QUANTITIES[name].meaning for name in sorted(_used(claim)) if name in QUANTITIES}
         | {symbol.name: symbol.meaning for symbol in claim.computed},
         "remark": claim.remark,
     }

@@ -12,7 +12,7 @@ from fedbounds.report.figures import files, line_styles, study_figures
 from fedbounds.report.figures.line_styles import CLIENTS, DASHES
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.sweep.lines import Series, series, varying
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 
 MARKERS = "osD^v<>P"
 # Beyond this ratio of largest to smallest, all positive, an axis is logarithmic.
@@ -91,7 +91,7 @@ def _wide(values: np.ndarray) -> bool:
 
 def label(column: str) -> str:
     """What an axis is called: the paper's symbol where it has one."""
-    known = NOTATION.get(column)
+    known = QUANTITIES.get(column)
     if known is not None:
         return f"${known.latex}$"
     return MEANING.get(column, column.replace("_", " "))

@@ -1,38 +1,30 @@
 """The main job: a problem, every weighting on it, every claim examined; one result."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from fedbounds import plugins
-from fedbounds.engine.contracts.admission import vetted, vetted_weighting
-from fedbounds.engine.rng import HashedStream
 from fedbounds.engine.simulate import simulate
-from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import Kept, holm
+from fedbounds.evidence.empirical.bands import ComparedBands, holm
 from fedbounds.evidence.evaluate import steps_asked
-from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.judge import judge
+from fedbounds.evidence.measured_run import Run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
-from fedbounds.model.weighting import Rule, Weighting, as_weighting
-from fedbounds.plugins import claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import speed_and_error_at
 from fedbounds.study.cache import versions
+from fedbounds.study.request import Request, resolve
 from fedbounds.study.resolve import (
     build_experiment,
-    build_policy,
-    build_problem,
-    default_weightings,
-    name_checks,
 )
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
@@ -62,142 +54,73 @@ def check(
     >>> [str(verdict.status) for _, verdict in found["lemma-1"].verdicts]
     ['HOLDS']
     """
-    _require_objects(problem, weightings, claims)
-    weightings, claims = _listed(weightings), _listed(claims)
-    named = {
-        "problem": problem if isinstance(problem, str) else None,
-        "weightings": [w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings],
-        "claims": [c if isinstance(c, str) else c.key for c in claims],
-    }
-    chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | settings)
-    files = tuple(map(read_plugin, chosen.plugins))
-    extra = [load_plugin(file) for file in files]
-    _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
-    policy = build_policy(chosen)
-    target = vetted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
-    chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
-    theorems = select_claims(claims or chosen.claims, extra)
-    schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
-    schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
-    for scheme in schemes:
-        # Asked once before any long work, so that k > N is said at once.
-        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
-        vetted_weighting(scheme, target)
+    request = resolve(problem, weightings, claims, settings, warn)
     runs = tuple(
-        run_weighting(chosen, target, scheme, theorems, policy, partial(progress, scheme.name) if progress else None)
-        for scheme in schemes
+        run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
+        for weighting in request.weightings
     )
-    runs = _with_study_rates(runs)
-    objects = _objects(problem, weightings, theorems, extra)
-    return Result(facts_of(target), chosen, runs, versions(), objects, files, Examined(target, theorems))
-
-
-def _require_objects(problem: object, weightings: object, claims: object) -> None:
-    """Refuse what is neither a name nor an object, before it fails somewhere else (weightings: `as_weighting`)."""
-    if not isinstance(problem, str | Problem | None):
-        raise reject("a problem must be a name or a Problem", quoted(problem), 'use for example "least-squares"')
-    for name, given in (("weightings", weightings), ("claims", claims)):
-        if given is not None and not isinstance(given, str | Sequence):
-            raise reject(f"{name} must be a list", quoted(given), f'use for example {name}=["..."]')
-    for item in _listed(claims):
-        if not isinstance(item, str | Claim):
-            raise reject("a claim must be a name or a Claim", quoted(item), "use a key that `fedbounds claims` lists")
-
-
-def _listed(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str) else list(given or ())
-
-
-def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
-    """Refuse a name that names nothing, before any work; those given as objects name themselves."""
-    for name, test in name_checks(extra).items():
-        value = getattr(settings, name)
-        if name in ("weightings", "claims") or (own_problem and name in ("problem", "partition")):
-            continue
-        for text in value if isinstance(value, tuple) else (value,):
-            if text is not None:
-                test(text)
-
-
-def _objects(
-    problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
-) -> tuple[str, ...]:
-    """What a study was given as objects of Python that the names in its settings do not give again."""
-    known = plugins.claims(extra)
-    found = ["problem"] if isinstance(problem, Problem) else []
-    found += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
-    return (*found, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
-
-
-def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
-    """Whether the text of a weighting gives an equal one."""
-    if isinstance(weighting, str):
-        return True
-    try:
-        return weighting_named(as_weighting(weighting).to_text(), extra) == weighting
-    except InputError:
-        return False
-
-
-def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims asked for by key or object; all known ones about FedAvg if none is asked for."""
-    chosen = {
-        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
-        for item in wanted
-    }
-    return chosen or plugins.on_fedavg(plugins.claims(extra))
+    return Result(
+        facts_of(request.problem),
+        request.settings,
+        _with_study_rates(runs),
+        versions(),
+        request.objects,
+        request.files,
+        Examined(request.problem, request.claims),
+    )
 
 
 def run_weighting(
-    settings: Settings,
-    problem: Problem,
-    weighting: Weighting,
-    claims: Mapping[str, Claim],
-    policy: Policy,
-    progress: Callable[[int, int], None] | None = None,
+    request: Request, weighting: Weighting, progress: Callable[[int, int], None] | None = None
 ) -> WeightingRun:
-    """Simulate one weighting and examine every claim on it in every reading asked for."""
-    trajectory = simulate(build_experiment(settings, problem, weighting), progress)
-    verdicts: list[Verdict] = []
-    runs: dict[tuple[int, str], Run] = {}  # what a run costs is paid once for all claims
+    """Simulate one weighting, and judge every claim on one measurement a reading."""
+    settings, claims = request.settings, request.claims
+    trajectory = simulate(build_experiment(settings, request.problem, weighting), progress)
+    measured: dict[tuple[int, str], Run] = {}  # what a run costs is paid once for all claims
 
-    def seen_in(reading: str, of: Trajectory = trajectory) -> Run:
-        if (id(of), reading) not in runs:
-            runs[id(of), reading] = examine_run(of, READINGS[reading], policy)
-        return runs[id(of), reading]
+    def run_in(reading: str, of: Trajectory = trajectory) -> Run:
+        if (id(of), reading) not in measured:
+            measured[id(of), reading] = examine_run(of, READINGS[reading], request.policy)
+        return measured[id(of), reading]
 
     companions: dict[str, Trajectory] = {}
-    compared: Kept = {}
+    compared: ComparedBands = {}
     stepped: dict[bytes, Trajectory] = {}  # claims with the same steps share a run
+    verdicts: list[Verdict] = []
     for claim in claims.values():
-        seen = _own_run(_own_steps(claim, settings, seen_in(claim.readings[0])), trajectory, stepped)
+        seen = _companion(_required_steps(claim, settings, run_in(claim.readings[0])), trajectory, stepped)
         if seen is not trajectory:
             companions[claim.key] = seen
         for name in claim_readings(claim, settings.readings):
-            verdicts.append(empirical.examine(claim, seen_in(name, seen), settings.error_rate, compared))
+            sampled = empirical.Sampled(run_in(name, seen), settings.error_rate, compared)
+            verdicts.append(judge(claim, READINGS[name], sampled))
     examined = [
         (claim, companions.get(claim.key, trajectory).experiment, claim_readings(claim, settings.readings))
         for claim in claims.values()
     ]
-    verdicts += expectation.verdicts(examined, policy)
+    verdicts += expectation.verdicts(examined, request.policy)
     verdicts = [
         replace(verdict, detail=f"run with its own step size {claims[verdict.claim].eta}; {verdict.detail}")
         if verdict.claim in companions
         else verdict
         for verdict in verdicts
     ]
-    run, sync = seen_in("all-steps"), seen_in("sync")
-    speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
-    skews = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
-    numbers = {**skews, "rho_bar_sync": sync.constants["rho_bar"].value, "speed": speed, "error": error}
     return WeightingRun(
         weighting=weighting.name,
-        **{name: finite_or_none(number) for name, number in numbers.items()},
+        **_numbers(run_in("all-steps"), run_in("sync")),
         engine=trajectory.engine,
-        constants=run.constants,
+        constants=run_in("all-steps").constants,
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, companions, compared),
     )
+
+
+def _numbers(run: Run, synchronised: Run) -> dict[str, float | None]:
+    """The skews of a run and the two parts of the theory's bound."""
+    speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
+    numbers = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
+    numbers |= {"rho_bar_sync": synchronised.constants["rho_bar"].value, "speed": speed, "error": error}
+    return {name: finite_or_none(number) for name, number in numbers.items()}
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
@@ -209,7 +132,7 @@ def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...
     for (i, j), rate in zip(places, holm([_smallest_rate(found[i][j]) for i, j in places]), strict=True):
         if found[i][j].status in (Status.HOLDS, Status.REFUTED):
             found[i][j] = replace(found[i][j], data={**found[i][j].data, "study_rate": rate})
-    return tuple(replace(run, verdicts=tuple(own)) for run, own in zip(runs, found, strict=True))
+    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, found, strict=True))
 
 
 def _smallest_rate(verdict: Verdict) -> float:
@@ -225,16 +148,16 @@ def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:
     return [name for name in wanted if name in claim.readings] or [claim.readings[0]]
 
 
-def _own_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
+def _required_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
     """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
     if claim.eta is None or settings.step != "theory":
         return None
-    if {failure.key for failure in judged_on(claim, run)[0]} != {OWN_STEPS}:
+    if {failure.key for failure in judged_on(claim, run).failed} != {OWN_STEPS}:
         return None
     return steps_asked(claim.steps, run.values(), run.trajectory.experiment.total_steps)
 
 
-def _own_run(steps: np.ndarray | None, trajectory: Trajectory, stepped: dict[bytes, Trajectory]) -> Trajectory:
+def _companion(steps: np.ndarray | None, trajectory: Trajectory, stepped: dict[bytes, Trajectory]) -> Trajectory:
     """The run with other ``steps``, simulated unless it is among those ``stepped``; without any the run itself."""
     if steps is None:
         return trajectory

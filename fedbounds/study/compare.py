@@ -23,6 +23,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
+from fedbounds.evidence.judge import inapplicable
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.multi_round import central_path, program
@@ -150,7 +151,9 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
     row, reading = Theorem(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
     asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
-    if not claim.on_fedavg and any(symbol.kind in ("largest", "measured") for symbol in claim.computed):
+    if not claim.on_fedavg and any(
+        symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
+    ):
         return replace(row, unmet=f"the paths of {claim.algorithm} are not kept")
     try:
         check(algorithm, study.pilot.experiment)
@@ -160,8 +163,8 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
         eta = own_steps(asked, pilot, study.level)
         run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
         verdict = empirical.examine(asked, run, study.settings.error_rate)
-        lacks = verdict.status is Status.NOT_APPLICABLE or empirical.not_applicable(asked, run) is not None
-        if lacks:
+        unmet = inapplicable(asked, reading, empirical.Sampled(run))
+        if verdict.status is Status.NOT_APPLICABLE or unmet is not None:
             return replace(row, unmet=str(verdict.failed[0]) if verdict.failed else verdict.detail)
         ends = run.trajectory.times % study.settings.tau == 0
         bounds = empirical.compare(asked, run).rhs.mean(axis=0)[ends]

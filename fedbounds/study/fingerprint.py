@@ -60,7 +60,8 @@ def _text(thing: Any, seen: dict[int, int]) -> str:
     inside = functools.partial(_text, seen=seen)
     if isinstance(thing, sp.Basic):
         own = [
-            f"{symbol.name} {symbol.kind} {inside(symbol.of)}" for symbol in computed_quantities(*thing.free_symbols)
+            f"{symbol.name} {symbol.statistic} {inside(symbol.on_path)}"
+            for symbol in computed_quantities(*thing.free_symbols)
         ]
         return "".join([sp.srepr(thing), *own])
     if isinstance(thing, Mapping):

@@ -9,7 +9,7 @@ import numpy as np
 
 from fedbounds import plugins
 from fedbounds.engine import memory
-from fedbounds.engine.contracts.admission import vetted
+from fedbounds.engine.contracts.admission import admitted
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.experiment import Experiment
@@ -61,7 +61,7 @@ def build_problem(
     if data.partition(":")[0] in SYNTHETIC:
         memory.require(_parts(settings, data))
     if plugin.from_clients is None:
-        return vetted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
+        return admitted(_build_quadratic(settings, data, rng, plugin.from_quadratics))
     clients = _client_data(settings, data, rng)
     p = clients.p if settings.p is None else np.array(settings.p)
 
@@ -70,7 +70,7 @@ def build_problem(
 
     if warn is not None and sum(X.size for X in clients.features) >= LARGE:
         _announce(clients, build, warn)
-    return vetted(build(clients.features, clients.targets, p))
+    return admitted(build(clients.features, clients.targets, p))
 
 
 def _announce(clients: Any, build: Callable[..., Problem], warn: Callable[[str], None]) -> None:
@@ -196,7 +196,7 @@ def problem_from(
         )
     clients = _shared_out(chosen, of_object(data, target, client), np.random.default_rng(chosen.seed))
     p = clients.p if chosen.p is None else np.array(chosen.p)
-    return vetted(plugin.from_clients(clients.features, clients.targets, chosen.regularisation, p))
+    return admitted(plugin.from_clients(clients.features, clients.targets, chosen.regularisation, p))
 
 
 def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any:

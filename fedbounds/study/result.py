@@ -98,7 +98,7 @@ class Simulated:
 
     trajectory: Trajectory
     companions: Mapping[str, Trajectory]
-    compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.Kept`
+    compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.ComparedBands`
 
 
 @dataclass(frozen=True)

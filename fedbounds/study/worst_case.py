@@ -26,8 +26,8 @@ from fedbounds.evidence.sdp.one_step.parameters import round_setting, sizes_at
 from fedbounds.plugins import claims
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind, OwnSteps
-from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import average_gap
 
 # What each axis runs over unless values are given; the step in units of 1/L.
 CURVES: dict[str, tuple[Fraction, ...]] = {
@@ -66,8 +66,8 @@ class Sandwich:
     a solver's number, or None where nothing was established. ``gap`` is how far the solver was from the best proof
     (None with noise: not known), and ``seconds`` how long it took. ``above`` says that ``worst`` is a bound which
     these weights need not attain. ``refuted`` are claims whose bounds the run exceeds, with these; ``bound`` is the
-    least of the others, which are ``stated``. Where no claim was without them, G^2 and Gamma are ``own`` to the
-    run. ``step`` is the first one.
+    least of the others, which are ``stated``. Where no claim was without them, G^2 and Gamma are the
+    ``instance_constants``. ``step`` is the first one.
     """
 
     rounds: int
@@ -85,7 +85,7 @@ class Sandwich:
     seconds: float
     above: bool = False
     stated: dict[str, float] = field(default_factory=dict)
-    own: dict[str, float] = field(default_factory=dict)
+    instance_constants: dict[str, float] = field(default_factory=dict)
 
     @property
     def factor(self) -> float | None:

@@ -17,9 +17,8 @@ from fedbounds.errors import of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
-from fedbounds.theory.quantity import Quantity, computed_quantities
+from fedbounds.theory.quantity import Quantity, Scope, computed_quantities
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import NOTATION, Scope
 
 # The key of the assumption that the step size is the claim's, which evaluators look after themselves.
 OWN_STEPS = "step-size"
@@ -43,7 +42,7 @@ class Role(enum.StrEnum):
     MAIN is the bound speed/(T + gamma) + error of the theory under study: a study reports its two parts, and its step
     size is the theory's. BOUND is one that constants alone determine; PICTURED is drawn against a run; YARDSTICK is
     proved, and what a mutant of another claim with its left side is compared with. DERIVED has its proof as text, in
-    the file that states it.
+    ``derivations/proofs``.
     """
 
     MAIN = "speed-and-error"
@@ -129,7 +128,7 @@ class Claim:
 
     def __post_init__(self) -> None:
         for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
-            if isinstance(symbol, Quantity) or (symbol.name in NOTATION and NOTATION[symbol.name].measured):
+            if isinstance(symbol, Quantity) and symbol.recorded != {}:
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"
                 raise reject(f"claim {self.key} may define constants only", f"{symbol}, which a run measures", remedy)
         if self.eta is not None and computed_quantities(self.eta):

@@ -1,27 +1,37 @@
-"""Symbols of one's own: a constant of the problem, or what is measured along a run, as a function in Python.
+"""A quantity: one symbol of a theorem, and what each kind of evidence needs to compute it.
 
-The function travels with the symbol, so that nothing is registered. It is called with floats and with fractions (in
-numpy arrays of objects): what it computes with +, -, *, /, whole powers, sums, maxima and comparisons is exact there.
+The functions travel with the symbol, so that nothing is registered. They are called with floats and with fractions
+(in numpy arrays of objects): what they compute with +, -, *, /, whole powers, sums, maxima and comparisons is exact.
 """
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Callable
+import importlib
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
 import sympy as sp
+from sympy.core.basic import ordering_of_classes
 
 from fedbounds.errors import reject
-from fedbounds.theory.symbols import NOTATION
 
-# One value of the problem; the largest value along any path of the run; one value a time, averaged over paths; or
-# one a time that the step sizes and tau determine.
-Kind = Literal["constant", "largest", "measured", "known"]
+# How values become the quantity: one value of the problem; the largest or smallest entry along any path; a mean over
+# paths at each time; or one value a time that the step sizes and tau determine.
+Statistic = Literal["constant", "largest", "smallest", "measured", "scheduled"]
+# What a claim ranges over: every point and client visited, every step t -> t+1, every horizon T, or constants alone.
+Scope = Literal["point", "step", "horizon", "constant"]
 # Floats, or fractions in an array of objects.
 Numbers = Any
+# Powers of (metre, joule) where w is measured in metres and F in joules.
+NUMBER, LENGTH_SQ, VALUE, CURVATURE, STEP, SLOPE_SQ = (0, 0), (2, 0), (0, 1), (-2, 1), (2, -1), (-2, 2)
+Formula = Callable[[Any], Any]
+# Where the shipped quantities are, which are made of this module.
+SHIPPED = f"{__package__}.symbols"
+# Sympy orders the factors of a product by this list: a quantity stands beside other symbols there, before powers.
+ordering_of_classes.insert(ordering_of_classes.index("Symbol") + 1, "Quantity")
 
 
 class Losses(Protocol):
@@ -49,7 +59,11 @@ class Losses(Protocol):
 @dataclass(frozen=True)
 class Path:
     """One path of a run: step sizes ``eta`` (T,), virtual iterates ``w`` (T + 1, d), and before each step the local
-    models ``X`` (T, N, d) and weights ``alpha`` (T, N). A known symbol sees ``eta`` and ``tau`` only.
+    models ``X`` (T, N, d) and weights ``alpha`` (T, N). A scheduled quantity sees ``eta`` and ``tau`` only.
+
+    ``shares`` (T, N) are the p_i of the clients present, p unless given. ``variance`` maps points (..., N, d) to
+    the variance of each client's stochastic gradient at its own point (..., N). With ``synchronised_skew`` rho_bar
+    is taken at the first step of each round only.
     """
 
     tau: int
@@ -58,13 +72,19 @@ class Path:
     w: Numbers = None
     X: Numbers = None
     alpha: Numbers = None
+    shares: Numbers = None
+    variance: Callable[[Numbers], Numbers] | None = None
+    synchronised_skew: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("eta", "w", "X", "alpha"):
+        p = getattr(self.losses, "p", None)
+        if self.shares is None and self.alpha is not None and p is not None:
+            object.__setattr__(self, "shares", np.broadcast_to(p, self.alpha.shape))
+        for name in ("eta", "w", "X", "alpha", "shares"):
             if getattr(self, name) is not None:
-                seen = getattr(self, name).view()
-                seen.flags.writeable = False  # what one symbol's function changed another's would see
-                object.__setattr__(self, name, seen)
+                view = getattr(self, name).view()
+                view.flags.writeable = False  # what one quantity's function changed another's would see
+                object.__setattr__(self, name, view)
 
     @property
     def t(self) -> Numbers:
@@ -79,40 +99,78 @@ class Path:
 
 
 class Quantity(sp.Symbol):
-    """A symbol with the function ``of`` that gives its value; `constant`, `largest`, `measured`, `known` make one."""
+    """A symbol with its notation, meaning and facets; shipped ones stand in `fedbounds.theory.symbols`.
 
-    __slots__ = ("kind", "latex", "meaning", "of", "units")
-    kind: Kind
-    of: Callable[[Any], Any]
+    ``units`` are powers of (metre, joule) with w in metres and F in joules. Facets, each None where that evidence
+    cannot express the quantity: ``on_path`` gives its values on a `Path`, or of a constant on `Losses`; ``in_class``
+    its value at an SDP's setting; ``in_proof`` what stands for it in a derivation; ``in_rocq`` its definition there.
+    ``recorded`` maps a scope to the field in which engines record it, {} for a constant that every run gives; None
+    where evidence computes it by ``on_path``. Raises InputError for a name that numpy, Python or a claim uses.
+    """
+
+    FACETS = ("on_path", "in_class", "in_proof", "in_rocq")
+    __slots__ = ("latex", "meaning", "recorded", "statistic", "units", *FACETS)
+    statistic: Statistic
     latex: str
     meaning: str
     units: tuple[int, int] | None
+    recorded: Mapping[Scope, str] | None
+    on_path: Callable[[Any], Any] | None
+    in_class: Callable[[Any], Any] | None
+    in_proof: Any
+    in_rocq: Any
 
     def __new__(
         cls,
         name: str,
-        of: Callable[[Any], Any],
-        kind: Kind,
+        on_path: Callable[[Any], Any] | None = None,
+        statistic: Statistic = "constant",
         latex: str = "",
         meaning: str = "",
         units: tuple[int, int] | None = None,
+        recorded: Mapping[Scope, str] | None = None,
+        in_class: Callable[[Any], Any] | None = None,
+        in_proof: Any = None,
+        in_rocq: Any = None,
         **signs: bool,
     ) -> Quantity:
         # Formulas are evaluated in a namespace that has the names of numpy and of Python.
-        if name in NOTATION or not name.isidentifier() or hasattr(np, name) or hasattr(builtins, name):
-            raise reject("a symbol of one's own needs a name that is free, also in numpy", name, "choose another")
+        taken = getattr(_shipped(name), "recorded", None) is not None
+        if taken or not name.isidentifier() or hasattr(np, name) or hasattr(builtins, name):
+            raise reject("a quantity needs a name that is free, also in numpy", name, "choose another")
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
-        given = {"of": of, "kind": kind, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
-        for slot, value in (given | {"units": units}).items():
+        facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}
+        said = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
+        for slot, value in (said | facets | {"units": units, "recorded": recorded}).items():
             setattr(symbol, slot, value)
         return symbol  # type: ignore[no-any-return]
 
-    def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), self.kind, id(self.of))
+    @classmethod
+    def class_key(cls) -> Any:
+        """Sympy prints it where it prints other symbols."""
+        return sp.Symbol.class_key()
 
-    def __getnewargs_ex__(self) -> tuple[tuple[Any, ...], dict[str, bool]]:
-        signs = dict(self._assumptions_orig)
-        return (self.name, self.of, self.kind, self.latex, self.meaning, self.units), signs
+    def _hashable_content(self) -> tuple[Any, ...]:
+        return (*super()._hashable_content(), self.statistic, id(self.on_path))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For another process: a shipped one is itself there."""
+        if _shipped(self.name) is self:
+            return _shipped, (self.name,)
+        names = ("on_path", "statistic", "latex", "meaning", "units", "recorded", "in_class", "in_proof", "in_rocq")
+        return _rebuilt, (self.name, {name: getattr(self, name) for name in names} | dict(self._assumptions_orig))
+
+    @property
+    def computed(self) -> bool:
+        """Whether evidence computes it by ``on_path``, since no engine records it."""
+        return self.recorded is None
+
+    @property
+    def scopes(self) -> tuple[Scope, ...]:
+        """The scopes over which it varies; none for a constant."""
+        if self.recorded is not None:
+            return tuple(self.recorded)
+        return ("step", "horizon") if self.statistic in ("measured", "scheduled") else ()
 
     def admits(self, values: Numbers) -> bool:
         """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
@@ -120,200 +178,77 @@ class Quantity(sp.Symbol):
         whole = values % 1 == 0
         like = {sp.Integer(int(x)) for x in set(values[whole])}
         like |= {sp.Rational(1 if positive else -1, 2) for positive in set(values[~whole] > 0)}
-        told = [(f"is_{name}", told) for name, told in self._assumptions_orig.items()]
-        return all(getattr(x, name) in (truth, None) for x in like for name, truth in told)
+        declared = [(f"is_{name}", truth) for name, truth in self._assumptions_orig.items()]
+        return all(getattr(x, name) in (truth, None) for x in like for name, truth in declared)
 
 
-def constant(name: str, of: Callable[[Losses], Any], **declared: Any) -> Quantity:
-    """A constant of the problem: ``of(losses)`` is one number.
+def _shipped(name: str) -> Any:
+    return vars(importlib.import_module(SHIPPED)).get(name)
 
-    ``latex``, ``meaning``; ``units`` = powers of (metre, joule) with w in metres and F in joules; and sympy's signs,
-    as in nonnegative=True, which every value must then have.
 
-    >>> constant("mean_L", lambda losses: (losses.L + losses.mu) / 2, units=(-2, 1)).of(problem)
+def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:
+    return Quantity(name, **declared)
+
+
+def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Quantity:
+    """A constant of the problem: ``on_path(losses)`` is one number.
+
+    ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, as in nonnegative=True, which every value must
+    then have.
+
+    >>> constant("mean_L", lambda losses: (losses.L + losses.mu) / 2, units=(-2, 1)).on_path(problem)
     2.5
     """
-    return Quantity(name, of, "constant", **declared)
+    return Quantity(name, on_path, "constant", **declared)
 
 
-def largest(name: str, of: Callable[[Path], Any], **declared: Any) -> Quantity:
-    """A constant of a run: the largest entry of ``of(path)`` on any path.
+def largest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+    """A constant of a run: the largest entry of ``on_path(path)`` on any path.
 
-    >>> largest("R_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).kind
+    >>> largest("R_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).statistic
     'largest'
     """
-    return Quantity(name, of, "largest", **declared)
+    return Quantity(name, on_path, "largest", **declared)
 
 
-def measured(name: str, of: Callable[[Path], Any], **declared: Any) -> Quantity:
-    """What is measured at each step t and horizon T: ``of(path)`` (T + 1,) or (T,); an expectation over paths.
+def smallest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+    """A constant of a run: the smallest entry of ``on_path(path)`` on any path.
 
-    >>> measured("norm_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).kind
+    >>> smallest("eta_min", lambda path: path.eta, units=(2, -1)).statistic
+    'smallest'
+    """
+    return Quantity(name, on_path, "smallest", **declared)
+
+
+def measured(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+    """What is measured at each step t and horizon T: ``on_path(path)`` (T + 1,) or (T,); an expectation over paths.
+
+    >>> measured("norm_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).statistic
     'measured'
     """
-    return Quantity(name, of, "measured", **declared)
+    return Quantity(name, on_path, "measured", **declared)
 
 
-def known(name: str, of: Callable[[Path], Any], **declared: Any) -> Quantity:
-    """What step sizes and tau determine at each step: ``of(path)`` (T + 1,) or (T,), of a path with only these.
+def scheduled(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+    """What step sizes and tau determine at each step: ``on_path(path)`` (T + 1,) or (T,), of a path with only these.
 
-    >>> known("eta_sum", lambda path: np.cumsum(path.eta)).of(Path(tau=1, eta=np.array([0.5, 0.25]))).tolist()
+    >>> path = Path(tau=1, eta=np.array([0.5, 0.25]))
+    >>> scheduled("eta_sum", lambda path: np.cumsum(path.eta)).on_path(path).tolist()
     [0.5, 0.75]
     """
-    return Quantity(name, of, "known", **declared)
+    return Quantity(name, on_path, "scheduled", **declared)
 
 
 def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:
-    """The symbols of one's own in expressions, by name. Raises InputError where two have one name.
+    """The quantities in expressions that evidence computes by ``on_path``, sorted by name.
 
-    >>> computed_quantities(zeta_sq + 2 * zeta_star_sq)
+    >>> computed_quantities(zeta_sq + 2 * zeta_star_sq + L)
     (zeta_sq, zeta_star_sq)
     """
-    found = {s for one in expressions for s in sp.sympify(one).free_symbols if isinstance(s, Quantity)}
-    named = {symbol.name: symbol for symbol in found}
-    if len(named) < len(found):
-        twice = sorted(symbol.name for symbol in found)
-        raise reject("symbols of one's own need names of their own", twice, "rename one")
+    symbols = {s for expression in expressions for s in sp.sympify(expression).free_symbols}
+    computed = {s for s in symbols if isinstance(s, Quantity) and s.computed}
+    named = {symbol.name: symbol for symbol in computed}
+    if len(named) < len(computed):
+        twice = sorted(symbol.name for symbol in computed)
+        raise reject("quantities of one's own need names of their own", twice, "rename one")
     return tuple(named[name] for name in sorted(named))
-
-
-def _norm_sq(vectors: Numbers) -> Numbers:
-    return (vectors**2).sum(-1)
-
-
-def _distance_sq(path: Path, times: Any) -> Numbers:
-    return _norm_sq(path.w[times] - path.losses.w_star)
-
-
-# Functions with names, so that a shipped claim that uses them is the same in every process.
-def _distance_begun(path: Path) -> Numbers:
-    return _distance_sq(path, path.begun)
-
-
-def _distance_ended(path: Path) -> Numbers:
-    return _distance_sq(path, path.begun[:-1] + path.tau)
-
-
-def _gap_begun(path: Path) -> Numbers:
-    return path.losses.gap(path.w[path.begun])
-
-
-def _slopes_at_optimum(losses: Losses) -> Numbers:
-    return losses.p @ _norm_sq(losses.grads(losses.w_star))
-
-
-zeta_star_sq = constant(
-    "zeta_star_sq",
-    _slopes_at_optimum,
-    latex=r"\zeta_\star^2",
-    meaning="sum_i p_i ||grad F_i(w*)||^2",
-    units=(-2, 2),
-    nonnegative=True,
-)
-eta_round = known(
-    "eta_round",
-    lambda path: path.eta[path.begun[:-1]],
-    latex=r"\eta_{t_0}",
-    meaning="step size of the first step of the round",
-    units=(2, -1),
-    positive=True,
-)
-
-
-Delta_round = measured(
-    "Delta_round",
-    _distance_begun,
-    latex=r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2",
-    meaning="squared distance to w* at the start of the round",
-    units=(2, 0),
-    nonnegative=True,
-)
-Delta_round_next = measured(
-    "Delta_round_next",
-    _distance_ended,
-    latex=r"\mathbb{E}\Vert w_{(r+1)\tau}-w^\star\Vert^2",
-    meaning="squared distance to w* at the end of the round",
-    units=(2, 0),
-    nonnegative=True,
-)
-gap_round = measured(
-    "gap_round",
-    _gap_begun,
-    latex=r"\left(\mathbb{E}[F(w_{r\tau})]-F^\star\right)",
-    meaning="suboptimality at the start of the round",
-    units=(0, 1),
-    nonnegative=True,
-)
-
-
-def _spread_sq(path: Path) -> Numbers:
-    slopes, p = path.losses.grads(path.w), path.losses.p
-    mean = (slopes * p[:, None]).sum(-2)
-    return _norm_sq(slopes - mean[..., None, :]) @ p
-
-
-zeta_sq = largest(
-    "zeta_sq",
-    _spread_sq,
-    latex=r"\zeta^2",
-    meaning="largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited",
-    units=(-2, 2),
-    nonnegative=True,
-)
-
-
-def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, **declared: Any) -> Quantity:
-    """E F(sum_t c_t w_t / sum_t c_t) - F* over the steps t < T.
-
-    ``weights(path)`` (T,) are the c_t > 0. With ``tail`` = k the first T // k steps are left out. At T = 0 it is w_0.
-
-    >>> weighted_gap("late_gap", lambda path: path.eta, tail=2).kind
-    'measured'
-    """
-
-    def gaps(path: Path) -> Numbers:
-        c = weights(path)
-        ends = np.arange(1, len(path.w))
-        starts = ends // tail if tail else 0 * ends
-        above, below = (np.append(0 * s[:1], np.cumsum(s, axis=0), axis=0) for s in (c[:, None] * path.w[:-1], c))
-        means = (above[ends] - above[starts]) / (below[ends] - below[starts])[:, None]
-        return path.losses.gap(np.append(path.w[:1], means, axis=0))
-
-    return measured(name, gaps, units=(0, 1), nonnegative=True, **declared)
-
-
-def _ones(path: Path) -> Numbers:
-    return np.ones(len(path.eta), dtype=path.w.dtype)
-
-
-average_gap = weighted_gap(
-    "average_gap",
-    _ones,
-    latex=r"\mathbb{E}[F(\bar w_T)]-F^\star",
-    meaning="suboptimality of the mean of w_0 ... w_{T-1}",
-)
-tail_gap = weighted_gap(
-    "tail_gap",
-    _ones,
-    tail=2,
-    latex=r"\mathbb{E}[F(\bar w_{T/2:T})]-F^\star",
-    meaning="suboptimality of the mean of w_t over T/2 <= t < T, rounded down",
-)
-
-
-def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:
-    """The smallest G^2 >= 0 of (G, B) dissimilarity for a given B^2, at the iterates w_t visited.
-
-    It is where sum_i p_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2.
-
-    >>> dissimilarity(4).meaning
-    'smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = 4'
-    """
-
-    def needed(path: Path) -> Numbers:
-        slopes, p = path.losses.grads(path.w), path.losses.p
-        mean = (slopes * p[:, None]).sum(-2)
-        return np.maximum(_norm_sq(slopes) @ p - B_sq * _norm_sq(mean), 0)
-
-    meaning = f"smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = {B_sq}"
-    return largest(name, needed, latex="G_B^2", meaning=meaning, units=(-2, 2), nonnegative=True)

@@ -1,150 +1,249 @@
-"""The paper's symbols: the one source of notation for formulas, numbers, LaTeX and plots.
+"""The shipped quantities: the one source of notation, meaning, units and definition for formulas, tables and plots.
 
-Every right-hand side in the package is a sympy expression in these symbols, and nowhere else is it said which
-measured field fills a symbol in which scope: adding a symbol touches this file and the engines that measure it.
+Every right-hand side in the package is a sympy expression in these symbols. One more is one entry here; a user's own
+is made in the same way (`fedbounds.theory.quantity`) and needs no entry.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal
 
 import sympy as sp
 
-Axis = Literal["constant", "time", "random"]
-# What a claim ranges over: every point and client visited, every step t -> t+1, every horizon T, or constants alone.
-Scope = Literal["point", "step", "horizon", "constant"]
+from fedbounds.theory import path_formulas as on
+from fedbounds.theory.computed_quantities import Delta_round as Delta_round
+from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
+from fedbounds.theory.computed_quantities import average_gap as average_gap
+from fedbounds.theory.computed_quantities import dissimilarity as dissimilarity
+from fedbounds.theory.computed_quantities import eta_round as eta_round
+from fedbounds.theory.computed_quantities import eta_sum as eta_sum
+from fedbounds.theory.computed_quantities import gap_round as gap_round
+from fedbounds.theory.computed_quantities import gap_sum as gap_sum
+from fedbounds.theory.computed_quantities import gone_sq as gone_sq
+from fedbounds.theory.computed_quantities import parting as parting
+from fedbounds.theory.computed_quantities import tail_gap as tail_gap
+from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
+from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
+from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
+from fedbounds.theory.quantity import (
+    CURVATURE,
+    LENGTH_SQ,
+    NUMBER,
+    SLOPE_SQ,
+    STEP,
+    VALUE,
+    Formula,
+    Quantity,
+    Scope,
+    Statistic,
+)
+
 # Fields of the protocol rather than of the random path.
-KNOWN_FIELDS = ("time", "eta")
+PROTOCOL_FIELDS = ("time", "eta")
 
 
-@dataclass(frozen=True)
-class Notation:
-    """One symbol: its name in code, its LaTeX, its meaning, and scope -> the measured field that fills it there.
-
-    A symbol that no scope measures is a constant, which has a value in every scope.
-    """
-
-    name: str
-    latex: str
-    meaning: str
-    measured: Mapping[Scope, str] = field(default_factory=dict)
-
-    @property
-    def axis(self) -> Axis:
-        """How a run fills it: one value, one a step, or one a (replicate, step) that stands for an expectation."""
-        if not self.measured:
-            return "constant"
-        return "time" if set(self.measured.values()) <= set(KNOWN_FIELDS) else "random"
+def _given(
+    name: str,
+    latex: str,
+    meaning: str,
+    units: tuple[int, int] = NUMBER,
+    on_path: Formula | None = None,
+    statistic: Statistic = "constant",
+    **signs: bool,
+) -> Quantity:
+    """A constant that every run gives; one without ``on_path`` is defined by a claim, or over all paths together."""
+    signs = signs or {"nonnegative": True}
+    return Quantity(name, on_path, statistic, latex, meaning, units, recorded={}, **signs)
 
 
-NOTATION: dict[str, Notation] = {}
+def _varying(
+    name: str,
+    latex: str,
+    meaning: str,
+    units: tuple[int, int],
+    on_path: Formula,
+    recorded: Mapping[Scope, str],
+    **signs: bool,
+) -> Quantity:
+    """What engines record along a run."""
+    statistic: Statistic = "scheduled" if set(recorded.values()) <= set(PROTOCOL_FIELDS) else "measured"
+    signs = signs or {"nonnegative": True}
+    return Quantity(name, on_path, statistic, latex, meaning, units, recorded=recorded, **signs)
 
 
-def _declare(
-    name: str, latex: str, meaning: str, measured: Mapping[Scope, str] | None = None, **assumptions: bool
-) -> sp.Symbol:
-    NOTATION[name] = Notation(name, latex, meaning, measured or {})
-    return sp.Symbol(name, **(assumptions or {"nonnegative": True}))
-
-
-L = _declare("L", "L", "smoothness constant of every F_i (Assumption 1)", positive=True)
-mu = _declare("mu", r"\mu", "strong-convexity constant of every F_i (Assumption 2)", positive=True)
-Gamma = _declare("Gamma", r"\Gamma", "heterogeneity F* - sum_i p_i F_i*")
-gamma = _declare("gamma", r"\gamma", "offset of the step size", positive=True)
-tau = _declare("tau", r"\tau", "local steps a round", positive=True)
-N = _declare("N", "N", "number of clients", positive=True)
-G_sq = _declare("G_sq", "G^2", "bound on the second moment of stochastic gradients (Assumption 4)")
-sigma_sq = _declare("sigma_sq", r"\sigma^2", "bound on the variance of stochastic gradients (Assumption 3)")
-sigma_0_sq = _declare("sigma_0_sq", r"\sigma_0^2", "variance of stochastic gradients where grad F_i = 0")
-growth = _declare("growth", "c", "growth of the variance with ||grad F_i||^2")
-sigma_p_sq = _declare("sigma_p_sq", r"\sum_i p_i^2\sigma_i^2", "variance of the p-weighted stochastic gradient")
-sigma_opt_sq = _declare(
-    "sigma_opt_sq", r"\sum_i p_i^2\sigma_{i,\star}^2", "variance of the p-weighted stochastic gradient at w*"
+L = _given("L", "L", "smoothness constant of every F_i (Assumption 1)", CURVATURE, lambda f: f.L, positive=True)
+mu = _given(
+    "mu", r"\mu", "strong-convexity constant of every F_i (Assumption 2)", CURVATURE, lambda f: f.mu, positive=True
 )
-sigma_dif_sq = _declare(
-    "sigma_dif_sq", r"\sigma_{\mathrm{dif}}^2", "sum_i p_i E||g_i(w*)||^2, second moment of the gradients at w*"
+Gamma = _given("Gamma", r"\Gamma", "heterogeneity F* - sum_i p_i F_i*", VALUE, on.heterogeneity)
+gamma = _given("gamma", r"\gamma", "offset of the step size", positive=True)
+tau = _given("tau", r"\tau", "local steps a round", NUMBER, lambda path: path.tau, "largest", positive=True)
+N = _given("N", "N", "number of clients", NUMBER, lambda f: len(f.p), positive=True)
+G_sq = _given(
+    "G_sq",
+    "G^2",
+    "bound on the second moment of stochastic gradients (Assumption 4)",
+    SLOPE_SQ,
+    lambda path: on.second_moments(path).ravel(),
+    "largest",
 )
-L_sample = _declare("L_sample", r"L_{\xi}", "smoothness constant of the loss of every single sample", positive=True)
-rho_bar = _declare("rho_bar", r"\overline{\rho}", "smallest weighting skew rho(t, w_t)")
-rho_tilde = _declare("rho_tilde", r"\tilde{\rho}", "largest weighting skew rho(t, w*)")
-rho_pairs = _declare("rho_pairs", r"\overline{\rho}_{\times}", "smallest skew over pairs of visited points")
-pi_min = _declare("pi_min", r"\pi", "smallest ratio alpha_t^i / p_i")
-pi_max = _declare("pi_max", r"\Pi", "largest ratio alpha_t^i / p_i")
-p_min = _declare("p_min", r"\min_i p_i", "smallest client weight", positive=True)
-m = _declare("m", "m", "number of clients selected a round", positive=True)
-Delta_0 = _declare("Delta_0", r"\Vert w_0-w^\star\Vert^2", "squared distance of the start to w*")
-C = _declare("C", "C", "share of the clients that take part in a round", positive=True)
-eta_ratio = _declare(
+sigma_sq = _given(
+    "sigma_sq",
+    r"\sigma^2",
+    "bound on the variance of stochastic gradients (Assumption 3)",
+    SLOPE_SQ,
+    lambda path: on.variances(path).ravel(),
+    "largest",
+)
+sigma_0_sq = _given("sigma_0_sq", r"\sigma_0^2", "variance of stochastic gradients where grad F_i = 0", SLOPE_SQ)
+growth = _given("growth", "c", "growth of the variance with ||grad F_i||^2")
+sigma_p_sq = _given(
+    "sigma_p_sq",
+    r"\sum_i p_i^2\sigma_i^2",
+    "variance of the p-weighted stochastic gradient",
+    SLOPE_SQ,
+    on.mean_variance,
+    "largest",
+)
+sigma_opt_sq = _given(
+    "sigma_opt_sq",
+    r"\sum_i p_i^2\sigma_{i,\star}^2",
+    "variance of the p-weighted stochastic gradient at w*",
+    SLOPE_SQ,
+    on.mean_variance_at_optimum,
+    "largest",
+)
+sigma_dif_sq = _given(
+    "sigma_dif_sq",
+    r"\sigma_{\mathrm{dif}}^2",
+    "sum_i p_i E||g_i(w*)||^2, second moment of the gradients at w*",
+    SLOPE_SQ,
+    on.second_moment_at_optimum,
+    "largest",
+)
+L_sample = _given(
+    "L_sample", r"L_{\xi}", "smoothness constant of the loss of every single sample", CURVATURE, positive=True
+)
+rho_bar = _given("rho_bar", r"\overline{\rho}", "smallest weighting skew rho(t, w_t)", NUMBER, on.skews, "smallest")
+rho_tilde = _given(
+    "rho_tilde", r"\tilde{\rho}", "largest weighting skew rho(t, w*)", NUMBER, on.skews_at_optimum, "largest"
+)
+rho_pairs = _given("rho_pairs", r"\overline{\rho}_{\times}", "smallest skew over pairs of visited points")
+pi_min = _given("pi_min", r"\pi", "smallest ratio alpha_t^i / p_i", NUMBER, on.weight_ratios, "smallest")
+pi_max = _given("pi_max", r"\Pi", "largest ratio alpha_t^i / p_i", NUMBER, on.weight_ratios, "largest")
+p_min = _given("p_min", r"\min_i p_i", "smallest client weight", NUMBER, lambda f: f.p.min(), positive=True)
+m = _given("m", "m", "number of clients selected a round", positive=True)
+Delta_0 = _given(
+    "Delta_0",
+    r"\Vert w_0-w^\star\Vert^2",
+    "squared distance of the start to w*",
+    LENGTH_SQ,
+    lambda path: on.distance_sq(path)[:1],
+    "largest",
+)
+C = _given(
+    "C", "C", "share of the clients that take part in a round", NUMBER, on.participation, "smallest", positive=True
+)
+eta_ratio = _given(
     "eta_ratio",
     r"\left(\max_{s\leq t}\eta_s/\eta_t\right)",
     "largest ratio of two step sizes of one round",
+    NUMBER,
+    on.step_ratios,
+    "largest",
     positive=True,
 )
-eta_0 = _declare("eta_0", r"\eta_0", "step size of the first step", positive=True)
-turn = _declare("turn", "h", "what a step of a local model turns by, over what it contracts by")
-reach = _declare("reach", "y", "local steps whose deviations gain most in a round, less one")
-push = _declare("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2")
-skew = _declare("skew", "r", "smallest weighting skew, as far as a contraction may use it")
-kept = _declare("kept", "q", "what a step at a constant size keeps of the squared distance")
+eta_0 = _given(
+    "eta_0", r"\eta_0", "step size of the first step", STEP, lambda path: path.eta[:1], "largest", positive=True
+)
+# What some claims define.
+turn = _given("turn", "h", "what a step of a local model turns by, over what it contracts by")
+reach = _given("reach", "y", "local steps whose deviations gain most in a round, less one")
+push = _given("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2", STEP)
+skew = _given("skew", "r", "smallest weighting skew, as far as a contraction may use it")
+kept = _given("kept", "q", "what a step at a constant size keeps of the squared distance")
 
-t = _declare("t", "t", "local step", {"step": "time"})
-T = _declare("T", "T", "number of local steps taken", {"horizon": "time"})
-eta = _declare("eta", r"\eta_t", "step size", {"step": "eta"}, positive=True)
-
-Delta = _declare("Delta", r"\mathbb{E}\Vert w_t-w^\star\Vert^2", "squared distance to w*", {"step": "distance_sq"})
-Delta_next = _declare(
+t = _varying("t", "t", "local step", NUMBER, lambda path: path.t, {"step": "time"})
+T = _varying("T", "T", "number of local steps taken", NUMBER, lambda path: path.t, {"horizon": "time"})
+eta = _varying("eta", r"\eta_t", "step size", STEP, lambda path: path.eta, {"step": "eta"}, positive=True)
+Delta = _varying(
+    "Delta",
+    r"\mathbb{E}\Vert w_t-w^\star\Vert^2",
+    "squared distance to w*",
+    LENGTH_SQ,
+    on.distance_sq,
+    {"step": "distance_sq"},
+)
+Delta_next = _varying(
     "Delta_next",
     r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2",
     "squared distance to w* one step later",
+    LENGTH_SQ,
+    on.next_distance_sq,
     {"step": "next_mean"},
 )
-drift = _declare(
+drift = _varying(
     "drift",
     r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2",
     "discrepancy of the local models from the virtual iterate",
+    LENGTH_SQ,
+    on.drift,
     {"step": "drift"},
 )
-gap = _declare("gap", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", {"horizon": "gap"})
-Delta_T = _declare(
-    "Delta_T", r"\mathbb{E}\Vert w_T-w^\star\Vert^2", "squared distance of w_T to w*", {"horizon": "distance_sq"}
+gap = _varying(
+    "gap", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", VALUE, on.gap, {"horizon": "gap"}
 )
-gap_t = _declare("gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", {"step": "gap"})
-grad_sq = _declare("grad_sq", r"\Vert\nabla F_i(w)\Vert^2", "squared gradient norm of a client", {"point": "grad_sq"})
-excess = _declare("excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", {"point": "local_excess"})
+Delta_T = _varying(
+    "Delta_T",
+    r"\mathbb{E}\Vert w_T-w^\star\Vert^2",
+    "squared distance of w_T to w*",
+    LENGTH_SQ,
+    on.distance_sq,
+    {"horizon": "distance_sq"},
+)
+gap_t = _varying(
+    "gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", VALUE, on.gap, {"step": "gap"}
+)
+grad_sq = _varying(
+    "grad_sq",
+    r"\Vert\nabla F_i(w)\Vert^2",
+    "squared gradient norm of a client",
+    SLOPE_SQ,
+    on.client_gradient_sq,
+    {"point": "grad_sq"},
+)
+excess = _varying(
+    "excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", VALUE, on.client_gap, {"point": "local_excess"}
+)
 
-# Powers of (metre, joule) where w is measured in metres and F in joules; a symbol that is not named is a pure number.
-UNITS = {
-    **dict.fromkeys(("Gamma", "gap", "gap_t", "excess"), (0, 1)),
-    **dict.fromkeys(("Delta_0", "Delta", "Delta_next", "Delta_T", "drift"), (2, 0)),
-    **dict.fromkeys(("L", "mu", "L_sample"), (-2, 1)),
-    **dict.fromkeys(("eta", "eta_0", "push"), (2, -1)),
-    **dict.fromkeys(("G_sq", "grad_sq", "sigma_sq", "sigma_0_sq", "sigma_p_sq"), (-2, 2)),
-    **dict.fromkeys(("sigma_opt_sq", "sigma_dif_sq"), (-2, 2)),
+# Name -> every shipped quantity, and those among them that engines record or every run gives.
+QUANTITIES: Mapping[str, Quantity] = {
+    name: value for name, value in list(globals().items()) if isinstance(value, Quantity)
 }
+RECORDED: Mapping[str, Quantity] = {name: q for name, q in QUANTITIES.items() if q.recorded is not None}
 
 
 @cache
 def in_scope(scope: Scope) -> Mapping[str, str]:
-    """The symbols that vary over a scope -> the measured field that fills each.
+    """The symbols that vary over a scope -> the recorded field that fills each.
 
     >>> in_scope("step")["Delta"], "L" in in_scope("step")
     ('distance_sq', False)
     """
-    return {name: notation.measured[scope] for name, notation in NOTATION.items() if scope in notation.measured}
+    fields = {name: (q.recorded or {}).get(scope) for name, q in RECORDED.items()}
+    return {name: field for name, field in fields.items() if field is not None}
 
 
 @cache
-def fields(axis: Axis) -> Mapping[str, str]:
-    """The symbols of an axis -> the field behind each, whatever the scope.
+def measured_fields() -> Mapping[str, str]:
+    """The recorded symbols that stand for an expectation -> the field behind each, whatever the scope.
 
-    >>> sorted(set(fields("time").values()))
-    ['eta', 'time']
+    >>> measured_fields()["Delta"]
+    'distance_sq'
     """
-    chosen = (notation for notation in NOTATION.values() if notation.axis == axis)
-    return {notation.name: source for notation in chosen for source in notation.measured.values()}
+    chosen = [q for q in RECORDED.values() if q.statistic == "measured"]
+    return {q.name: field for q in chosen for field in (q.recorded or {}).values()}
 
 
 def latex(expression: sp.Expr) -> str:
@@ -153,6 +252,6 @@ def latex(expression: sp.Expr) -> str:
     >>> latex(eta**2 * sigma_sq)
     '\\\\eta_t^{2} \\\\sigma^2'
     """
-    known = ((symbol, NOTATION.get(symbol.name, symbol)) for symbol in expression.free_symbols)
-    names = {symbol: notation.latex for symbol, notation in known if hasattr(notation, "latex")}
+    notation = ((s, s if isinstance(s, Quantity) else QUANTITIES.get(s.name)) for s in expression.free_symbols)
+    names = {symbol: quantity.latex for symbol, quantity in notation if quantity is not None}
     return str(sp.latex(expression, symbol_names=names))

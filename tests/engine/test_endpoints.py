@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from problem_zoo import SAMPLED, ZOO
 
-from fedbounds.engine.endpoints import ROUNDS, run_light
+from fedbounds.engine import rng as streams
+from fedbounds.engine.endpoints import ROUNDS, run_endpoints
+from fedbounds.engine.full_record import run
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.minibatch_steps import _draws
 from fedbounds.engine.kernels.vectors import LANES, WORD, add_eight, address, eight_dots
-from fedbounds.engine.loop import run
 from fedbounds.engine.participation import chosen_weights, round_weights
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
@@ -50,10 +51,10 @@ def vector_code(data, keys, n, first, batch, x, places, products):
 def test_vector_code_equals_numpy(width, batch):
     rng = np.random.default_rng(0)
     data, x = rng.standard_normal((40, width)), rng.standard_normal(width)
-    keys, before = rng.client_keys(1, range(3), 1), x.copy()
+    keys, before = streams.client_keys(1, range(3), 1), x.copy()
     places, products = np.zeros(3 * LANES, dtype=np.int64), np.zeros((3, LANES))
     vector_code(data.ravel(), keys, 30, 10, batch, x, places, products)
-    expected = 10 + rng.indices(rng.absorb(keys, 5)[:, 0], np.array(30), LANES)
+    expected = 10 + streams.indices(streams.absorb(keys, 5)[:, 0], np.array(30), LANES)
     expected[:, batch:] = 10
     assert np.array_equal(places.reshape(3, LANES), expected)
     np.testing.assert_allclose(products, data[expected] @ before, rtol=0, atol=1e-14 * width)
@@ -89,7 +90,7 @@ def test_batches_without_replacement_hold_distinct_samples():
     X = [rng.standard_normal((n, 4)) for n in (12, 20)]
     problem = LeastSquaresProblem(X, [rng.standard_normal(len(x)) for x in X], 0.1)
     changes = {"problem": problem, "w0": None, "batch_size": 11, "replacement": False}
-    light = run_light(experiment_on(**changes))
+    light = run_endpoints(experiment_on(**changes))
     path = run(experiment_on(**changes, engine="reference")).paths["alpha"]
     np.testing.assert_allclose(light.gap, path.gap[:, light.times], rtol=AGREEMENT)
 
@@ -97,9 +98,9 @@ def test_batches_without_replacement_hold_distinct_samples():
 @pytest.mark.parametrize("kind", SAMPLED)
 def test_light_bits_depend_on_neither_threads_nor_replicates(kind):
     for weighting in (FedAvg(), FedSoftMax(0.5)):
-        wide = run_light(experiment_on(kind, replicates=37, weighting=weighting), threads=2)
-        again = run_light(experiment_on(kind, replicates=37, weighting=weighting), threads=1)
-        narrow = run_light(experiment_on(kind, replicates=5, weighting=weighting), threads=1)
+        wide = run_endpoints(experiment_on(kind, replicates=37, weighting=weighting), threads=2)
+        again = run_endpoints(experiment_on(kind, replicates=37, weighting=weighting), threads=1)
+        narrow = run_endpoints(experiment_on(kind, replicates=5, weighting=weighting), threads=1)
         for name in ("distance_sq", "gap"):
             assert np.array_equal(getattr(wide, name), getattr(again, name))
             assert np.array_equal(getattr(wide, name)[:5], getattr(narrow, name))
@@ -107,7 +108,7 @@ def test_light_bits_depend_on_neither_threads_nor_replicates(kind):
 
 def test_long_light_runs_join_their_pieces():
     experiment = experiment_on("least-squares", weighting=FedAvg(), rounds=ROUNDS + 3, tau=1, stride=5)
-    light, path = run_light(experiment), run(experiment).paths["alpha"]
+    light, path = run_endpoints(experiment), run(experiment).paths["alpha"]
     assert light.times.tolist() == [*range(0, ROUNDS + 3, 5), ROUNDS + 3]
     np.testing.assert_allclose(light.gap, path.gap, rtol=AGREEMENT)
 
@@ -116,7 +117,7 @@ def test_long_light_runs_join_their_pieces():
 def test_a_diverging_light_run_names_step_and_cause(kind):
     for weighting in (FedAvg(), FedSoftMax(0.5)):
         with pytest.raises(DivergedError, match=r"diverged at step 2 \(replicate 0\).*eta_t = 1e\+100 exceeds 2/L"):
-            run_light(experiment_on(kind, eta=ConstantStep(1e100), weighting=weighting))
+            run_endpoints(experiment_on(kind, eta=ConstantStep(1e100), weighting=weighting))
 
 
 def test_threads_do_not_change_which_divergence_is_told():
@@ -127,7 +128,7 @@ def test_threads_do_not_change_which_divergence_is_told():
     said = []
     for threads in (1, 2, 3):
         with pytest.raises(DivergedError) as told:
-            run_light(experiment, threads=threads)
+            run_endpoints(experiment, threads=threads)
         said.append(str(told.value))
     assert len(set(said)) == 1
 
@@ -147,7 +148,7 @@ def test_progress_reaches_the_end_of_a_light_run():
 
 def test_few_of_many_clients_equal_the_full_record_too():
     rng = np.random.default_rng(0)
-    N = rng.MANY
+    N = streams.MANY
     problem = LeastSquaresProblem(
         [rng.standard_normal((3, 2)) for _ in range(N)], [rng.standard_normal(3) for _ in range(N)], 0.1
     )

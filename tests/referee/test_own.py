@@ -17,8 +17,9 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import own_values
+from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import stages
@@ -35,7 +36,29 @@ from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Gamma, L, T, drift, eta, gap, mu, sigma_sq, tau
+from fedbounds.theory.symbols import (
+    Delta_0,
+    Delta_round,
+    Delta_round_next,
+    G_sq,
+    Gamma,
+    L,
+    T,
+    average_gap,
+    dissimilarity,
+    drift,
+    eta,
+    eta_round,
+    gap,
+    gap_round,
+    mu,
+    sigma_sq,
+    tail_gap,
+    tau,
+    weighted_gap,
+    zeta_sq,
+    zeta_star_sq,
+)
 from fedbounds.theory.verdict import Evidence, Status
 from fedbounds.weightings.fedmax import FedMax
 
@@ -58,30 +81,30 @@ def of_steps(key, lhs, rhs, **others):
 
 SPREAD = quantity.largest("spread", lambda path: (path.X - path.w[:-1, None]).max(axis=(1, 2)), units=(1, 0))
 FARTHEST = quantity.measured("farthest", lambda path: path.losses.excess(path.w).max(axis=-1), units=(0, 1))
-LATE = quantity.weighted_gap("late", lambda path: path.t[1:])
+LATE = weighted_gap("late", lambda path: path.t[1:])
 # (true, false by one slip) in a symbol each.
 PAIRS = [
     (
-        claim("zeta", "constant", quantity.zeta_star_sq, 2 * L * Gamma),
-        claim("zeta-1", "constant", quantity.zeta_star_sq, L * Gamma / 2),
+        claim("zeta", "constant", zeta_star_sq, 2 * L * Gamma),
+        claim("zeta-1", "constant", zeta_star_sq, L * Gamma / 2),
     ),
     (
-        of_steps("average", quantity.average_gap, L * Delta_0 / AFTER),
-        of_steps("average-1", quantity.average_gap, L * Delta_0 / AFTER**2 / 2),
+        of_steps("average", average_gap, L * Delta_0 / AFTER),
+        of_steps("average-1", average_gap, L * Delta_0 / AFTER**2 / 2),
     ),
     (of_steps("late", LATE, L * Delta_0 / AFTER), of_steps("late-1", LATE, L * Delta_0 / AFTER**4 / 2)),
     (
-        of_steps("tail", quantity.tail_gap, quantity.average_gap),
-        of_steps("tail-1", quantity.average_gap, quantity.tail_gap),
+        of_steps("tail", tail_gap, average_gap),
+        of_steps("tail-1", average_gap, tail_gap),
     ),
     (of_steps("farthest", gap, FARTHEST), of_steps("farthest-1", FARTHEST, gap + Gamma)),
     (
-        claim("round", "step", quantity.Delta_round_next, quantity.Delta_round, *DESCENT, a.identical, eta=1 / L),
+        claim("round", "step", Delta_round_next, Delta_round, *DESCENT, a.identical, eta=1 / L),
         claim(
             "round-1",
             "step",
-            quantity.Delta_round_next,
-            (1 - mu / L) ** (2 * tau + 1) * quantity.Delta_round,
+            Delta_round_next,
+            (1 - mu / L) ** (2 * tau + 1) * Delta_round,
             *DESCENT,
             a.identical,
             eta=1 / L,
@@ -92,7 +115,7 @@ PAIRS = [
             "start",
             "step",
             drift,
-            tau**2 * quantity.eta_round**2 * sp.Symbol("G_sq", nonnegative=True),
+            tau**2 * eta_round**2 * G_sq,
             a.bounded_gradient,
             a.monotone_steps,
             a.full_participation,
@@ -101,19 +124,19 @@ PAIRS = [
             "start-1",
             "step",
             drift,
-            (tau - 1) * quantity.eta_round**2 * sp.Symbol("G_sq", nonnegative=True) / 2,
+            (tau - 1) * eta_round**2 * G_sq / 2,
             a.bounded_gradient,
             a.monotone_steps,
             a.full_participation,
         ),
     ),
     (
-        claim("gap", "step", quantity.gap_round, L / 2 * quantity.Delta_round, a.smooth),
-        claim("gap-1", "step", quantity.gap_round, mu / 2 * quantity.Delta_round, a.smooth),
+        claim("gap", "step", gap_round, L / 2 * Delta_round, a.smooth),
+        claim("gap-1", "step", gap_round, mu / 2 * Delta_round, a.smooth),
     ),
     (
-        claim("dissimilar", "constant", quantity.dissimilarity(1), quantity.dissimilarity(0, "G_0_sq")),
-        claim("dissimilar-1", "constant", quantity.dissimilarity(1), quantity.dissimilarity(2, "G_2_sq")),
+        claim("dissimilar", "constant", dissimilarity(1), dissimilarity(0, "G_0_sq")),
+        claim("dissimilar-1", "constant", dissimilarity(1), dissimilarity(2, "G_2_sq")),
     ),
 ]
 
@@ -151,14 +174,12 @@ def test_a_replayed_run_is_the_recorded_one():
 
 
 def test_fractions_floats_and_populations_agree():
-    both = claim(
-        "all", "horizon", quantity.average_gap + FARTHEST, quantity.zeta_star_sq + SPREAD + quantity.dissimilarity(1)
-    )
+    both = claim("all", "horizon", average_gap + FARTHEST, zeta_star_sq + SPREAD + dissimilarity(1))
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
-    exact = own_values(both, run(instance), PLAIN)
+    exact = quantity_values(both, run(instance), PLAIN)
     planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
-    seen = empirical.with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
+    seen = with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
     assert exact.lacking == seen.lacking == {}
     for name, value in exact.constants.items():
         assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
@@ -177,12 +198,12 @@ def test_fractions_floats_and_populations_agree():
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
     """Curvatures 1 and 4 of equal weight differ by 3 x - 5 at x: a spread of ((3 x - 5)/2)^2."""
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
-    largest = claim("all", "horizon", gap, quantity.zeta_sq)
+    largest = claim("all", "horizon", gap, zeta_sq)
     instance = from_json(data | {"weighting": "fedavg"})
-    assert own_values(largest, run(instance), PLAIN).constants["zeta_sq"] == 4
+    assert quantity_values(largest, run(instance), PLAIN).constants["zeta_sq"] == 4
     twelve = instance.with_(noise=(Fraction(1),) * 2, eta=(Fraction(1, 8),) * 12)
     record = run(twelve)
-    assert not record.points and "too many paths" in own_values(largest, record, PLAIN).lacking["zeta_sq"]
+    assert not record.points and "too many paths" in quantity_values(largest, record, PLAIN).lacking["zeta_sq"]
 
 
 def test_the_expectation_over_noise_and_absent_clients_is_exact():
@@ -191,20 +212,20 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
     data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
     for more in ({"noise": [1, 1]}, {"present": 1}):
         record = run(from_json(data | more | {"weighting": "fedavg"}))
-        assert tuple(own_values(equal, record, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
+        assert tuple(quantity_values(equal, record, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
 
 
 def test_a_band_decides_over_noisy_repetitions():
     planned = experiment(line([1, 1], [0, 0], noise=1), [1.0], eta=0.5, rounds=6, replicates=64)
     seen = examine_run(simulate(planned), PLAIN)
-    assert empirical.examine(claim("n", "horizon", quantity.average_gap, gap + 1), seen).status is Status.HOLDS
-    assert empirical.examine(claim("n", "horizon", quantity.average_gap + 1, gap), seen).status is Status.REFUTED
-    curved = claim("n", "horizon", quantity.average_gap**2, gap)
+    assert empirical.examine(claim("n", "horizon", average_gap, gap + 1), seen).status is Status.HOLDS
+    assert empirical.examine(claim("n", "horizon", average_gap + 1, gap), seen).status is Status.REFUTED
+    curved = claim("n", "horizon", average_gap**2, gap)
     assert empirical.examine(curved, seen).detail == empirical.NOT_LINEAR
-    most = claim("n", "horizon", gap, gap + quantity.dissimilarity(1))
+    most = claim("n", "horizon", gap, gap + dissimilarity(1))
     assert "not known from the paths that were drawn" in empirical.examine(most, seen).detail
     absent = examine_run(simulate(planned.with_(participation=0.5)), PLAIN)
-    verdict = empirical.examine(claim("n", "horizon", quantity.average_gap, gap + 1), absent)
+    verdict = empirical.examine(claim("n", "horizon", average_gap, gap + 1), absent)
     assert verdict.status is Status.UNDECIDED and "average_gap is not known" in verdict.detail
 
 
@@ -219,7 +240,7 @@ def broken(**declared):
         (broken(of=lambda path: path.w.sort(axis=0)), "read-only"),
         (broken(of=lambda path: path.t[:2] * 0), "2 values where the claim has"),
         (broken(of=lambda path: path.t - 1, nonnegative=True), "not the sign that is declared"),
-        (quantity.known("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
+        (quantity.scheduled("broken", lambda path: path.w), "horizon|NoneType|values|fraction|finite"),
         (quantity.constant("broken", lambda losses: np.append(losses.p, 1)), "a constant is one number, not 3"),
     ],
 )
@@ -249,31 +270,28 @@ def test_a_root_is_no_fraction_and_floats_still_decide():
 
 
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
-    constant = claim("mine", "constant", quantity.average_gap, Gamma)
+    constant = claim("mine", "constant", average_gap, Gamma)
     assert "varies along a run" in stages.read_back(stages.Case(constant, PLAIN, "small", 0, FEW)).lines[1]
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
-    found = expectation.examine(claim("mine", "horizon", quantity.average_gap, gap + 1), seen)
+    found = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)
     assert found.status is Status.UNDECIDED and "exact expectations have no paths" in found.detail
-    assert (
-        expectation.examine(claim("z", "constant", quantity.zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
-    )
+    assert expectation.examine(claim("z", "constant", zeta_star_sq, 2 * L * Gamma), seen).status is Status.HOLDS
 
 
 def test_certificates_do_not_know_them_and_assumptions_may_be_made_of_them():
-    small = Assumption("small", "little heterogeneity", sp.Le(quantity.zeta_star_sq, 1))
-    mine = claim("mine", "constant", quantity.zeta_star_sq, sp.Integer(1), small)
-    assert not applies(claim("s", "step", drift, quantity.zeta_star_sq * eta**2))
+    small = Assumption("small", "little heterogeneity", sp.Le(zeta_star_sq, 1))
+    mine = claim("mine", "constant", zeta_star_sq, sp.Integer(1), small)
+    assert not applies(claim("s", "step", drift, zeta_star_sq * eta**2))
     near, far = (
         from_json({"curvatures": [1, 1], "minima": [0, x], "p": ["1/2", "1/2"], "w0": [1], "eta": ["1/4"]})
         for x in (1, 9)
     )
     assert examine(near, mine, PLAIN).status is Status.HOLDS
     assert examine(far, mine, PLAIN).status is Status.NOT_APPLICABLE
-    along = Assumption("along", "varies", sp.Le(quantity.average_gap, 1))
+    along = Assumption("along", "varies", sp.Le(average_gap, 1))
     assert (
-        "cannot express along" in examine(near, claim("m", "constant", quantity.zeta_star_sq, L, along), PLAIN).detail
-        or True
+        "cannot express along" in examine(near, claim("m", "constant", zeta_star_sq, L, along), PLAIN).detail or True
     )
 
 
@@ -293,13 +311,13 @@ def test_names_and_definitions_are_guarded():
             quantity.constant(name, lambda losses: 0)
     assert quantity.constant("one_name", len) != quantity.largest("one_name", len)
     twice = quantity.constant("zeta_star_sq", lambda losses: 0)
-    assert twice != quantity.zeta_star_sq
+    assert twice != zeta_star_sq
     with pytest.raises(InputError, match="names of their own"):
-        examine(ONE, claim("mine", "constant", quantity.zeta_star_sq, twice), PLAIN)
+        examine(ONE, claim("mine", "constant", zeta_star_sq, twice), PLAIN)
     with pytest.raises(InputError, match="may define constants only"):
-        claim("mine", "constant", quantity.zeta_star_sq, L, definitions={quantity.zeta_star_sq: L})
+        claim("mine", "constant", zeta_star_sq, L, definitions={zeta_star_sq: L})
     with pytest.raises(InputError, match="step size"):
-        claim("mine", "constant", quantity.zeta_star_sq, L, eta=1 / quantity.zeta_star_sq)
+        claim("mine", "constant", zeta_star_sq, L, eta=1 / zeta_star_sq)
 
 
 def test_a_declared_sign_proves_nothing():
@@ -318,8 +336,8 @@ def test_the_code_of_a_symbol_is_part_of_the_statement():
 
 
 def test_units_are_checked_where_they_are_declared():
-    assert misprints(claim("m", "constant", quantity.zeta_star_sq, Gamma), PLAIN)
-    assert not misprints(claim("m", "constant", quantity.zeta_star_sq, L * Gamma), PLAIN)
+    assert misprints(claim("m", "constant", zeta_star_sq, Gamma), PLAIN)
+    assert not misprints(claim("m", "constant", zeta_star_sq, L * Gamma), PLAIN)
     assert not misprints(replace(claim("m", "constant", quantity.constant("x", lambda f: 1), Gamma)), PLAIN)
 
 
@@ -341,9 +359,7 @@ def test_what_no_repetition_met_is_not_known_for_certain(level):
 
 def test_what_hangs_on_the_start_alone_is_known_for_certain():
     seen = noisy(tau=2)
-    fixed = empirical.with_quantities(claim("d", "horizon", quantity.Delta_round, gap), seen).quantities.fixed[
-        "Delta_round"
-    ]
+    fixed = with_quantities(claim("d", "horizon", Delta_round, gap), seen).quantities.fixed["Delta_round"]
     assert fixed.tolist() == [True] * 2 + [False] * (len(fixed) - 2)
 
 
@@ -385,7 +401,7 @@ def test_a_function_cannot_change_what_others_see(name):
     assert verdict.status is Status.UNDECIDED and "read-only" in verdict.detail
     assert (getattr(planned.problem, name) == before).all()
     instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
-    assert "read-only" in own_values(spoiler, run(instance), PLAIN).lacking["spoiler"]
+    assert "read-only" in quantity_values(spoiler, run(instance), PLAIN).lacking["spoiler"]
     nested = quantity.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
     found = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
     assert "read-only" in found.detail
@@ -413,5 +429,5 @@ def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
     assert symbol.admits(np.array([value])) is admitted
     assert symbol.admits(np.array([value, value])) is admitted
     if not isinstance(value, float):
-        found = own_values(claim("k", "constant", symbol, L), run(instance), PLAIN)
+        found = quantity_values(claim("k", "constant", symbol, L), run(instance), PLAIN)
         assert ("k" in found.lacking) is not admitted

@@ -151,13 +151,13 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
             seen.setdefault(name, []).append(sp.Rational(value))
     for name, (before, after) in seen.items():
         assert before != 0, name
-        metres, joules = symbols.UNITS.get(name, (0, 0))
+        metres, joules = symbols.QUANTITIES[name].units
         assert after == before * w**metres * f**joules, name
     # What no exact run measures: a variance at w*, a curvature, and what is a pure number.
     known = {"sigma_0_sq": (-2, 2), "sigma_opt_sq": (-2, 2), "sigma_dif_sq": (-2, 2), "L_sample": (-2, 1)}
     # And what claims on rounds of FedAvg define themselves.
     known |= {"push": (2, -1)} | dict.fromkeys(("growth", "gamma", "turn", "reach", "kept", "skew"), (0, 0))
-    assert {name: symbols.UNITS.get(name, (0, 0)) for name in symbols.NOTATION.keys() - seen.keys()} == known
+    assert {name: symbols.QUANTITIES[name].units for name in symbols.RECORDED.keys() - seen.keys()} == known
 
 
 def setting_of(tau, kappa, alpha="1/2"):

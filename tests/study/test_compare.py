@@ -196,7 +196,7 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")
 TOSSED = TOSSED.replace("s.Delta_0 * sp.exp(-s.T)", "(1 - s.eta_0 * s.mu) ** (20 * s.T) * (s.Delta_0 + zeta_star_sq)")
 TOSSED = TOSSED.replace("eta=1 / (4 * s.L)", 'eta=sp.Min(s.eta_0, 1 / s.L), algorithm="scaffnew"')
-TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.quantity import zeta_star_sq\nCLAIMS")
+TOSSED = TOSSED.replace("CLAIMS", "from fedbounds.theory.symbols import zeta_star_sq\nCLAIMS")
 
 
 @pytest.mark.parametrize("own", [" + zeta_star_sq", ""])

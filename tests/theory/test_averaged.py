@@ -17,8 +17,7 @@ from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.sums import gap_sum
-from fedbounds.theory.symbols import Delta_T, T, gamma, mu, rho_bar
+from fedbounds.theory.symbols import Delta_T, T, gamma, gap_sum, mu, rho_bar
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax

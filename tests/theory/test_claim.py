@@ -27,7 +27,7 @@ KNOWN = plugins.claims()
 STEP = KNOWN["fedavg-step"]
 
 
-@pytest.mark.parametrize("name", [name for name, symbol in s.NOTATION.items() if symbol.measured])
+@pytest.mark.parametrize("name", [name for name, symbol in s.RECORDED.items() if symbol.recorded])
 def test_what_a_run_measures_cannot_be_defined(name):
     symbol = getattr(s, name)
     with pytest.raises(InputError, match="constants only"):

@@ -21,7 +21,7 @@ from fedbounds.study.bounds import ProblemConstants
 from fedbounds.study.smallest_bound import smallest_bounds
 from fedbounds.theory.quantity import Path, largest, measured
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.sums import gone_sq, parting
+from fedbounds.theory.symbols import gone_sq, parting
 from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 
@@ -36,7 +36,7 @@ def rhs(key, **values):
 def full(G_sq, tau, weights, total):
     """The bound of `drift-full` on the corollary's steps."""
     path = Path(tau, 1 / (MU * (np.arange(total) + GAMMA)), SimpleNamespace(mu=MU), alpha=np.array([weights]))
-    return rhs("drift-full", gone_sq=gone_sq.of(path), parting=max(parting.of(path)), G_sq=G_sq)
+    return rhs("drift-full", gone_sq=gone_sq.on_path(path), parting=max(parting.on_path(path)), G_sq=G_sq)
 
 
 def ran(problem, start, tau):
@@ -79,7 +79,7 @@ def test_no_run_exceeds_it(seed):
 SMALLER = {
     "millionth": lambda stated: stated * (1 - sp.Rational(1, 10**6)),
     "by the step": lambda stated: stated.subs(
-        gone_sq, measured("fewer", lambda path: gone_sq.of(path) * (1 - path.eta / 9))
+        gone_sq, measured("fewer", lambda path: gone_sq.on_path(path) * (1 - path.eta / 9))
     ),
     "no square": lambda stated: stated.subs(parting, largest("flat", lambda path: 2 - 2 * path.alpha.max(axis=-1))),
 }

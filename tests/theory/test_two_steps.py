@@ -46,11 +46,14 @@ def test_it_is_the_certified_worst_case(mu, eta, zeta):
     assert certified(1, mu, eta, zeta) == pytest.approx(exact, rel=3e-6)
 
 
-def test_round_after_round_it_is_what_is_certified_of_up_to_six():
-    X = 1.0
+def test_round_after_round_it_is_a_bound_that_is_not_attained():
+    """docs/worst.md: the certified worst case of two rounds is 0.011% below it, of six 0.28%."""
+    X, below = 1.0, []
     for rounds in range(1, 7):
         X = law(X, 1, 0.1, 0.5)[0]
-        assert certified(rounds, "1/10", "1/2", "1") == pytest.approx(X**2, rel=3e-6)
+        below.append(1 - certified(rounds, "1/10", "1/2", "1") / X**2)
+    assert abs(below[0]) < 3e-6 and below == sorted(below)
+    assert [below[1], below[5]] == pytest.approx([0.00011, 0.0028], rel=0.02)
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -23,7 +23,7 @@ def test_it_stands_alone():
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module.partition(".")[0])
     assert imported <= sys.stdlib_module_names
-    assert len([line for line in SOURCE.splitlines() if line.strip()]) < 215 and "float" not in SOURCE
+    assert len([line for line in SOURCE.splitlines() if line.strip()]) < 260 and "float" not in SOURCE
 
 
 def test_it_shares_no_line_with_the_first():
@@ -42,7 +42,9 @@ def test_it_shares_no_line_with_the_first():
 def test_every_certificate_that_is_shipped_is_verified_again(capsys):
     lines = sum(len(path.read_text().splitlines()) for path in FILES)
     assert second_checker.main(list(map(str, FILES))) == 0
-    assert lines >= 189 and capsys.readouterr().out.strip() == f"{lines} certificates verified, 0 rejected"
+    verified, models = capsys.readouterr().out.strip().splitlines()
+    assert lines >= 287 and verified == f"{lines} certificates verified, 0 rejected"
+    assert re.fullmatch(r"\d{3} models read, 0 of their lines differ", models)
 
 
 def test_it_rejects_what_is_wrong(tmp_path, capsys):
@@ -57,7 +59,7 @@ def test_it_rejects_what_is_wrong(tmp_path, capsys):
     ]
     (tmp_path / "bad.jsonl").write_text("".join(json.dumps(one) + "\n" for one in bad))
     assert second_checker.main([str(tmp_path / "bad.jsonl")]) == 1
-    assert capsys.readouterr().out.strip().splitlines()[-1] == "0 certificates verified, 5 rejected"
+    assert "0 certificates verified, 5 rejected" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.theory.quantity import zeta_star_sq
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import zeta_star_sq
 from fedbounds.weightings.fedavg import FedAvg
 from validate import theorem_bounds as bounds
 from validate import theorem_evidence as evidence

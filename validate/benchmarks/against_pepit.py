@@ -60,7 +60,7 @@ def certificates(N: int, tau: int) -> tuple[float, float]:
     for kappa in KAPPAS:
         setting, model, found = solution(N, tau, kappa)
         rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), found.y, strict=True)}
-        gap = model.combine({name: float(y) for name, y in rhs.items()}, float) - model.forms["Delta_next"]
+        gap = model.combine(rhs) - model.forms["Delta_next"]
         proved, spent = _timed(functools.partial(prove, setting, "Delta_next", rhs, faces=False))
         assert proved, "a curve with room is proved at every point"
         whole, solves = whole + spent, solves + _timed(functools.partial(interior, model, gap))[1]

@@ -72,20 +72,12 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | Non
 def symbols(word: str | None = None) -> None:
     """List the symbols a claim may be made of: those with WORD in their name or meaning, or all.
 
-    What begins with quantity. or sums. is in fedbounds.theory.quantity or .sums; the first is also how to make one.
+    All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
     from fedbounds.report.claim_text import pretty
-    from fedbounds.theory import symbols as known
-    from fedbounds.theory.sums import ready
+    from fedbounds.theory.symbols import QUANTITIES
 
-    rows = [
-        (n.name, pretty(getattr(known, n.name)), ", ".join(n.measured) or "any", n.meaning)
-        for n in known.NOTATION.values()
-    ]
-    rows += [
-        (name, pretty(one), "any" if one.kind == "constant" else "step, horizon", one.meaning)
-        for name, one in ready().items()
-    ]
+    rows = [(name, pretty(q), ", ".join(q.scopes) or "any", q.meaning) for name, q in QUANTITIES.items()]
     _table(("name", "symbol", "scope", "meaning"), rows, word)
 
 
@@ -108,7 +100,8 @@ def assumptions(word: str | None = None) -> None:
 @command("Judge a theorem")
 def scopes(word: str | None = None) -> None:
     """List what a claim may range over, and the symbols that vary there."""
-    from fedbounds.theory.symbols import Scope, in_scope
+    from fedbounds.theory.quantity import Scope
+    from fedbounds.theory.symbols import in_scope
 
     meaning = {
         "point": "every point visited, and every client",

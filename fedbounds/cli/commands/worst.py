@@ -96,7 +96,7 @@ def worst(
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
         _say_weights(weights, p, found[0])
-    if any(one.own for one in found):
+    if any(one.instance_constants for one in found):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )

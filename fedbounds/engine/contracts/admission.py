@@ -21,32 +21,32 @@ AGREEMENT = 1e-9
 ROUNDING = 1e-12
 
 
-class _Kept(list[object]):
+class _Admitted(list[object]):
     """What has been tried on a problem, the problem itself first; a pickle of the problem does not carry it."""
 
     def __reduce__(self) -> tuple[type, tuple[()]]:
-        return _Kept, ()
+        return _Admitted, ()
 
 
-def vetted(problem: Problem) -> Problem:
-    """The problem, once one whose class is not the package's has kept its word; else InputError with the point."""
-    if foreign(problem, "fedbounds") and _untried(problem, problem):
+def admitted(problem: Problem) -> Problem:
+    """The problem, checked once where its class is not the package's; InputError names the point where it fails."""
+    if foreign(problem, "fedbounds") and _is_new(problem, problem):
         check_problem(problem)
         refuse(f"problem {problem.kind}", tried("compiled kernels", lambda: kernel_findings(problem)))
-        vars(problem)["_kept"].append(problem)
+        vars(problem)["_admitted"].append(problem)
     return problem
 
 
-def vetted_weighting(weighting: Weighting | Rule, problem: Problem) -> Weighting | Rule:
-    """The weighting, once one whose class is not the package's has kept its word; else InputError with the gaps."""
-    if foreign(weighting, "fedbounds") and _untried(weighting, problem):
+def admitted_weighting(weighting: Weighting | Rule, problem: Problem) -> Weighting | Rule:
+    """The weighting, checked once where its class is not the package's; InputError names the gaps where it fails."""
+    if foreign(weighting, "fedbounds") and _is_new(weighting, problem):
         check_weighting(weighting, problem)
-        vars(problem)["_kept"].append(weighting)
+        vars(problem)["_admitted"].append(weighting)
     return weighting
 
 
-def _untried(item: object, problem: Problem) -> bool:
-    return not any(item is kept for kept in vars(problem).setdefault("_kept", _Kept()))
+def _is_new(item: object, problem: Problem) -> bool:
+    return not any(item is seen for seen in vars(problem).setdefault("_admitted", _Admitted()))
 
 
 def kernel_findings(problem: Problem) -> Iterator[Finding]:
@@ -61,18 +61,11 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
         experiment = Experiment(
             problem, lambda p, e, r, s: p, ConstantStep(1 / problem.L), 1, 1, len(x), batch, replacement
         )
-        ours, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
+        compiled, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
         for name, wanted in plain.items():
-            found = ours[name]
-            allowed = AGREEMENT * np.abs(wanted) + ROUNDING * np.abs(wanted).max()
-            yield worst(
-                f"compiled kernels with the {name} of its methods",
-                np.abs(found - wanted) - allowed,
-                x,
-                lambda k, found=found, wanted=wanted: f"{found[k]:.9g} for {wanted[k]:.9g}",  # type: ignore[misc]
-                "mend kernel_data(), or leave it out",
-                f"{AGREEMENT:g}",
-            )
+            off = np.abs(compiled[name] - wanted) - AGREEMENT * np.abs(wanted) - ROUNDING * np.abs(wanted).max()
+            fact, remedy = f"compiled kernels with the {name} of its methods", "mend kernel_data(), or leave it out"
+            yield worst(fact, off, x, "{:.9g} for {:.9g}", (compiled[name], wanted), remedy, f"{AGREEMENT:g}")
 
 
 def _measured(engine: Backend, x: Array) -> dict[str, Array]:

@@ -1,4 +1,4 @@
-"""The stochastic gradient of a problem, tried: unbiased, its closed variance exact, its noise as smooth as told."""
+"""The stochastic gradient of a problem, tried: unbiased, its closed variance exact, its noise as smooth as stated."""
 
 from collections.abc import Iterator
 
@@ -23,7 +23,7 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
     """Unbiased gradients of batches, the variance and its fall with the batch, Lipschitz noise, smooth samples."""
     problem = probe.problem
     full = problem.client_variance(probe.x, None)
-    yield worst("no variance of full gradients", np.abs(full), probe.x, lambda k: f"{full[k]:.3g}", REMEDY)
+    yield worst("no variance of full gradients", np.abs(full), probe.x, "{:.3g}", (full,), REMEDY)
     x, noise, weight, exact = _enumerated(probe)
     size, grain = (probe.grads[: len(x)] ** 2).sum(-1), probe.grain[: len(x)]
     square = (noise**2).sum(-1)
@@ -39,7 +39,8 @@ def noise_facts(probe: Probe) -> Iterator[Finding]:
                 "unbiased stochastic gradients",
                 bias - VARIANCE_ROUNDING * np.sqrt(second + size) - grain,
                 x,
-                lambda k: f"a mean over all samples off by {bias[k]:.3g}",
+                "a mean over all samples off by {:.3g}",
+                (bias,),
                 "mend client_grads with draws",
                 "all samples",
             )
@@ -91,7 +92,8 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Arra
         "the variance of the stochastic gradient",
         off,
         x,
-        lambda k: f"client_variance {one[k]:.9g} where the samples give {second[k]:.9g}",
+        "client_variance {:.9g} where the samples give {:.9g}",
+        (one, second),
         REMEDY,
         resolution,
     )
@@ -101,16 +103,10 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Arra
                 continue
             n = np.maximum(problem.sizes, 2)
             wanted = one / b * (1 if replacement else np.where(problem.sizes > 1, (n - b) / (n - 1), 1.0))
-            found = problem.client_variance(x, b, replacement)
-            how = "with" if replacement else "without"
-            yield worst(
-                f"the variance of a batch of {b} {how} replacement",
-                np.abs(found - wanted) - VARIANCE_ROUNDING * wanted - slack,
-                x,
-                lambda k, found=found, wanted=wanted: f"{found[k]:.9g} for {wanted[k]:.9g}",  # type: ignore[misc]
-                REMEDY,
-                "1e-9",
-            )
+            value = problem.client_variance(x, b, replacement)
+            fact = f"the variance of a batch of {b} {'with' if replacement else 'without'} replacement"
+            off = np.abs(value - wanted) - VARIANCE_ROUNDING * wanted - slack
+            yield worst(fact, off, x, "{:.9g} for {:.9g}", (value, wanted), REMEDY, "1e-9")
 
 
 def _linear(probe: Probe) -> Iterator[Finding]:
@@ -130,7 +126,8 @@ def _linear(probe: Probe) -> Iterator[Finding]:
         "gradients that are the mean of their batch",
         off - VARIANCE_ROUNDING * size - probe.grain[:2],
         x,
-        lambda k: f"a difference of {off[k]:.3g}",
+        "a difference of {:.3g}",
+        (off,),
         "mend client_grads with draws",
         "1e-9",
     )
@@ -142,14 +139,15 @@ def _lipschitz(probe: Probe) -> Finding:
     apart = np.linalg.norm(probe.x[first] - probe.x[second], axis=-1)
     change = np.abs(deviation[first] - deviation[second])
     size = sum(np.linalg.norm(probe.grads[k], axis=-1) + probe.grain[k] for k in (first, second))
-    told = np.asarray(probe.problem.noise_lipschitz)
+    stated = np.asarray(probe.problem.noise_lipschitz)
     # The root of a rounded variance near 0 is off by the root of its rounding.
     slack = VARIANCE_ROUNDING * (deviation[first] + deviation[second]) + np.sqrt(ROUNDING) * size
     return worst(
         "noise_lipschitz",
-        change - np.where(apart > 0, told * apart, 0.0) - slack,
+        change - np.where(apart > 0, stated * apart, 0.0) - slack,
         probe.x[first],
-        lambda k: f"noise that changes by {change[k]:.6g} over {apart[k]:.6g}, above {told[k[-1]]:.6g} times that,",
+        "noise that changes by {:.6g} over {:.6g}, above {:.6g} times that,",
+        (change, apart, stated),
         "declare a larger noise_lipschitz, or infinity",
         f"{len(first)} pairs of points a client",
     )
@@ -170,7 +168,8 @@ def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> Iterator[Fin
         "sample_smoothness",
         change - 2 * L * bregman - slack,
         x[first],
-        lambda k: f"samples whose gradients change by {change[k]:.6g}, above {2 * L * bregman[k]:.6g},",
+        "samples whose gradients change by {:.6g}, above {:.6g},",
+        (change, 2 * L * bregman),
         "declare a larger sample_smoothness, or infinity",
         f"{len(first)} pairs of points a client",
     )

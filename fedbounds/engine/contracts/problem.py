@@ -4,11 +4,12 @@ Every test allows for rounding and nothing else, so a problem that keeps the con
 are. A false fact is found where it shows at the points of `probe.Probe`; each finding states what it resolves.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 import numpy as np
 
-from fedbounds.engine.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.engine.contracts.finding import Finding, refuse, try_in_order, worst
 from fedbounds.engine.contracts.noise import noise_facts
 from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array, Optimum, Problem, check_distribution
@@ -34,29 +35,25 @@ def problem_findings(problem: Problem) -> tuple[Finding, ...]:
     True
     """
     probe = Probe(problem)
-    found: list[Finding] = []
-    for fact, test in (
-        ("p on the simplex", _simplex),
-        ("0 < mu <= L, both finite", _constants),
-        ("minimisers of shape (d,) and finite values", _optima),
-        ("shapes, finite values and inputs left alone", _shapes),
-        ("losses whose slopes are the gradients", _gradients),
-        ("L and mu", _curvature),
-        ("minimisers", _minimisers),
-        ("F_i - F_i* and F - F*", _gaps),
-        ("excesses without cancellation near the minimum", _near),
-        ("the noise", noise_facts),
-    ):
-        found += tried(fact, lambda test=test: test(probe))  # type: ignore[misc]
-        if not all(finding.holds for finding in found):
-            break
-    return tuple(found)
+    tests: dict[str, Callable[[Probe], Iterable[Finding]]] = {
+        "p on the simplex": _simplex,
+        "0 < mu <= L, both finite": _constants,
+        "minimisers of shape (d,) and finite values": _optima,
+        "shapes, finite values and inputs left alone": _shapes,
+        "losses whose slopes are the gradients": _gradients,
+        "L and mu": _curvature,
+        "minimisers": _minimisers,
+        "F_i - F_i* and F - F*": _gaps,
+        "excesses without cancellation near the minimum": _near,
+        "the noise": noise_facts,
+    }
+    return try_in_order({fact: partial(test, probe) for fact, test in tests.items()})
 
 
 def check_problem(problem: Problem) -> tuple[Finding, ...]:
-    """The findings on a problem that keeps its word; InputError names the first point where it does not.
+    """The findings on a problem that keeps its contract; InputError names the first point where it does not.
 
-    >>> check_problem(problem)[1].found
+    >>> check_problem(problem)[1].observed
     'mu = 1, L = 4'
     """
     return refuse(f"problem {problem.kind}", problem_findings(problem))
@@ -76,8 +73,8 @@ def _constants(probe: Probe) -> Iterator[Finding]:
 def _optima(probe: Probe) -> Iterator[Finding]:
     """Every minimiser can be had, and the arrays of them say the same."""
     problem, fact = probe.problem, "minimisers of shape (d,) and finite values"
-    told = [(optimum, problem.w_i_star[i], problem.F_i_star[i], i) for i, optimum in enumerate(problem.client_optima)]
-    for optimum, w, value, client in (*told, (problem.optimum, problem.w_star, problem.F_star, None)):
+    clients = zip(problem.client_optima, problem.w_i_star, problem.F_i_star, range(problem.N), strict=True)
+    for optimum, w, value, client in (*clients, (problem.optimum, problem.w_star, problem.F_star, None)):
         good = np.shape(optimum.w) == (problem.d,) and np.isfinite(optimum.w).all() and np.isfinite(optimum.value)
         same = good and np.array_equal(optimum.w, w) and optimum.value == value and 0 <= optimum.excess_bound < np.inf
         remedy = "mend argmin, or what says w* and F* beside it"
@@ -101,8 +98,8 @@ def _shapes(probe: Probe) -> Iterator[Finding]:
         given, p = points.copy(), problem.p.copy()
         value = np.asarray(call(given))
         if value.shape != (P, *tail) or not np.isfinite(value).all():
-            said = f"{name} of shape {value.shape}, finite: {np.isfinite(value).all()}, for points {points.shape}"
-            yield Finding(fact, False, said, f"return finite numbers of shape {(P, *tail)}")
+            text = f"{name} of shape {value.shape}, finite: {np.isfinite(value).all()}, for points {points.shape}"
+            yield Finding(fact, False, text, f"return finite numbers of shape {(P, *tail)}")
             continue
         pure = np.array_equal(given, points) and np.array_equal(p, problem.p)
         yield Finding(fact, pure, f"{name} that changes its argument", "copy before writing")
@@ -122,14 +119,15 @@ def _gradients(probe: Probe) -> Iterator[Finding]:
     h = np.maximum(np.sqrt(noise / problem.L), np.sqrt(ROUNDING) * probe.scale)[:, None]
     step = h[..., None] * u[None, :, None, :]
     slopes = (problem.client_losses(x[:, None] + step) - problem.client_losses(x[:, None] - step)) / (2 * h)
-    told = np.einsum("bnd,kd->bkn", grads, u)
+    stated = np.einsum("bnd,kd->bkn", grads, u)
     allowed = problem.L * h / 2 + noise[:, None] / h
     relative = allowed[:, 0] / np.maximum(np.linalg.norm(grads, axis=-1), np.finfo(float).tiny)
     yield worst(
         "losses whose slopes are the gradients",
-        np.abs(slopes - told) - allowed,
+        np.abs(slopes - stated) - allowed,
         x[:, None],
-        lambda k: f"slope {slopes[k]:.9g} of the loss and {told[k]:.9g} of the gradient",
+        "slope {:.9g} of the loss and {:.9g} of the gradient",
+        (slopes, stated),
         "mend client_losses or client_grads",
         f"{np.median(relative):.0e} of the gradient's norm at the median point, {len(u)} directions",
     )
@@ -152,7 +150,8 @@ def _curvature(probe: Probe) -> Iterator[Finding]:
         "mu",
         2 * problem.mu * e - square - allowed,
         probe.x,
-        lambda k: f"||grad F_i||^2 = {square[k]:.6g} below 2 mu (F_i - F_i*) = {2 * problem.mu * e[k]:.6g}",
+        "||grad F_i||^2 = {:.6g} below 2 mu (F_i - F_i*) = {:.6g}",
+        (square, 2 * problem.mu * e),
         "declare a smaller mu, or mend F_i*",
     )
 
@@ -168,7 +167,8 @@ def _pairs(probe: Probe, x: Array, y: Array, gx: Array, gy: Array) -> Iterator[F
         "L",
         change - problem.L * distance * (1 + CONSTANT_ROUNDING) - slack,
         x,
-        lambda k: f"a gradient that changes {change[k] / apart[k]:.9g} times as w does, above L = {problem.L:.9g},",
+        "a gradient that changes {:.9g} times as w does, above L = {:.9g},",
+        (change / apart, np.asarray(problem.L)),
         "declare a larger L, or mend the gradient",
         tried_at,
     )
@@ -177,7 +177,8 @@ def _pairs(probe: Probe, x: Array, y: Array, gx: Array, gy: Array) -> Iterator[F
             "mu",
             problem.mu * distance**2 * (1 - CONSTANT_ROUNDING) - inner - slack * distance,
             x,
-            lambda k: f"curvature {inner[k] / apart[k] ** 2:.9g} below mu = {problem.mu:.9g}",
+            "curvature {:.9g} below mu = {:.9g}",
+            (inner / apart**2, np.asarray(problem.mu)),
             "declare a smaller mu, say convex = False, or mend the gradient",
             tried_at,
         )
@@ -202,14 +203,14 @@ def _stationary(probe: Probe, optimum: Optimum, grad: Array, loss: float, client
     mu, L, size = probe.problem.mu, probe.problem.L, float(np.linalg.norm(optimum.w)) + probe.scale
     fact, point = "minimisers", tuple(np.asarray(optimum.w).tolist())
     if abs(loss - optimum.value) > optimum.excess_bound + ROUNDING * (abs(loss) + abs(optimum.value)):
-        said = f"a minimum of {optimum.value:.12g} where the loss is {loss:.12g}"
-        return Finding(fact, False, said, "mend the value of argmin (F_i*)", "", point, client)
+        text = f"a minimum of {optimum.value:.12g} where the loss is {loss:.12g}"
+        return Finding(fact, False, text, "mend the value of argmin (F_i*)", "", point, client)
     reached = float(grad @ grad) / (2 * mu)
     allowed = optimum.excess_bound + ROUNDING * abs(loss) + (ROUNDING * L * size) ** 2 / (2 * mu)
-    said = f"a gradient of norm {np.linalg.norm(grad):.3g}, which leaves {reached:.3g} > {allowed:.3g} to F*,"
+    text = f"a gradient of norm {np.linalg.norm(grad):.3g}, which leaves {reached:.3g} > {allowed:.3g} to F*,"
     resolution = f"F - F* to {allowed:.0e}"
     return Finding(
-        fact, reached <= allowed, said, "mend argmin, or state its excess_bound", resolution, point, client
+        fact, reached <= allowed, text, "mend argmin, or state its excess_bound", resolution, point, client
     )
 
 
@@ -233,17 +234,11 @@ def _independent(probe: Probe) -> Iterator[Finding]:
     x, w = lowest(separate, start).reshape(shape), lowest(common, start[0])
     reached = (problem.client_losses(x), (problem.losses(w) @ problem.p)[None])
     bounds = np.array([o.excess_bound for o in problem.client_optima]), np.array([problem.optimum.excess_bound])
-    for found, star, bound, point in zip(
-        reached, (problem.F_i_star, np.array([problem.F_star])), bounds, (x, w[None]), strict=True
-    ):
-        below = star - found - bound - ROUNDING * (np.abs(star) + np.abs(found))
-        yield worst(
-            "minimisers",
-            below,
-            point,
-            lambda k, found=found, star=star: f"a loss of {found[k]:.12g}, below the minimum {star[k]:.12g},",  # type: ignore[misc]
-            "mend argmin",
-        )
+    stars = problem.F_i_star, np.array([problem.F_star])
+    for loss, star, bound, point in zip(reached, stars, bounds, (x, w[None]), strict=True):
+        below = star - loss - bound - ROUNDING * (np.abs(star) + np.abs(loss))
+        text = "a loss of {:.12g}, below the minimum {:.12g},"
+        yield worst("minimisers", below, point, text, (loss, star), "mend argmin")
 
 
 def _gaps(probe: Probe) -> Iterator[Finding]:
@@ -254,26 +249,18 @@ def _gaps(probe: Probe) -> Iterator[Finding]:
     e, plain = problem.client_excess(probe.x), probe.losses - problem.F_i_star
     allowed = bounds + probe.rounding + ROUNDING * np.abs(problem.F_i_star)
     remedy = "mend client_excess, F_i* or the losses"
-    said = "F_i - F_i* = {:.9g} where the losses differ by {:.9g}"
-    yield worst(
-        "F_i - F_i*",
-        np.abs(e - plain) - allowed,
-        probe.x,
-        lambda k: said.format(e[k], plain[k]),
-        remedy,
-        "1e-13 of F_i",
-    )
-    yield worst("F_i - F_i* >= 0", -e - bounds - tiny, probe.x, lambda k: f"F_i - F_i* = {e[k]:.3g}", remedy)
+    text = "F_i - F_i* = {:.9g} where the losses differ by {:.9g}"
+    yield worst("F_i - F_i*", np.abs(e - plain) - allowed, probe.x, text, (e, plain), remedy, "1e-13 of F_i")
+    yield worst("F_i - F_i* >= 0", -e - bounds - tiny, probe.x, "F_i - F_i* = {:.3g}", (e,), remedy)
     w, slack = probe.x[:, 0], problem.optimum.excess_bound
     losses, grads = problem.losses(w), problem.grads(w)
     gap, plain_gap = problem.gap(w), losses @ p - problem.F_star
     size = np.linalg.norm(grads, axis=-1) @ p * np.linalg.norm(w, axis=-1)
     apart = np.abs(gap - plain_gap) - slack - ROUNDING * (np.abs(losses) @ p + abs(problem.F_star) + size)
-    told = "F - F* = {:.9g} where the losses differ by {:.9g}"
-    bad = np.maximum(apart, -gap - slack - tiny)[:, None]
-    yield worst(
-        "F - F*", bad, w[:, None], lambda k: told.format(gap[k[0]], plain_gap[k[0]]), "mend gap", "1e-13 of F"
-    )
+    bad = np.maximum(apart, -gap - slack - tiny)
+    text = "F - F* = {:.9g} where the losses differ by {:.9g}"
+    values = gap[:, None], plain_gap[:, None]
+    yield worst("F - F*", bad[:, None], w[:, None], text, values, "mend gap", "1e-13 of F")
     Gamma, plain_Gamma = float(problem.Gamma), problem.F_star - float(p @ problem.F_i_star)
     near = slack + p @ bounds + ROUNDING * (abs(problem.F_star) + p @ np.abs(problem.F_i_star))
     holds = Gamma >= -near and abs(Gamma - plain_Gamma) <= near
@@ -303,9 +290,8 @@ def _near(probe: Probe) -> Iterable[Finding]:
             f"{fact} without cancellation near the minimum",
             np.maximum(low - e, e - high),
             x,
-            lambda k, e=e, low=low, high=high, far=far: (  # type: ignore[misc]
-                f"{e[k]:.3g} outside [{low[k]:.3g}, {high[k]:.3g}], {far[k]:.1e} from the minimum,"
-            ),
+            "{:.3g} outside [{:.3g}, {:.3g}], {:.1e} from the minimum,",
+            (e, low, high, far),
             "write it without a difference of losses, and improve argmin",
             f"{r.max() / probe.scale:.0e} of the scale from the minimum",
         )

@@ -1,12 +1,13 @@
 """What a weighting states about itself, tried: the simplex, its randomness, its dependence on w, absent clients."""
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
-from fedbounds.engine.contracts.finding import Finding, refuse, tried
+from fedbounds.engine.contracts.finding import Finding, refuse, try_in_order
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
@@ -41,18 +42,14 @@ def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[F
     >>> all(finding.holds for finding in weighting_findings(experiment.weighting, problem))
     True
     """
-    found: list[Finding] = []
     rule = as_weighting(weighting).bind(problem)
-    for fact, test in (
-        ("weights on the simplex, one row a replicate", _simplex),
-        ("the same weights for the same stream, and no other randomness", _determined),
-        ("depends_on_w, random and returns_p", _told),
-        ("absent clients", _absent),
-    ):
-        found += tried(fact, lambda test=test: test(rule, problem.p))  # type: ignore[misc]
-        if not all(finding.holds for finding in found):
-            break
-    return tuple(found)
+    tests: dict[str, Callable[[Weighting, Array], Iterator[Finding]]] = {
+        "weights on the simplex, one row a replicate": _simplex,
+        "the same weights for the same stream, and no other randomness": _determined,
+        "depends_on_w, random and returns_p": _statements,
+        "absent clients": _absent,
+    }
+    return try_in_order({fact: partial(test, rule, problem.p) for fact, test in tests.items()})
 
 
 def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
@@ -81,8 +78,8 @@ def _row(alpha: Array) -> str:
     return np.array2string(alpha, threshold=6, precision=6)
 
 
-def _fault(fact: str, said: str, remedy: str, gaps: Array) -> Finding:
-    return Finding(fact, False, said, remedy, "", tuple(gaps.tolist()))
+def _fault(fact: str, text: str, remedy: str, gaps: Array) -> Finding:
+    return Finding(fact, False, text, remedy, "", tuple(gaps.tolist()))
 
 
 def _simplex(rule: Weighting, p: Array) -> Iterator[Finding]:
@@ -114,15 +111,15 @@ def _determined(rule: Weighting, p: Array) -> Iterator[Finding]:
             if not np.array_equal(first, again):
                 yield _fault(fact, f"{_row(first[0])}, then {_row(again[0])},", remedy, e[0])
             if not np.array_equal(first[:2], fewer):
-                said = "weights of a replicate that change with the others"
-                yield _fault(fact, said, "compute each row by itself", e[0])
+                text = "weights of a replicate that change with the others"
+                yield _fault(fact, text, "compute each row by itself", e[0])
     after = random.getstate(), np.random.get_state()  # noqa: NPY002
     same = before[0] == after[0] and all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
-    said = "" if same else "a global generator that it moves"
-    yield Finding(fact, same, said, remedy, f"{len(ROUNDS) * len(_gaps(len(p)))} calls")
+    text = "" if same else "a global generator that it moves"
+    yield Finding(fact, same, text, remedy, f"{len(ROUNDS) * len(_gaps(len(p)))} calls")
 
 
-def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
+def _statements(rule: Weighting, p: Array) -> Iterator[Finding]:
     """random = False draws nothing, depends_on_w = False returns one alpha a round, returns_p = True returns p."""
     P, seen = np.tile(p, (REPLICATES, 1)), []
     for e in _gaps(len(p)):
@@ -130,8 +127,8 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
             stream = _Stream(r, REPLICATES)
             alpha = rule(P, e.copy(), r, stream)
             if stream.calls > 0 and not rule.random:
-                said = "draws from the stream under random = False"
-                yield _fault("random", said, "say random = True", e[0])
+                text = "draws from the stream under random = False"
+                yield _fault("random", text, "say random = True", e[0])
             if rule.returns_p and not np.array_equal(alpha, P):
                 yield _fault("returns_p", f"{_row(alpha[0])} under returns_p = True", "say returns_p = False", e[0])
             seen.append((r, e, alpha))
@@ -141,8 +138,8 @@ def _told(rule: Weighting, p: Array) -> Iterator[Finding]:
         at_first = next(other for round, _, other in seen if round == r)
         if not np.array_equal(alpha, at_first):
             row = int(np.argmax((alpha != at_first).any(-1)))
-            said = f"{_row(alpha[row])} beside {_row(at_first[0])} for no gaps under depends_on_w = False"
-            yield _fault("depends_on_w", said, "say depends_on_w = True", e[row])
+            text = f"{_row(alpha[row])} beside {_row(at_first[0])} for no gaps under depends_on_w = False"
+            yield _fault("depends_on_w", text, "say depends_on_w = True", e[row])
 
 
 def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
@@ -163,14 +160,14 @@ def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
             try:
                 check_simplex(alpha, e.shape, rule.name)
             except InputError as wrong:
-                said = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
-                yield _fault("absent clients", said, "ignore clients with p_i = 0", e[0])
+                text = f"gaps with which, client {away} absent, {wrong}".rstrip(".")
+                yield _fault("absent clients", text, "ignore clients with p_i = 0", e[0])
             if rule.returns_p and not np.array_equal(alpha, P):
-                said = f"other weights where client {away} is absent under returns_p = True"
-                yield _fault("returns_p", said, "say returns_p = False", e[0])
+                text = f"other weights where client {away} is absent under returns_p = True"
+                yield _fault("returns_p", text, "say returns_p = False", e[0])
     e, equal = _gaps(N)[-1], np.full((REPLICATES, N), 1 / N)
     if not rule.random:
         turned = np.roll(rule(equal, np.roll(e, 1, axis=-1), 0, _Stream(0, REPLICATES)), -1, axis=-1)
         apart = float(np.abs(turned - rule(equal, e.copy(), 0, _Stream(0, REPLICATES))).max())
-        said = "kept" if apart <= EQUIVARIANT else f"weights differ by up to {apart:.3g}"
-        yield Finding("clients may be renamed (measured)", True, said)
+        text = "kept" if apart <= EQUIVARIANT else f"weights differ by up to {apart:.3g}"
+        yield Finding("clients may be renamed (measured)", True, text)

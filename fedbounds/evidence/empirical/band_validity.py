@@ -27,7 +27,7 @@ from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.measurement import Measurement
-from fedbounds.theory.symbols import fields
+from fedbounds.theory.symbols import measured_fields
 
 # Every measured quantity is known to about this relative accuracy (sums of some thousand products in double
 # precision); what such errors can do to lhs - rhs is rounding, not evidence.
@@ -100,7 +100,7 @@ def quantity_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | fl
 def _slopes(claim: Claim, run: Run, seen: Measurement[Numbers]) -> dict[int, Array]:
     """By how much lhs - rhs moves with each recorded field, (R or 1, recorded times), by the field's place."""
     left, right, _ = claim.sides(run.reading)
-    behind = fields("random")
+    behind = measured_fields()
     values, count = {**seen.constants, **seen.places(claim.scope)}, len(seen.times(claim.scope))
     found = {}
     apart = difference(left, right)

@@ -72,7 +72,7 @@ class Band:
 
 
 # (claim, reading) -> the tested times (m,), the means (m,) of both sides there, and the band of their difference.
-Kept = dict[tuple[str, str], tuple[NDArray[np.int64], Array, Array, Band]]
+ComparedBands = dict[tuple[str, str], tuple[NDArray[np.int64], Array, Array, Band]]
 
 
 @lru_cache(maxsize=4096)

@@ -6,46 +6,32 @@ covers all those means at once (and on both sides) decides. Nothing here is ever
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 
 import numpy as np
 import sympy as sp
 
-from fedbounds.errors import reject
-from fedbounds.evidence.assumption_checks import cannot_express, judged_on, with_quantities_if_needed
-from fedbounds.evidence.ball_arithmetic import upper
+from fedbounds.evidence.assumption_checks import judged_on, with_quantities_if_needed
 from fedbounds.evidence.empirical import linearity
 from fedbounds.evidence.empirical.band_validity import (
-    NEGLIGIBLE,
-    RELATIVE_ROUNDING,
-    SQUARED_CANCELLATION,
     distrust,
-    position_rounding,
-    quantity_rounding,
-    value_rounding,
 )
 from fedbounds.evidence.empirical.bands import (
     MIN_REPLICATES,
     Band,
-    Kept,
-    band,
-    band_from_moments,
-    critical_value,
-    smallest_level,
+    ComparedBands,
     unsteady,
 )
 from fedbounds.evidence.empirical.error_floor import floor_fit
+from fedbounds.evidence.empirical.sides import Comparison, compare, one_by_one
 from fedbounds.evidence.empirical.status import concluded, this_run
-from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
+from fedbounds.evidence.evaluate import difference, evaluate, names_in
+from fedbounds.evidence.judge import Unmet, judge, verdict
 from fedbounds.evidence.measured_run import Run
-from fedbounds.evidence.run_quantities import with_quantities
-from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Provenance
+from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import ERROR_RATE
-from fedbounds.theory.symbols import gap, gap_t
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Any rate the bands' table has, for columns that are known for certain and need none.
@@ -62,165 +48,82 @@ BAND_NEEDS = (
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """Both sides of a claim on a run: ``lhs`` and ``rhs`` (R, m) at ``times`` (m,).
+class Sampled:
+    """A simulated run as `judge` sees it: decided by a band at family-wise ``error_rate`` over the tested times.
 
-    ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
-    the accuracy of the iterates sets whatever the claim says. Of a streamed run both sides are means (1, m), and
-    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``. ``values`` are those of the symbols.
+    What was compared along t is put into ``compared``.
     """
 
-    times: np.ndarray
-    lhs: Array
-    rhs: Array
-    rounding: Array
-    floor: Array
-    std: Array | None = None
-    replicates: int = 1
-    values: Mapping[str, Numbers] = field(default_factory=dict)
+    run: Run
+    error_rate: float = ERROR_RATE
+    compared: ComparedBands | None = None
+    evidence = Evidence.EMPIRICAL
 
-    def at(self, kept: np.ndarray) -> Comparison:
-        """The same at some of the times."""
-        if len(self.lhs) == 1 and kept.all():
-            return self  # of several rows the copy has another order in memory, and sums of it other roundings
-        arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
-        return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+    def of(self, claim: Claim) -> Sampled:
+        """The run with the claim's computed quantities, unless an assumption without them fails."""
+        return replace(self, run=with_quantities_if_needed(claim, self.run))
 
-    @property
-    def defined(self) -> np.ndarray:
-        """Where (m,) the right side is a number."""
-        return np.asarray(np.isfinite(self.rhs).all(axis=0))
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that the run does not meet, or cannot express."""
+        return judged_on(claim, self.run)
 
-    # The largest rounding of any replicate, and the means of both sides, all (m,).
-    most = cached_property(lambda sides: np.asarray(sides.rounding.max(axis=0)))
-    means = cached_property(lambda sides: (sides.lhs.mean(axis=0), sides.rhs.mean(axis=0)))
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """The computed quantities that have no value on the run."""
+        return self.run.quantities.why(self.run.quantities.lacking)
 
-    @cached_property
-    def scale(self) -> Array:
-        """The larger of both sides' means (m,)."""
-        return np.asarray(np.maximum(*map(np.abs, self.means)))
+    def coverage(self) -> Coverage:
+        """This problem and protocol."""
+        return this_run(self.run)
 
-    @cached_property
-    def allowed(self) -> Array:
-        """How far above 0 lhs - rhs may lie (m,): its rounding where that is negligible, else less than nothing.
+    def refusal(self, claim: Claim) -> Verdict | None:
+        """UNDECIDED where means of replicates do not stand for the two sides."""
+        left, right, _ = claim.sides(self.run.reading)
+        curved = claim.kind is not Kind.RATE and claim.scope != "point" and self.run.trajectory.random
+        if curved and not linearity.is_affine(difference(left, right)):
+            return _verdict(claim, self.run, Status.UNDECIDED, detail=NOT_LINEAR)
+        return None
 
-        What lies within rounding that is not negligible beside the sides is neither above nor below.
-        """
-        return np.asarray(np.where(self.most <= NEGLIGIBLE * self.scale, self.most, -self.most))
+    def rate(self, claim: Claim) -> Verdict:
+        """Whether the run shows a floor."""
+        return examine_rate(claim, self.run, self.error_rate, not self.run.trajectory.random)
 
-    def untested(self, lower: Array, upper: Array) -> np.ndarray:
-        """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
-        near = np.maximum(np.abs(lower), np.abs(upper)) <= self.most
-        return np.asarray((self.scale == 0) | (near & (self.floor.max(axis=0) > NEGLIGIBLE * self.scale)))
-
-    def band(self, error_rate: float, known: np.ndarray) -> Band:
-        """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
-        paired = self.lhs - self.rhs
-        if self.std is None:
-            return band(paired, error_rate, deterministic=known)
-        if not np.isfinite(paired).all():
-            raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
-        return band_from_moments(paired[0], self.std, self.replicates, error_rate, known, self.scale)
-
-    def smallest_rate(self, claim: Claim, status: Status, interval: Band) -> float | None:
-        """The smallest family-wise error rate at which a status stands; None where none was decided."""
-        if status not in (Status.HOLDS, Status.REFUTED):
+    def sides(self, claim: Claim) -> Comparison | None:
+        """Both sides at every tested time, or at every point by itself."""
+        sides = compare(claim, self.run)
+        if sides.lhs.size == 0:
             return None
-        replicates, mean = self.replicates if self.std is not None else len(self.lhs), interval.mean
-        error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
-        above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
-        room = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
-        distance = room / np.where(error > 0, error, 1.0)
-        extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
-        return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
+        return one_by_one(sides) if claim.scope == "point" else sides
+
+    def decide(self, claim: Claim, sides: Comparison) -> Verdict:
+        """The decision where the right side is finite, and what was left out."""
+        run, defined = self.run, sides.defined
+        if not defined.any():
+            return _verdict(
+                claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run"
+            )
+        below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
+        first = sides.times[np.argmax(below)]
+        sides = sides.at(defined)
+        known = known_columns(claim, run, sides.times)
+        if claim.computed and unsteady(sides.lhs - sides.rhs, known):
+            return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
+        interval = sides.band(CERTAIN if claim.scope == "point" else self.error_rate, known)
+        if self.compared is not None and claim.scope in ("step", "horizon"):
+            self.compared[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
+        result = decide(claim, run, sides, interval, known)
+        if below.any() and result.status is Status.HOLDS:
+            # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
+            pole = (
+                f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {result.detail} elsewhere"
+            )
+            result = replace(result, status=Status.UNDECIDED, detail=pole)
+        left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
+        return result if defined.all() else replace(result, detail=result.detail + left_out)
 
 
-def compare(claim: Claim, run: Run) -> Comparison:
-    """Evaluate both sides of a claim on every replicate and tested time of a run."""
-    if claim.scope == "constant":
-        run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
-    run = with_quantities(claim, run)
-    seen = run.measurement(claim.symbols)
-    times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
-    values = {**seen.constants, **places}
-    shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
-    left, right, _ = claim.sides(run.reading)
-    floor = _floor(claim, run, difference(left, right), len(times))
-    if run.trajectory.streamed and claim.scope in ("step", "horizon"):
-        means = linearity.both_sides(left, right, claim, run, values)
-        rounding = means.rounding * RELATIVE_ROUNDING + floor
-        replicates = run.trajectory.experiment.replicates
-        return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
-    lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
-    rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
-    with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing
-        rounding = value_rounding(difference(left, right), values, lhs - rhs) + floor
-    if claim.scope == "horizon" and (above := lhs > rhs + rounding).any():
-        # A difference of powers of 1 - eta mu may be cancelled away in floats, which refutes nothing.
-        seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)}
-        exact = upper(right, seen_there)
-        rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
-    rounding, floor = np.broadcast_arrays(rounding, floor, lhs)[:2]
-    return Comparison(times, lhs, rhs, rounding, floor, values=values)
-
-
-def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
-    """What the rounding of w does to the two sides; L times that of the squared distance for F."""
-    if claim.scope not in ("step", "horizon"):
-        return np.zeros((1, 1))
-    floor = position_rounding(run, count) * (run.constants["L"].value if apart.has(gap, gap_t) else 1.0)
-    return floor + quantity_rounding(claim, run, apart)
-
-
-def not_applicable(claim: Claim, run: Run) -> Verdict | None:
-    """NOT_APPLICABLE where an assumption fails on the run, UNDECIDED where one, or a symbol, cannot be expressed."""
-    run = with_quantities_if_needed(claim, run)
-    failed, unknown = judged_on(claim, run)
-    if failed:
-        detail = "assumption fails: " + "; ".join(map(str, failed))
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail=detail, failed=failed)
-    lacking = (*unknown, *run.quantities.why(run.quantities.lacking))
-    return _verdict(claim, run, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
-
-
-def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, kept: Kept | None = None) -> Verdict:
-    """Decide a claim on a run in the run's reading, at family-wise ``error_rate`` over the tested times.
-
-    What was compared along t is put into ``kept``.
-    """
-    run = with_quantities_if_needed(claim, run)
-    unmet = not_applicable(claim, run)
-    if unmet is not None:
-        return unmet
-    if claim.kind is Kind.RATE:
-        return examine_rate(claim, run, error_rate, not run.trajectory.random)
-    left, right, _ = claim.sides(run.reading)
-    if claim.scope != "point" and run.trajectory.random and not linearity.is_affine(difference(left, right)):
-        return _verdict(claim, run, Status.UNDECIDED, detail=NOT_LINEAR)
-    sides = compare(claim, run)
-    if sides.lhs.size == 0:
-        return _verdict(claim, run, Status.VACUOUS, detail="nothing was tested: no time or point was recorded")
-    if claim.scope == "point":
-        sides, error_rate = _one_by_one(sides), CERTAIN
-    defined = sides.defined
-    if not defined.any():
-        return _verdict(claim, run, Status.NOT_APPLICABLE, detail="the bound is infinite or undefined on this run")
-    below = np.asarray(np.isneginf(sides.rhs).any(axis=0))
-    first = sides.times[np.argmax(below)]
-    sides = sides.at(defined)
-    known = known_columns(claim, run, sides.times)
-    if claim.computed and unsteady(sides.lhs - sides.rhs, known):
-        return _verdict(claim, run, Status.UNDECIDED, detail=UNSTEADY)
-    interval = sides.band(error_rate, known)
-    if kept is not None and claim.scope in ("step", "horizon"):
-        kept[claim.key, run.reading.name] = (sides.times, *sides.means, interval)
-    found = decide(claim, run, sides, interval, known)
-    if below.any() and found.status is Status.HOLDS:
-        # 1 - 1/T at T = 0 may be no slip, and a pole inside the range may be one: neither is decided here.
-        pole = f"the bound is -infinity at {below.sum()} times, first at t = {first}, but {found.detail} elsewhere"
-        found = replace(found, status=Status.UNDECIDED, detail=pole)
-    left_out = f"; {(~defined).sum()} of {defined.size} times left out, where the bound is infinite or undefined"
-    return found if defined.all() else replace(found, detail=found.detail + left_out)
+def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, compared: ComparedBands | None = None) -> Verdict:
+    """Judge a claim on a run in the run's reading."""
+    return judge(claim, run.reading, Sampled(run, error_rate, compared))
 
 
 def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
@@ -274,7 +177,6 @@ def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.
         error_rate=0.0 if certain else error_rate,
         detail=_explain(run, status, lhs[worst], rhs[worst], interval.family, certain) + grounds,
         data={"lhs": float(lhs[worst]), "rhs": float(rhs[worst])} | ({} if rate is None else {"smallest_rate": rate}),
-        coverage=this_run(run),
     )
 
 
@@ -286,13 +188,6 @@ def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, dete
     if estimated:
         words.append("with estimated " + ", ".join(estimated))
     return "; ".join(words)
-
-
-def _one_by_one(sides: Comparison) -> Comparison:
-    """A statement about every visited point and client: each a column of its own, with nothing to average."""
-    floor = SQUARED_CANCELLATION * float(sides.lhs.max(initial=0.0))
-    lhs, rhs, rounding = (side.reshape(1, -1) for side in (sides.lhs, sides.rhs, sides.rounding + floor))
-    return Comparison(np.tile(sides.times, len(sides.lhs)), lhs, rhs, rounding, np.full_like(lhs, floor))
 
 
 def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool) -> Verdict:
@@ -317,4 +212,4 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
 
 
 def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdict:
-    return Verdict(claim.key, run.reading.name, Evidence.EMPIRICAL, status, **fields)  # type: ignore[arg-type]
+    return verdict(claim, run.reading, status, **fields)

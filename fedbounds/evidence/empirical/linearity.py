@@ -21,7 +21,7 @@ from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
-from fedbounds.theory.symbols import fields
+from fedbounds.theory.symbols import measured_fields
 
 # A covariance entry is off by so much of the product of its standard deviations; what is left of the variance of
 # a difference after cancellation must not be read as smaller than that.
@@ -45,13 +45,13 @@ class Means:
 
 def moving(symbols: Iterable[sp.Basic]) -> set[str]:
     """Names of the symbols of one's own that stand for an expectation."""
-    return {symbol.name for symbol in symbols if isinstance(symbol, Quantity) and symbol.kind == "measured"}
+    return {symbol.name for symbol in symbols if isinstance(symbol, Quantity) and symbol.statistic == "measured"}
 
 
 @lru_cache(maxsize=512)
 def is_affine(expression: sp.Expr) -> bool:
     """Whether an expression is, as it stands or expanded, c + a.x in the symbols x that stand for expectations."""
-    random = set(fields("random")) | moving(expression.free_symbols)
+    random = set(measured_fields()) | moving(expression.free_symbols)
     return _written_affine(expression, random) or _written_affine(sp.expand(expression), random)
 
 
@@ -70,7 +70,7 @@ def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Ma
     """The means of both sides over all replicates of a streamed run. Errors: InputError if not linear."""
     assert run.trajectory.streamed is not None
     path = run.trajectory.streamed.paths[run.reading.virtual]
-    behind = fields("random")
+    behind = measured_fields()
     names = [name for name in behind if name in values]
     m = np.shape(values[names[0]])[-1]
     at = [PATH_FIELDS.index(behind[name]) for name in names]

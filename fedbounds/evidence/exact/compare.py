@@ -7,19 +7,20 @@ exactly. The right-hand side is the claim's own sympy terms with fractions subst
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 
-from fedbounds.evidence.assumption_checks import cannot_express, in_fractions, judged, steps_of
+from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.judge import Unmet, judge
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
 @dataclass(frozen=True)
@@ -88,38 +89,64 @@ def compare(
             yield Sides(lhs, rhs, None if claim.scope == "constant" else t, client)
 
 
+@dataclass(frozen=True)
+class Exact:
+    """An exact run in one reading as `judge` sees it: decided by comparing fractions at every place."""
+
+    record: ExactRun
+    reading: Reading
+    evidence = Evidence.EXACT
+
+    def of(self, claim: Claim) -> Exact:
+        """Itself: the claim's computed quantities are evaluated where they are used."""
+        return self
+
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that fail exactly, and those that cannot be expressed in fractions."""
+        return judge_assumptions(claim, self.record, self.reading)
+
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """The symbols without a value in fractions."""
+        return () if claim.kind is Kind.RATE else unmeasured(claim, self.record, self.reading)
+
+    def refusal(self, claim: Claim) -> None:
+        """None: fractions can examine any claim whose symbols have values."""
+
+    def coverage(self) -> None:
+        """None: the verdict holds the instance itself."""
+
+    def rate(self, claim: Claim) -> Verdict:
+        """REFUTED at a fixed point with a positive gap."""
+        return _examine_rate(claim, self.record, self.reading)
+
+    def sides(self, claim: Claim) -> list[Sides]:
+        """Both sides at every place where both are defined."""
+        return list(compare(claim, self.record, self.reading))
+
+    def decide(self, claim: Claim, sides: list[Sides]) -> Verdict:
+        """REFUTED where a side is on the wrong side of the other, exactly; else HOLDS, on this instance."""
+        if not sides:
+            undefined = "the right-hand side is undefined on this instance"
+            return _verdict(claim, self.reading, Status.NOT_APPLICABLE, undefined)
+        violated = [s for s in sides if s.violated(claim.kind)]
+        worst = min(violated or sides, key=lambda s: s.margin)
+        relation = ">" if worst.lhs > worst.rhs else "=" if worst.lhs == worst.rhs else "<"
+        detail = f"lhs {short(worst.lhs)} {relation} rhs {short(worst.rhs)}, exactly"
+        detail += "" if violated else "; holds on this instance, which proves nothing beyond it"
+        status = Status.REFUTED if violated else Status.HOLDS
+        return _verdict(claim, self.reading, status, detail, worst, self.record.instance)
+
+
 def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
-    """Decide a claim on one instance exactly: REFUTED, HOLDS (here only), NOT_APPLICABLE or UNDECIDED."""
-    record = run(instance)
-    failed, unknown = judge_assumptions(claim, record, reading)
-    if failed:
-        detail = "assumption fails: " + "; ".join(map(str, failed))
-        return replace(_verdict(claim, reading, Status.NOT_APPLICABLE, detail), failed=failed)
-    if claim.kind is Kind.RATE:
-        return _examine_rate(claim, record, reading, unknown)
-    if lacking := unmeasured(claim, record, reading):
-        return _verdict(claim, reading, Status.UNDECIDED, f"this evidence {cannot_express(lacking)}")
-    sides = list(compare(claim, record, reading))
-    if not sides:
-        return _verdict(claim, reading, Status.NOT_APPLICABLE, "the right-hand side is undefined on this instance")
-    violated = [s for s in sides if s.violated(claim.kind)]
-    worst = min(violated or sides, key=lambda s: s.margin)
-    if violated and unknown:
-        detail = f"the relation fails, but this evidence {cannot_express(unknown)}"
-        return _verdict(claim, reading, Status.UNDECIDED, detail, worst, instance)
-    relation = ">" if worst.lhs > worst.rhs else "=" if worst.lhs == worst.rhs else "<"
-    status = Status.REFUTED if violated else Status.HOLDS
-    detail = f"lhs {short(worst.lhs)} {relation} rhs {short(worst.rhs)}, exactly" + (
-        "" if violated else "; holds on this instance, which proves nothing beyond it"
-    )
-    return _verdict(claim, reading, status, detail, worst, instance)
+    """Judge a claim on one instance exactly: REFUTED, HOLDS (here only), NOT_APPLICABLE or UNDECIDED."""
+    return judge(claim, reading, Exact(run(instance), reading))
 
 
-def _examine_rate(claim: Claim, record: ExactRun, reading: Reading, unknown: tuple[str, ...]) -> Verdict:
+def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if unknown or instance.tau != 1 or any(instance.noise) or len(instance.groups) > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or any(instance.noise) or len(instance.groups) > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))
@@ -166,10 +193,8 @@ def short(x: Fraction) -> str:
     return text if len(text) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(text)} characters)"
 
 
-def judge_assumptions(
-    claim: Claim, record: ExactRun, reading: Reading
-) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
-    """(assumptions that fail, keys of those that cannot be expressed in fractions) of a claim on a run."""
+def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
+    """The assumptions of a claim that fail on a run, and those that cannot be expressed in fractions."""
     values = {**record.constants(reading.skew), **quantity_values(claim, record, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 

@@ -56,7 +56,11 @@ def numbers_of(certificate: Certificate) -> Numbers:
     setting = Setting.from_json(certificate.setting)
     model = build(setting, exact)
     points = {
-        (i, q.label): (list(map(fraction, q.x)), list(map(fraction, q.g)), list(map(fraction, q.f)))
+        (i, q.label): (
+            list(map(fraction, model.coordinates(q.x))),
+            list(map(fraction, model.coordinates(q.g))),
+            list(map(fraction, model.form(q.f).lin)),
+        )
         for i, mine in enumerate(model.points)
         for q in mine
     }

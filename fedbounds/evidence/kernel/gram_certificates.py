@@ -17,11 +17,12 @@ from fedbounds.evidence.kernel import certificate_proofs
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, numeral, scale, squares, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
-from fedbounds.evidence.sdp.expressions import Form, exact
+from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.certificate_files import read
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.program import Form
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 
@@ -84,7 +85,7 @@ def _rows(certificate: Certificate) -> Rows:
     model = build(Setting.from_json(certificate.setting), exact)
     place = {label: j for j, label in enumerate(model.labels)}
     used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value]
-    rhs = model.combine(certificate.numbers(certificate.rhs), exact)
+    rhs = model.combine(certificate.numbers(certificate.rhs))
     constraints = [Form(model.quad[place[label]], model.lin[place[label]]) for label, _ in used]
     return Rows(model, used, constraints, rhs - model.forms[certificate.lhs])
 

@@ -1,104 +1,121 @@
-"""Linear forms in a Gram matrix and function values, and the interpolation conditions of a class of functions.
+"""Vectors and expressions of a performance-estimation programme, written as on paper: ``(x - y) @ g``.
 
-Generic in the arithmetic: floats for a solver, exact rationals (flint.fmpq) for a certificate.
+Numbers are floats for a solver, flint's rationals for a certificate, or functions of one parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Any, NamedTuple, Self
 
 from fedbounds.evidence.sdp.rational_functions import Function, rational
 
-Arithmetic = Callable[[Fraction], object]
+Arithmetic = Callable[[Fraction], Any]
 
 
-@dataclass(frozen=True)
-class Form:
-    """<quad, gram> + lin . values: quad (n, n) symmetric, lin (q,)."""
+class Symbol(NamedTuple):
+    """A vector or value of a programme: a letter, its client and its step, each -1 where there is none."""
 
-    quad: NDArray[Any]
-    lin: NDArray[Any]
+    letter: str
+    client: int = -1
+    step: int = -1
 
-    def __add__(self, other: Form) -> Form:
-        return Form(self.quad + other.quad, self.lin + other.lin)
-
-    def __sub__(self, other: Form) -> Form:
-        return Form(self.quad - other.quad, self.lin - other.lin)
-
-    def times(self, factor: object) -> Form:
-        """The form multiplied by a number of its own arithmetic."""
-        return Form(self.quad * factor, self.lin * factor)
+    def __str__(self) -> str:
+        client = "" if self.client < 0 else str(self.client)
+        return f"{self.letter}{client}" if self.step < 0 else f"{self.letter}{client}.{self.step}"
 
 
-@dataclass(frozen=True)
-class Point:
-    """One point of one client: position x and gradient g in the basis (n,), value f in the scalars (q,)."""
-
-    label: str
-    x: NDArray[Any]
-    g: NDArray[Any]
-    f: NDArray[Any]
-
-
-class Space:
-    """Coordinates in a fixed arithmetic: unit vectors and sums that never leave it."""
-
-    def __init__(self, names: tuple[str, ...], number: Arithmetic) -> None:
-        self.names, self.number = names, number
-        self.zero = np.full(len(names), number(Fraction(0)))
-
-    def unit(self, name: str) -> NDArray[Any]:
-        vector = self.zero.copy()
-        vector[self.names.index(name)] = self.number(Fraction(1))
-        return vector
-
-    def mean(self, weights: tuple[Fraction, ...], vectors: list[NDArray[Any]]) -> NDArray[Any]:
-        return sum((v * self.number(w) for w, v in zip(weights, vectors, strict=True)), self.zero)
-
-
-def exact(value: Fraction) -> object:
+def exact(value: Any) -> Any:
     """The arithmetic of certificates: flint's rationals; functions of a parameter stay what they are."""
     return value if isinstance(value, Function) else rational(value)
 
 
-def inner(u: NDArray[Any], v: NDArray[Any]) -> NDArray[Any]:
-    """The symmetric matrix Q with <Q, gram> = <u, v>; u, v (..., n)."""
-    n, rational = u.shape[-1], u.dtype == object
-    if rational:
-        # Most of a vector is 0, and multiplying rationals by it takes long.
-        on = np.flatnonzero(((u != 0) | (v != 0)).reshape(-1, n).any(axis=0))
-        zero, u, v = u.flat[0] * 0, u[..., on], v[..., on]
-    product = u[..., :, None] * v[..., None, :]
-    quad = (product + np.swapaxes(product, -1, -2)) / 2
-    return _among(quad, on, n, zero) if rational else np.asarray(quad)
+class Linear:
+    """sum_k c_k (what k names), as ``terms`` {k: c_k}."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Any, Any] | None = None) -> None:
+        self.terms = {key: value for key, value in (terms or {}).items() if value != 0}
+
+    def __add__(self, other: Self) -> Self:
+        terms = dict(self.terms)
+        for key, value in other.terms.items():
+            terms[key] = terms[key] + value if key in terms else value
+        return type(self)(terms)
+
+    def __mul__(self, number: Any) -> Self:
+        return type(self)({key: value * number for key, value in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -other
+
+    @classmethod
+    def mean(cls, weights: Iterable[Any], items: Iterable[Self]) -> Self:
+        """sum_i weight_i item_i."""
+        terms: dict[Any, Any] = {}
+        for weight, item in zip(weights, items, strict=True):
+            for key, value in item.terms.items():
+                terms[key] = terms[key] + value * weight if key in terms else value * weight
+        return cls(terms)
 
 
-def _among(quad: NDArray[Any], on: NDArray[Any], n: int, zero: object) -> NDArray[Any]:
-    """The matrices (..., n, n) whose entries at ``on`` are those of quad (..., k, k)."""
-    found = np.full((*quad.shape[:-2], n, n), zero)
-    found[..., on[:, None], on] = quad
-    return found
+class Vector(Linear):
+    """A linear combination of the vectors of a programme; ``u @ v`` is the inner product."""
+
+    def __matmul__(self, other: Vector) -> Expression:
+        terms: dict[Any, Any] = {}
+        for a, x in self.terms.items():
+            for b, y in other.terms.items():
+                key = (a, b) if a <= b else (b, a)
+                terms[key] = terms[key] + x * y if key in terms else x * y
+        return Expression(terms)
+
+    @property
+    def squared(self) -> Expression:
+        """||v||^2."""
+        return self @ self
 
 
-def interpolation(
-    points: tuple[Point, ...], mu: Fraction, L: Fraction, number: Arithmetic
-) -> tuple[list[str], NDArray[Any], NDArray[Any]]:
-    """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0 for a != b.
+class Expression(Linear):
+    """A linear combination of inner products, named by two symbols, and of values, named by one."""
 
-    These are necessary and sufficient for a mu-strongly convex L-smooth function through the points
-    (Taylor, Hendrickx and Glineur, 2017, Theorem 4). Returns labels, quad (m, n, n), lin (m, q).
+
+class Point(NamedTuple):
+    """A point of one client: position x from w*, gradient g, function value f."""
+
+    label: str
+    x: Vector
+    g: Vector
+    f: Expression
+
+
+class Constraint(NamedTuple):
+    """``expression`` >= 0 on the class; kind, client (-1: of all) and points say which inequality it is."""
+
+    kind: str
+    client: int
+    at: str
+    expression: Expression
+
+    @property
+    def label(self) -> str:
+        """As certificates write it."""
+        return " ".join(part for part in (self.kind, str(self.client) if self.client >= 0 else "", self.at) if part)
+
+
+def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
+    """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0.
+
+    Over all pairs of points these are necessary and sufficient for a function of the class through them
+    (Taylor, Hendrickx and Glineur, 2017, Theorem 4).
     """
-    on = np.flatnonzero(np.any([(q.x != 0) | (q.g != 0) for q in points], axis=0))
-    pairs = [(a, b) for a in points for b in points if a is not b]
-    dx, dg = (np.stack([(getattr(a, c) - getattr(b, c))[on] for a, b in pairs]) for c in "xg")
-    g = np.stack([b.g[on] for _, b in pairs])
-    bent = inner(dg, dg) + inner(dx, dx) * number(mu * L) - inner(dg, dx) * number(2 * mu)
-    quad = -inner(g, dx) - bent * number(1 / (2 * (L - mu)))
-    quad = _among(quad, on, len(points[0].x), number(Fraction(0)))
-    return [f"{a.label}|{b.label}" for a, b in pairs], quad, np.stack([a.f - b.f for a, b in pairs])
+    dx, dg = a.x - b.x, a.g - b.g
+    bent = dg.squared + dx.squared * (mu * L) - dg @ dx * (2 * mu)
+    return a.f - b.f - b.g @ dx - bent * (1 / (2 * (L - mu)))

@@ -14,7 +14,7 @@ from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.evidence.symbolic.signs import shown_non_negative, shown_positive
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import RECORDED
 
 
 def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
@@ -65,7 +65,7 @@ def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
         return False
     if assumption.key in definitions.DEFINITIONS:
         return False
-    states = {s for s in expression.free_symbols if s.name in NOTATION and NOTATION[s.name].axis == "random"}
+    states = {s for s in expression.free_symbols if s.name in RECORDED and RECORDED[s.name].statistic == "measured"}
     return assumption.gives is None or bool(assumption.parts) or bool(states)
 
 

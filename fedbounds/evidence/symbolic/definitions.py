@@ -29,9 +29,8 @@ from fedbounds.evidence.symbolic.formal_vectors import (
 from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.quantity import average_gap
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.sums import eta_sum, gap_sum
+from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
 I, S = sp.Symbol("i"), sp.Symbol("s")
 ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))

@@ -13,7 +13,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import RECORDED
 
 # Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
 ROUND, NOW, NEXT, LATER = range(4)
@@ -174,8 +174,8 @@ def known(expression: sp.Basic) -> int:
         return KNOWN.get(expression.args[0].name, LATER)
     if isinstance(expression, Weights):
         return ROUND if expression.args[0].name in WEIGHTS else LATER
-    if isinstance(expression, sp.Symbol) and expression.name in NOTATION:
-        return LATER if NOTATION[expression.name].axis == "random" else ROUND
+    if isinstance(expression, sp.Symbol) and expression.name in RECORDED:
+        return LATER if RECORDED[expression.name].statistic == "measured" else ROUND
     return max((known(argument) for argument in expression.args), default=ROUND)
 
 
@@ -204,5 +204,5 @@ def random(expression: sp.Basic) -> bool:
     if isinstance(expression, Value):
         return False
     if isinstance(expression, sp.Symbol):
-        return expression.name in NOTATION and NOTATION[expression.name].axis == "random"
+        return expression.name in RECORDED and RECORDED[expression.name].statistic == "measured"
     return any(random(argument) for argument in expression.args)

@@ -21,11 +21,11 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import RECORDED
 
 # What these give to a proof was compared with what they say, by hand.
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
-CANONICAL = {s.name: s for s in (*vars(sy).values(), *definitions.OWN_SYMBOLS) if isinstance(s, sp.Symbol)}
+CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
 NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 NAMED = (
@@ -163,7 +163,7 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if kind is sp.Symbol or expression in definitions.OWN_SYMBOLS:
+    if kind is sp.Symbol or (isinstance(expression, sp.Symbol) and expression.name in CANONICAL):
         return _symbol(expression, scope)
     if kind in NUMBERS:
         return Grounds()
@@ -294,7 +294,7 @@ def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic
     moving = {
         s.name
         for s in meaning.free_symbols
-        if s.name in MOVING or (s.name in NOTATION and NOTATION[s.name].axis != "constant" and s != sy.T)
+        if s.name in MOVING or (s.name in RECORDED and RECORDED[s.name].recorded and s != sy.T)
     }
     moving |= {str(s) for s in set(fixed) & meaning.free_symbols}
     if moving or formal.random(meaning) or indices(meaning):

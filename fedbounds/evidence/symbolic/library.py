@@ -17,6 +17,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import reject
+from fedbounds.evidence.exact.known_instances import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.gate import SHIPPED
@@ -153,6 +154,8 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
     else:
         names = ", ".join(sorted(checked.assumptions)) or "none"
         status, detail = Status.HOLDS, f"proved under these assumptions: {names}" + _on_their_word(checked)
+        if meeting(claim, reading) is None:
+            detail += "; no instance is known to meet these"
     data = {
         "derivation": derivation.key,
         "steps": len(derivation.steps),

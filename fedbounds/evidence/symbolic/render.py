@@ -108,7 +108,7 @@ def _use(use: d.Use, show: Callable[[sp.Expr], str]) -> str:
 def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
     derivation = checked.derivation
-    paper = {name: notation.latex for name, notation in symbols.NOTATION.items()}
+    paper = {name: notation.latex for name, notation in symbols.QUANTITIES.items()}
     known = paper | definitions.LATEX | dict(derivation.notation)
     for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]

@@ -20,10 +20,10 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.assumption_checks import cannot_express
 from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.families import OF_STEPS, Budget, examples, families, opaque, told
 from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule

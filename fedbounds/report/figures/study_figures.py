@@ -30,14 +30,14 @@ from fedbounds.study.ledger import claims_of
 from fedbounds.study.result import Result
 from fedbounds.study.store import RunSeries
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import NOTATION, Scope, gap
+from fedbounds.theory.symbols import QUANTITIES, Scope, gap
 
 Drawn = Sequence[RunSeries]
 
 
 def name(symbol: str) -> str:
     """A symbol in the paper's notation, as mathtext."""
-    return f"${NOTATION[symbol].latex}$"
+    return f"${QUANTITIES[symbol].latex}$"
 
 
 def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0.0) -> None:

@@ -22,7 +22,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -122,7 +122,7 @@ class Section:
         claim = self.claim
         parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or 0)
         used = {symbol.name for part in parts for symbol in sp.sympify(part).free_symbols}
-        return [(formula(known.latex), known.meaning) for name, known in NOTATION.items() if name in used]
+        return [(formula(known.latex), known.meaning) for name, known in QUANTITIES.items() if name in used]
 
     @property
     def readings(self) -> list[tuple[str, str]]:

@@ -11,9 +11,9 @@ from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 
-PAPER: Mapping[str, str] = {name: notation.latex for name, notation in NOTATION.items()}
+PAPER: Mapping[str, str] = {name: notation.latex for name, notation in QUANTITIES.items()}
 # Digits of the numerator and denominator together beyond which a fraction is set on the line, where it can break.
 STACKED = 24
 # Orders of a sum: constants first, as in 1 - x, or last, as in x - 1; and a sum that begins with a minus sign.

@@ -22,7 +22,7 @@ from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
 from fedbounds.theory.labels import ABOUT, LABELS
-from fedbounds.theory.symbols import NOTATION
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence
 
 # How a status is called where it stands for several kinds of evidence.
@@ -109,10 +109,14 @@ def constants(result: Result) -> Table:
     runs = result.runs
     found = dict.fromkeys(name for run in runs for name in run.constants)
     body: list[list[object]] = []
-    for name in sorted(found, key=lambda name: list(NOTATION).index(name) if name in NOTATION else len(NOTATION)):
+    for name in sorted(
+        found, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
+    ):
         own = [run.constants.get(name) for run in runs]
-        symbol = NOTATION[name].latex if name in NOTATION else rf"\mathrm{{{re.sub(r'[^A-Za-z0-9 ]', ' ', name)}}}"
-        meaning = NOTATION[name].meaning if name in NOTATION else ""
+        symbol = (
+            QUANTITIES[name].latex if name in QUANTITIES else rf"\mathrm{{{re.sub(r'[^A-Za-z0-9 ]', ' ', name)}}}"
+        )
+        meaning = QUANTITIES[name].meaning if name in QUANTITIES else ""
         provenance = "/".join(sorted({str(item.provenance) for item in own if item}))
         notes = prose("; ".join(dict.fromkeys(item.note for item in own if item and item.note)))
         values = (None if item is None else value(item.value) for item in own)

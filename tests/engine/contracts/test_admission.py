@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.contracts.admission import kernel_findings, vetted
+from fedbounds.engine.contracts.admission import admitted, kernel_findings
 from fedbounds.engine.expectations import applies
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
@@ -97,8 +97,8 @@ def test_what_kept_its_word_is_tried_once_and_again_in_another_process(monkeypat
     for _ in range(2):
         simulate(experiment_on(mine, weighting=plain))
     assert len(calls) == 2
-    state = pickle.loads(pickle.dumps({name: vars(vetted(mine))[name] for name in ("_kept",)}))
-    assert not state["_kept"]
+    state = pickle.loads(pickle.dumps({name: vars(admitted(mine))[name] for name in ("_admitted",)}))
+    assert not state["_admitted"]
 
 
 def test_a_class_is_no_shipped_one_by_its_name():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from problem_zoo import SAMPLED, ZOO
 
 import fedbounds
-from fedbounds.engine.contracts.admission import vetted
+from fedbounds.engine.contracts.admission import admitted
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Optimum, Problem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
@@ -228,7 +228,7 @@ class Third(QuadraticProblem):
 
 def test_a_study_refuses_a_foreign_problem_that_is_wrong_and_trusts_its_own():
     shipped = ZOO["quadratic"](0)
-    assert vetted(shipped) is shipped
+    assert admitted(shipped) is shipped
     wrong = Third(shipped.H, shipped.w_i_star, shipped.F_i_star, shipped.p)
     with pytest.raises(InputError, match="keep L, but received a gradient that changes"):
         fedbounds.check(wrong, claims=["lemma-1"], weightings=["fedavg"], rounds=2, replicates=2)

@@ -60,7 +60,7 @@ def test_under_fedavg_every_claim_is_decided(build):
     assert {verdict.evidence for _, verdict in found} == {Evidence.EXPECTATION}
     applied = [(c, v) for c, v in found if v.status is not Status.NOT_APPLICABLE and c.kind is not Kind.RATE]
     # What is measured on paths has no exact expectation.
-    on_paths = [v for c, v in applied if any(symbol.kind in ("largest", "measured") for symbol in c.computed)]
+    on_paths = [v for c, v in applied if any(symbol.statistic in ("largest", "measured") for symbol in c.computed)]
     assert {verdict.status for verdict in on_paths} == {Status.UNDECIDED}
     applied = [(c, v) for c, v in applied if v not in on_paths]
     assert len(applied) > 20

@@ -8,8 +8,8 @@ from problem_zoo import ZOO
 
 from fedbounds import plugins
 from fedbounds.engine import streaming as module
-from fedbounds.engine.loop import run
-from fedbounds.engine.record import SAMPLE, allocate
+from fedbounds.engine.full_record import run
+from fedbounds.engine.record import SAMPLE, empty_record
 from fedbounds.engine.simulate import simulate
 from fedbounds.engine.threads import in_threads
 from fedbounds.engine.time_grid import make_time_grid
@@ -32,7 +32,7 @@ SUMS, DECISIONS = 1e-12, 1e-10
 CLAIMS = plugins.claims(())
 # What a claim measures on paths needs them.
 ON_PATHS = {
-    key for key, claim in CLAIMS.items() if any(one.kind in ("largest", "measured") for one in claim.computed)
+    key for key, claim in CLAIMS.items() if any(one.statistic in ("largest", "measured") for one in claim.computed)
 }
 
 
@@ -191,10 +191,12 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
 
 
 def test_few_threads_where_tallies_are_large(monkeypatch):
-    tally = allocate(experiment_on(), make_time_grid(experiment_on()), ("alpha", "p"), streamed=True).tally
-    assert tally.most_threads(0) > 100 > tally.most_threads(module.TALLY_LIMIT)
-    monkeypatch.setattr(module, "TALLY_LIMIT", 1)
-    assert tally.most_threads(0) == 1
+    statistics = empty_record(
+        experiment_on(), make_time_grid(experiment_on()), ("alpha", "p"), streamed=True
+    ).statistics
+    assert statistics.most_threads(0) > 100 > statistics.most_threads(module.STATISTICS_LIMIT)
+    monkeypatch.setattr(module, "STATISTICS_LIMIT", 1)
+    assert statistics.most_threads(0) == 1
 
 
 def test_what_needs_every_replicate_is_refused():

@@ -10,10 +10,11 @@ from flint import fmpq
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-import fedbounds.evidence.sdp.one_step.certificate as module
-from fedbounds.evidence.sdp.one_step.certificate import check, is_psd
+import fedbounds.evidence.sdp.verification as module
+from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.verdict import certify
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.plugins import claim_named
 
 LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))

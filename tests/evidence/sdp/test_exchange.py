@@ -66,7 +66,7 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
 def test_a_proof_furthest_inside_is_one_of_the_whole_programme(name):
     model, left, against = asked(SETTINGS[name])
     y = worst_case(model, left, against, "nonneg").y
-    gap = sum((form.times(v + 0.1) for v, form in zip(y, against, strict=True)), left.times(-1))
+    gap = sum((form * (v + 0.1) for v, form in zip(y, against, strict=True)), -left)
     delta, multipliers = interior(model, gap)
     assert delta > 1e-4 and multipliers.min() > 0
     np.testing.assert_allclose(multipliers @ model.lin, gap.lin, atol=1e-7)

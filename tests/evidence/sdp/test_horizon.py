@@ -20,14 +20,16 @@ from fedbounds.cli.commands.worst import AXES, print_table
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp.multi_round import central_path
 from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
-from fedbounds.evidence.sdp.multi_round.program import Run, _slack, is_definite, verify
-from fedbounds.evidence.sdp.one_step.certificate import is_psd
+from fedbounds.evidence.sdp.multi_round.program import Run, is_definite, program_of, verify
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.solver import worst_case
+from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
@@ -70,19 +72,16 @@ def test_without_heterogeneity_it_is_the_contraction(eta):
     assert worst(rounds_of(3, 2, eta=eta), zeta_sq=Q(1, 10**9)).value == pytest.approx(float(found.a), rel=1e-4)
 
 
-class Whole(Run):
-    """A run with every interpolation inequality."""
-
-    @property
-    def pairs(self):
-        points = range(self.T + 1)
-        return list(dict.fromkeys([*super().pairs, *((a, b) for a in points for b in points if a != b)]))
-
-
-def test_the_inequalities_left_out_cost_little():
-    """docs/worst.md: 0.18% at R = 5, tau = 2."""
-    few, all_of_them = worst(rounds_of(5, 2)), worst(Whole(5, 2, MU, L, ETA))
-    assert all_of_them.certified and few.value / all_of_them.value == pytest.approx(1.0018, abs=5e-5)
+@pytest.mark.parametrize(
+    ("rounds", "tau", "kappa", "eta", "loss"), [(5, 2, 10, ETA, 1.0018), (4, 3, 37, Q(13, 10), 1.0215)]
+)
+def test_the_inequalities_left_out_cost_little(rounds, tau, kappa, eta, loss, monkeypatch):
+    """docs/worst.md: 0.18% at R = 5, tau = 2; none is left out up to twelve steps."""
+    whole = worst(rounds_of(rounds, tau, Q(1, kappa), eta))
+    monkeypatch.setattr(central_path, "ALL_PAIRS", 0)
+    few = worst(rounds_of(rounds, tau, Q(1, kappa), eta))
+    assert whole.certified and whole.run.all_pairs and not few.run.all_pairs
+    assert few.value / whole.value == pytest.approx(loss, abs=5e-5)
 
 
 @pytest.mark.parametrize(("tau", "mu", "eta"), [(2, MU, ETA), (3, MU, Q(1)), (3, Q(1, 2), Q(1)), (6, MU, ETA)])
@@ -102,13 +101,13 @@ def test_what_the_exact_push_gains():
 
 
 def test_what_is_no_proof_is_refused():
-    run = rounds_of(2, 3)
-    found = worst(run)
+    found = worst(rounds_of(2, 3))
+    run = found.run
     multipliers = list(found.multipliers)
     assert verify(run, found.a, found.b, multipliers)
     assert not verify(run, found.a * Q(999, 1000), found.b, multipliers)
     assert not verify(run, found.a, found.b * Q(999, 1000), multipliers)
-    assert not verify(rounds_of(2, 3, mu=MU * Q(99, 100)), found.a, found.b, multipliers)
+    assert not verify(dataclasses.replace(run, mu=MU * Q(99, 100)), found.a, found.b, multipliers)
     for j, change in ((0, Q(1, 10**12)), (3, -multipliers[3] - 1)):
         assert not verify(run, found.a, found.b, [*multipliers[:j], multipliers[j] + change, *multipliers[j + 1 :]])
 
@@ -140,13 +139,11 @@ def test_the_theorems_own_multipliers_are_a_proof(tau, rounds, mu, eta):
     )
     b = E * sum(q ** (2 * tau * r) for r in range(rounds))
     each = [2 * eta * q ** (2 * (T - 1 - k) + 1) for k in range(T) for _ in (0, 1)]
-    multipliers = each + [Q(0)] * (2 * T - 2)
+    multipliers, program = each + [Q(0)] * (2 * T - 2), program_of(run)
     for constant, proved in ((b, True), (b * (1 - Q(1, 10**9)), False)):
-        means, deviations = (_slack(run, block, multipliers) for block in run.vectors(exact))
-        means[0][0] += exact(q ** (2 * T))
-        means[T][T] -= exact(Q(1))
-        deviations[0][0] += exact(constant)
-        assert is_psd(means) and is_psd(deviations) is proved
+        gap = program.sum({"Delta_0": q ** (2 * T), "variance": constant}) - program["measured"]
+        labels = dict(zip(program.labels, multipliers, strict=True))
+        assert verification.verify(program, gap, labels)[0] is proved
     claim = bounds(run, Q(1), Q(1))["fedavg-rounds"]
     assert claim >= float(q ** (2 * T) + b) * (1 - 1e-12)
 
@@ -299,7 +296,7 @@ def test_the_worst_case_is_that_of_all_weights(rounds, tau, alpha):
     run = weighted(rounds, tau, alpha)
     found, clients, instance = worst(run), by_clients(run), attained(run)
     assert found.value == worst(rounds_of(rounds, tau)).value and found.certified
-    every = worst(Whole(rounds, tau, MU, L, ETA)).value
+    every = found.value
     assert instance.value < clients < found.value and run.exact is (alpha[:3] in ("1/2", "2/5"))
     assert clients == pytest.approx(every, rel=1e-5) if run.exact else 0.98 * every < clients < every * (1 - 1e-4)
     assert min(bounds(run, Q(1), Q(1)).values()) >= found.value
@@ -315,8 +312,8 @@ def test_a_server_with_other_weights_is_bounded(alpha, p):
         found, clients, instance = worst(run), by_clients(run), attained(run)
         assert found.certified and instance.value <= clients * (1 + 1e-6)
         assert clients < found.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
-        assert verify(run, found.a, found.b, list(found.multipliers), found.bias)
-        assert not verify(run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
+        assert verify(found.run, found.a, found.b, list(found.multipliers), found.bias)
+        assert not verify(found.run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
         assert not bounds(run, Q(1), Q(1))
 
 
@@ -431,9 +428,9 @@ def test_the_table_never_rounds_a_certified_value_down():
 
 
 def test_a_loose_certificate_says_how_loose():
-    found = sandwich(Run(4, 1, Q(1, 10**4), L, Q(1, 100)))
+    found = sandwich(Run(13, 1, Q(1, 10**4), L, Q(1, 100)))
     assert found.certified and found.mark == f"certified, loose by {100 * found.gap / found.worst:.3g}%"
-    assert 0.01 < found.gap / found.worst < 0.1 and sandwich(rounds_of(1, 2)).mark == "certified"
+    assert 0.1 < found.gap / found.worst < 0.3 and sandwich(rounds_of(1, 2)).mark == "certified"
 
 
 def test_assumptions_are_asked_at_more_than_two_clients():

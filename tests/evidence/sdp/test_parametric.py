@@ -31,8 +31,7 @@ from fedbounds.report.check_text import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import measured
-from fedbounds.theory.sums import gone_sq
-from fedbounds.theory.symbols import L, mu
+from fedbounds.theory.symbols import L, gone_sq, mu
 from fedbounds.theory.verdict import Evidence, Status
 
 FILE = Path(__file__).resolve().parents[3] / "derivations" / "certificates" / "parametric.jsonl"

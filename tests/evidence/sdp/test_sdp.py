@@ -181,7 +181,7 @@ class TestReplay:
         chosen = round_setting(2, 2, kappa=kappa, **(SKEWED if skewed else {}))
         model = build(chosen, float, [name for name in BOUNDS if coefficients(claim, chosen).get(name)])
         rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
-        found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs, float)])
+        found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs)])
         assert found.outcome is Solved.OPTIMAL
         shown = replay(claim, model, found)
         scale = max(shown.predicted.values())

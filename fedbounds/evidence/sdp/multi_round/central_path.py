@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.program import Run, flow, verify
+from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of, verify
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.
@@ -20,6 +20,8 @@ GAP = 1e-6
 GROWTH, CENTRED = 8.0, 0.5
 # A number that is no certificate is given where the solver was this near to the best one, relatively.
 ACCURATE = 1e-3
+# Steps up to which every interpolation inequality is used: twelve take half a second, twenty half a minute.
+ALL_PAIRS = 12
 # Proofs on the path, the last first, of which one must verify; each leaves GROWTH times the room of the next.
 TRIED = 6
 # Newton's steps: the most in all, the least length that is still progress, the part of the way to a bound taken.
@@ -73,6 +75,10 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if before is None or not before.certified:
             return None
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+    if run.T <= ALL_PAIRS and not run.all_pairs:
+        found = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
+        if found is not None and found.certified:
+            return found
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
     # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
@@ -98,10 +104,20 @@ def above(value: Fraction) -> float:
     return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
+def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
+    """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
+    total = [Fraction(0)] * (run.star + 1)
+    for (a, b), value in zip(run.pairs, multipliers, strict=True):
+        total[a] += value
+        total[b] -= value
+    total[run.T] += run.star - run.T
+    return total[:-1]
+
+
 def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
     """The multipliers with those towards w* raised until the function values cancel."""
     found = list(multipliers)
-    for k, excess in enumerate(flow(run, multipliers)):
+    for k, excess in enumerate(_surplus(run, multipliers)):
         found[2 * k + (excess > 0)] += abs(excess)
     return found
 
@@ -117,10 +133,10 @@ class _Path:
         self.run, self.K = run, float(run.L - run.mu)
         self.a, self.b = (np.array([pair[side] for pair in run.pairs]) for side in (0, 1))
         self.count = len(self.a)
-        sizes = run.star + 1 + run.biased, run.star + 1
-        self.whole = [
-            tuple(_dense(part, size) for part in block) for block, size in zip(run.vectors(float), sizes, strict=True)
-        ]
+        program, every, end = program_of(run, float), points(run, float), measured(run, float)
+        x = np.stack([program.coordinates(vector) for vector in (*(point.x for point in every), end)])
+        c = np.stack([program.coordinates(point.g) for point in every])
+        self.whole = [(x[:, block], c[:, block]) for block in program.blocks]
         # (block, diagonal entry, what it costs) of the last entries of z.
         most, mean = (float(one) * zeta_sq for one in run.spread)
         ends = [(0, 0, delta_0), (1, 0, most - mean), (0, run.T + 1, mean)][: 2 + run.biased]
@@ -197,7 +213,7 @@ class _Path:
             if where == block:
                 S[at, at] += value
         if block == 0:
-            S -= float(self.run.weight) * np.outer(x[-1], x[-1])
+            S -= (1.0 if self.run.measure == "distance" else float(self.run.mu) / 2) * np.outer(x[-1], x[-1])
         for where, at, _ in self.unpaid if blocks is None else ():
             if where == block:
                 S[at, at] += 1
@@ -279,10 +295,3 @@ def _damped(H: Array) -> Array:
         except np.linalg.LinAlgError:
             continue
     return np.linalg.cholesky(H + DAMPING[-1] * np.eye(len(H)))
-
-
-def _dense(vectors: list[dict[int, float]], size: int) -> Array:
-    found = np.zeros((len(vectors), size))
-    for row, vector in enumerate(vectors):
-        found[row, list(vector)] = list(vector.values())
-    return found

@@ -30,9 +30,11 @@ from typing import Any
 import numpy as np
 
 from fedbounds.errors import reject
+from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.expressions import Constraint, Expression, Symbol, Vector, exact
 from fedbounds.evidence.sdp.multi_round.central_path import Array, above
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.evidence.sdp.one_step.certificate import is_psd
+from fedbounds.evidence.sdp.program import Program
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120
@@ -103,19 +105,29 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
 
 def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potential, ...]) -> bool:
     """Whether these prove the bound of `Noisy`, in exact arithmetic."""
-    if len(multipliers) != run.T or len(potentials) != run.T + 1 or min(multipliers) < 0:
+    if len(multipliers) != run.T or len(potentials) != run.T + 1:
         return False
     if potentials[-1][0] < 1 or potentials[-1][3] < 0 or any(any(V[1:3]) for V in potentials[:: run.tau]):
         return False
+    symbols = [Symbol(letter, step=k) for letter, count in (("m", 2), ("d", 3)) for k in range(count)]
+    m, c, d, v, s = (Vector({one: exact(Fraction(1))}) for one in symbols)
+    bend = exact(1 / (run.L - run.mu))
     for k, (size, each) in enumerate(zip(run.sizes, multipliers, strict=True)):
-        A, B, C, D = potentials[k]
-        mm, mc, cc, dd, dv, ds, vv, vs, ss = _step(run, size, each, potentials[k + 1])
-        deviations = [[B - dd, -dv, C - ds], [-dv, -vv, -vs], [C - ds, -vs, D - ss]]
-        if k % run.tau == 0:
-            deviations = [row[1:] for row in deviations[1:]]
-        if not is_psd([[A - mm, -mc], [-mc, -cc]]) or not is_psd(deviations):
+        here = d if k % run.tau else Vector()
+        eta, q = exact(size), exact(1 - size * run.mu)
+        convex = c @ m - bend * c.squared + (v - s) @ here - bend * (v - s).squared
+        after = _potential(potentials[k + 1], q * m - eta * c, q * here - eta * v, s)
+        program = Program(tuple(symbols), (), (Constraint("convexity", -1, "", convex),), {}, exact, apart=True)
+        gap = _potential(potentials[k], m, here, s) - after
+        if not verification.verify(program, gap, {"convexity": each})[0]:
             return False
     return True
+
+
+def _potential(entries: Potential, m: Vector, d: Vector, s: Vector) -> Expression:
+    """A ||m||^2 + B ||d||^2 + 2 C <d, s> + D ||s||^2."""
+    A, B, C, D = map(exact, entries)
+    return A * m.squared + B * d.squared + C * 2 * (d @ s) + D * s.squared
 
 
 def _best(run: Run, given: Given) -> Array | None:

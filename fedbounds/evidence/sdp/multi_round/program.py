@@ -37,12 +37,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.expressions import exact
+from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.expressions import Constraint, Expression, Point, Symbol, Vector, exact, interpolation
+from fedbounds.evidence.sdp.program import Program
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
 # whose square differs from it by less: the rounding is about 1e-15 a row.
@@ -65,6 +68,7 @@ class Run:
 
     The server averages with ``alpha``, w* is the minimiser of sum_i p_i F_i and zeta_*^2 = sum_i p_i ||s_i||^2.
     Where its weights are ``free`` they may be others in every round, and ``alpha`` is all on a client of least p.
+    ``all_pairs``: every interpolation inequality is used, not those of `pairs` that matter most.
     """
 
     rounds: int
@@ -76,6 +80,7 @@ class Run:
     p: tuple[Fraction, ...] = ()
     free: bool = False
     measure: Measure = "distance"
+    all_pairs: bool = False
 
     def __post_init__(self) -> None:
         if self.rounds < 1 or self.tau < 1 or self.T > LARGEST:
@@ -151,35 +156,85 @@ class Run:
     def pairs(self) -> list[tuple[int, int]]:
         """(a, b) of the constraints: f_a >= f_b + <c_b, x_a - x_b> + ||c_a - c_b||^2/(2K), those with w* first."""
         star, T = self.star, self.T
+        if self.all_pairs:
+            joined = [(k, star) for k in range(star)] + list(combinations(range(star), 2))
+            return [pair for a, b in joined for pair in ((a, b), (b, a))]
         joined = [(k, k + 1) for k in range(T - 1)] + [(k, T) for k in range(T) if self.measure != "distance"]
         if self.measure == "gap":
             joined += [(s, k) for s in range(0, T, self.tau) for k in range(s + 2, s + self.tau + 1)]
         joined = [(k, star) for k in range(star)] + list(dict.fromkeys(joined))
         return [pair for a, b in joined for pair in ((a, b), (b, a))]
 
-    def vectors(self, number: Any) -> tuple[tuple[list[Any], list[Any]], ...]:
-        """(positions, gradients c) of the means and of the deviations, each vector a dict coordinate -> number.
 
-        Coordinates are the positions themselves, so that few are not 0: w_0 .. w_T, and s = grad F_i(w*) with the
-        deviations after every step, those at a round's end included. The last is the mean of s where the run is
-        biased, and in both blocks the gradient where F is bounded. The last position is what is measured.
-        """
-        one, T = number(Fraction(1)), self.T
-        x = [{k: one} for k in range(T)]
-        d: list[dict[int, Any]] = [{} if k % self.tau == 0 else {k: one} for k in range(T)]
-        kept = [(number((1 - size * self.mu) / size), number(-1 / size)) for size in self.sizes]
-        c = [{k: q, k + 1: moved} for k, (q, moved) in enumerate(kept)]
-        v = [{k + 1: moved, **({} if k % self.tau == 0 else {k: q})} for k, (q, moved) in enumerate(kept)]
-        mean = {T + 1: one} if self.biased else {}
-        end = dict.fromkeys(range(T), number(Fraction(1, T))) if self.measure == "average" else {T: one}
-        if self.star == T:
-            return ([*x, {}, end], [*c, mean]), ([*d, {}], [*v, {0: one}])
-        return ([*x, end, {}, end], [*c, {T + 1: one}, mean]), ([*d, {}, {}], [*v, {T + 1: one}, {0: one}])
+class _Moment(Vector):
+    """A mean and deviations from it, of clients: their inner products are summed over the clients, so do not mix."""
 
-    @property
-    def weight(self) -> Fraction:
-        """That of the square of what is measured: F has function values besides."""
-        return Fraction(1) if self.measure == "distance" else self.mu / 2
+    def __matmul__(self, other: Vector) -> Expression:
+        parts = [(_part(self, letter), _part(other, letter)) for letter in "md"]
+        return Expression.mean((1, 1), [Vector.__matmul__(u, v) for u, v in parts])
+
+
+def _part(vector: Vector, letter: str) -> Vector:
+    return Vector({key: value for key, value in vector.terms.items() if key.letter == letter})
+
+
+def points(run: Run, number: Any) -> list[Point]:
+    """w_0 .. w_{T-1}, then the point at which F is bounded, then w*, with gradients less mu times positions.
+
+    Coordinates are the positions themselves, so that few are not 0: the means m_0 .. m_T, s = grad F_i(w*) as d_0,
+    and the deviations d_1 .. d_T after every step, those at a round's end included. m_{T+1} is the mean of s where
+    the run is biased; with d_{T+1} it is the gradient where F is bounded.
+    """
+    T, one = run.T, number(Fraction(1))
+
+    def moment(letter: str, k: int) -> _Moment:
+        return _Moment({Symbol(letter, step=k): one})
+
+    def value(k: int) -> Expression:
+        return Expression({(Symbol("f", step=k),): one})
+
+    found = []
+    for k, size in enumerate(run.sizes):
+        x = moment("m", k) + moment("d", k) if k % run.tau else moment("m", k)
+        after = moment("m", k + 1) + moment("d", k + 1)
+        kept, moved = number((1 - size * run.mu) / size), number(1 / size)
+        found.append(Point(str(k), x, kept * x - moved * after, value(k)))
+    if run.star > T:
+        found.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
+    slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
+    return [*found, Point(str(run.star), _Moment(), slopes, Expression())]
+
+
+def measured(run: Run, number: Any) -> Vector:
+    """The point at which the run is measured: w_R, or the mean of w_0 .. w_{T-1}."""
+    if run.measure == "average":
+        return _Moment(dict.fromkeys((Symbol("m", step=k) for k in range(run.T)), number(Fraction(1, run.T))))
+    return _Moment({Symbol("m", step=run.T): number(Fraction(1))})
+
+
+def program_of(run: Run, number: Any = exact) -> Program:
+    """The programme of a run in two blocks, with what bounds it and what is measured as quantities."""
+    every, K = points(run, number), number(run.L - run.mu)
+    last = run.star + run.biased
+    symbols = [Symbol("m", step=k) for k in range(last + 1)] + [Symbol("d", step=k) for k in range(run.star + 1)]
+    values = tuple(Symbol("f", step=k) for k in range(run.star))
+    constraints = tuple(
+        Constraint("interpolation", -1, f"{a}|{b}", interpolation(every[a], every[b], 0 * K, K)) for a, b in run.pairs
+    )
+    end, zero = measured(run, number), Expression()
+
+    def squared(letter: str, k: int) -> Expression:
+        return Vector({Symbol(letter, step=k): number(Fraction(1))}).squared
+
+    quantities = {
+        "Delta_0": lambda: squared("m", 0),
+        "variance": lambda: squared("d", 0),
+        "bias": lambda: squared("m", run.T + 1) if run.biased else zero,
+        "measured": lambda: (
+            end.squared if run.measure == "distance" else end.squared * number(run.mu / 2) + every[run.T].f
+        ),
+    }
+    return Program(tuple(symbols), values, constraints, quantities, number, apart=True)
 
 
 def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias: Fraction = Fraction(0)) -> bool:
@@ -187,19 +242,10 @@ def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias
 
     In exact arithmetic; V is the weighted variance of the s_i, which is zeta_*^2 where the run is not biased.
     """
-    if min(multipliers) < 0 or any(flow(run, multipliers)):
-        return False
-    blocks = run.vectors(exact)
-    means, deviations = (_slack(run, block, multipliers) for block in blocks)
-    means[0][0] += exact(a)
-    end = blocks[0][0][-1]
-    for i, u in end.items():
-        for j, w in end.items():
-            means[i][j] -= exact(run.weight) * u * w
-    deviations[0][0] += exact(b)
-    if run.biased:
-        means[-1][-1] += exact(bias)
-    return is_definite(means) and is_definite(deviations)
+    program = program_of(run)
+    gap = program.sum({"Delta_0": a, "variance": b, "bias": bias}) - program["measured"]
+    labels = dict(zip(program.labels, multipliers, strict=True))
+    return verification.verify(program, gap, labels, is_definite)[0]
 
 
 def is_definite(S: list[list[Any]]) -> bool:
@@ -226,34 +272,3 @@ def is_definite(S: list[list[Any]]) -> bool:
         rest = fmpq_mat(scaled) - fmpq_mat(whole * whole.transpose()) * unit
         return all(2 * rest[i, i] >= sum(abs(rest[i, j]) for j in range(n)) for i in range(n))
     return False
-
-
-def flow(run: Run, multipliers: list[Any]) -> list[Any]:
-    """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
-    total = [Fraction(0)] * (run.star + 1)
-    for (a, b), value in zip(run.pairs, multipliers, strict=True):
-        total[a] += value
-        total[b] -= value
-    total[run.T] += run.star - run.T
-    return total[:-1]
-
-
-def _slack(run: Run, block: tuple[list[Any], list[Any]], multipliers: list[Fraction]) -> list[list[Any]]:
-    """-sum_j lambda_j constraint_j of one block, a matrix of fractions."""
-    x, c = block
-    size = 1 + max(k for vectors in block for vector in vectors for k in vector)
-    total = [[exact(Fraction(0))] * size for _ in range(size)]
-    half, bend = exact(Fraction(1, 2)), exact(1 / (2 * (run.L - run.mu)))
-    value: Any
-    for (a, b), value in zip(run.pairs, map(exact, multipliers), strict=True):
-        dx, dc = _minus(x[a], x[b]), _minus(c[a], c[b])
-        for left, right, factor in ((c[b], dx, half), (dx, c[b], half), (dc, dc, bend)):
-            for i, u in left.items():
-                for j, w in right.items():
-                    total[i][j] += value * factor * u * w
-    return total
-
-
-def _minus(u: dict[int, Any], v: dict[int, Any]) -> dict[int, Any]:
-    zero = exact(Fraction(0))
-    return {k: u.get(k, zero) - v.get(k, zero) for k in u.keys() | v.keys()}

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError, readable
 from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.parameters import coefficients
-from fedbounds.evidence.sdp.one_step.program import Model, build, entries
+from fedbounds.evidence.sdp.one_step.program import build, entries
 from fedbounds.evidence.sdp.rational_functions import Interval, Written, read
+from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
 
@@ -63,37 +63,7 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
             return False, "a scale needs the claim that it scales"
         if entries(setting) > LARGEST:
             return False, f"too large: a model of {entries(setting)} numbers, and {LARGEST} are checked at most"
-        return verify(build(setting, exact), certificate.lhs, rhs, multipliers)
+        model = build(setting, exact)
+        return verify(model, model.sum(rhs) - model[certificate.lhs], multipliers)
     except (InputError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         return False, f"malformed: {readable(error)}"
-
-
-def verify(
-    model: Model, lhs: str, rhs: Mapping[str, Fraction], multipliers: Mapping[str, Fraction]
-) -> tuple[bool, str]:
-    """Whether the multipliers prove lhs <= rhs on an exact model."""
-    place = {label: j for j, label in enumerate(model.labels)}
-    rest = model.combine(rhs, exact) - model.forms[lhs]
-    quad, lin = rest.quad.copy(), rest.lin.copy()
-    for label, value in multipliers.items():
-        if value < 0:
-            return False, f"the multiplier of {label} is negative"
-        quad = quad - model.quad[place[label]] * exact(value)
-        lin = lin - model.lin[place[label]] * exact(value)
-    if any(value != 0 for value in lin):
-        return False, "the function values do not cancel"
-    return (True, "verified") if is_psd(quad.tolist()) else (False, "the remainder is not positive semidefinite")
-
-
-def is_psd(S: list[list[Any]]) -> bool:
-    """Whether a symmetric rational matrix is positive semidefinite, by LDL^T: a zero pivot needs a zero column."""
-    S = [list(row) for row in S]
-    for k in range(len(S)):
-        pivot = S[k][k]
-        if pivot < 0 or (pivot == 0 and any(S[i][k] != 0 for i in range(k + 1, len(S)))):
-            return False
-        for i in range(k + 1, len(S)) if pivot != 0 else ():
-            factor = S[i][k] / pivot
-            for j in range(k + 1, i + 1):
-                S[i][j] = S[i][j] - factor * S[j][k]
-    return True

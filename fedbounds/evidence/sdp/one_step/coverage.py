@@ -23,7 +23,7 @@ from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Along, Coverage, Region, Span, only, weights_in_words
-from fedbounds.theory.symbols import UNITS
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Failure
 
 # Values with no accidents, and a change of the unit of F, at which a formula shows its dimension.
@@ -240,10 +240,16 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
 
 def homogeneous(claim: Claim) -> bool:
     """Whether the claim says the same in every unit of F, so that its truth at L = 1 is its truth at every L."""
-    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(UNITS))
+    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
-    scaled = {name: value * UNIT ** UNITS.get(name, (0, 0))[1] for name, value in plain.items()}
+    scaled = {name: value * UNIT ** _joules(name) for name, value in plain.items()}
     terms = claim.sides(PLAIN).terms.values()
     before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))
-    factor = UNIT ** UNITS[str(claim.lhs)][1]
+    factor = UNIT ** _joules(str(claim.lhs))
     return None not in before and None not in after and sum(after) == factor * sum(before)  # type: ignore[arg-type]
+
+
+def _joules(name: str) -> int:
+    """The power of the unit of F in a quantity's unit."""
+    quantity = QUANTITIES.get(name)
+    return 0 if quantity is None or quantity.units is None else quantity.units[1]

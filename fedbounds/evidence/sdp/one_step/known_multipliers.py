@@ -12,44 +12,45 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.one_step.certificate import verify
+from fedbounds.evidence.sdp.expressions import Expression, Symbol, exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.verification import verify
 
 
 def derived(lhs: str, rhs: Mapping[str, Any], setting: Setting) -> dict[str, Any] | None:
     """Multipliers read off a derivation that prove lhs <= sum_k rhs_k form_k at a setting; None where none do."""
     model = build(setting, exact)
+    gap = model.sum(rhs) - model[lhs]
     for tried in candidates(setting):
         if tried.keys() <= set(model.labels):
             # An error says that a sign changes over the interval, or that a multiplier has a pole there.
             with contextlib.suppress(InputError, ZeroDivisionError):
-                known = tried if setting.over is None else _paid(model, lhs, rhs, tried)
-                if verify(model, lhs, rhs, known)[0]:
+                known = tried if setting.over is None else _paid(model, gap, tried)
+                if verify(model, gap, known)[0]:
                     return known
     return None
 
 
-def _paid(model: Model, lhs: str, rhs: Mapping[str, Any], known: Mapping[str, Any]) -> dict[str, Any]:
+def _paid(model: Model, gap: Expression, known: Mapping[str, Any]) -> dict[str, Any]:
     """The multipliers with what the claim has to spare of G^2, sigma^2, e_i(w*) and the variances spent too."""
     setting, found = model.setting, dict(known)
-    for scalar in ("G_sq", "sigma_sq", *(f"{kind}{i}" for kind in "en" for i in range(setting.N))):
-        if scalar not in model.scalars:
-            continue
-        at = model.scalars.index(scalar)
-        spent = [model.lin[model.labels.index(label)][at] * exact(value) for label, value in found.items()]
-        spare = (model.combine(rhs, exact) - model.forms[lhs]).lin[at] - sum(spent)
+    rows = {one.label: one.expression for one in model.constraints}
+    every = [Symbol("G_sq"), Symbol("sigma_sq"), *(Symbol(letter, i) for letter in "en" for i in range(setting.N))]
+    for value in every:
+        used = Expression.mean(map(exact, found.values()), [rows[label] for label in found])
+        spare = (gap - used).terms.get((value,), 0)
         if spare == 0:
             continue
-        shares = {"G_sq": "gradient {} x0", "sigma_sq": "variance {}"}.get(scalar)
-        more = (
-            {shares.format(i): spare * exact(a) for i, a in enumerate(setting.alpha)}
-            if shares
-            else {f"interpolation {scalar[1:]} star|own" if scalar[0] == "e" else f"noise {scalar[1:]}": spare}
-        )
-        found |= {label: value + exact(found.get(label, Fraction(0))) for label, value in more.items()}
-    return {label: value for label, value in found.items() if value != 0}
+        shares = {"G_sq": "gradient {} x0", "sigma_sq": "variance {}"}.get(value.letter)
+        if shares:
+            more = {shares.format(i): spare * exact(a) for i, a in enumerate(setting.alpha)}
+        else:
+            more = {
+                f"interpolation {value.client} star|own" if value.letter == "e" else f"noise {value.client}": spare
+            }
+        found |= {label: number + exact(found.get(label, Fraction(0))) for label, number in more.items()}
+    return {label: number for label, number in found.items() if number != 0}
 
 
 def candidates(setting: Setting) -> Iterator[dict[str, Fraction]]:

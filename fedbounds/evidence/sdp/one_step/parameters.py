@@ -11,12 +11,12 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.own import OWN
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.symbols import QUANTITIES
 
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
@@ -215,7 +215,8 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
 
 def applies(claim: Claim) -> bool:
     """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols} - OWN.keys()
+    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
+    used -= {symbol for symbol in used if getattr(symbol, "in_class", None) is not None}
     known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
     return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
 
@@ -260,7 +261,7 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
         "pi_min": low,
         "pi_max": high,
         "p_min": min(setting.p),
-        **{symbol.name: value(setting) for symbol, value in OWN.items()},
+        **{name: q.in_class(setting) for name, q in QUANTITIES.items() if q.in_class is not None},
     }
     return found if setting.rho_tilde is None else {**found, "rho_tilde": setting.rho_tilde}
 

@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Form, exact
-from fedbounds.evidence.sdp.one_step.certificate import verify
+from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
 from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, interior, worst_case
+from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.verification import verify
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
 BITS = 56
@@ -52,13 +53,14 @@ def prove(setting: Setting, lhs: str, rhs: Mapping[str, Fraction], faces: bool =
     """
     bounds = [name for name in BOUNDS if rhs.get(name)]
     model, rational = build(setting, float, bounds), build(setting, exact, bounds)
-    gap = model.combine({k: float(v) for k, v in rhs.items()}, float) - model.forms[lhs]
-    target = rational.combine(rhs, exact) - rational.forms[lhs]
+    gap = model.combine(rhs) - model.forms[lhs]
+    proved = rational.sum(rhs) - rational[lhs]
+    target = rational.form(proved)
     for multipliers, face in _candidates(model, gap, faces):
         repaired = _repair(rational, multipliers, target, face)
         if repaired is not None and min(repaired) >= 0:
             found = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
-            if verify(rational, lhs, rhs, found)[0]:
+            if verify(rational, proved, found)[0]:
                 return found
     return None
 
@@ -70,7 +72,7 @@ def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray[
         yield inside, None
     if not faces:
         return
-    edge = worst_case(model, Form(-gap.quad, -gap.lin), [size(model)])
+    edge = worst_case(model, -gap, [size(model)])
     if edge.outcome is not Solved.OPTIMAL or edge.value > REFUTED:
         return
     for zero, denominator in GUESSES:

@@ -19,9 +19,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Form
 from fedbounds.evidence.sdp.one_step.program import Model
 from fedbounds.evidence.sdp.one_step.symmetry import Exchange, corners, exchange, triangles
+from fedbounds.evidence.sdp.program import Form
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
 CLOSE: dict[str, object] = {

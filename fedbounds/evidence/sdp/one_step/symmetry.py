@@ -7,7 +7,6 @@ share and one a class of k >= 2 for how its clients differ, which stands k - 1 t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,13 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.sdp.expressions import Symbol
 from fedbounds.evidence.sdp.one_step.program import Model
+from fedbounds.evidence.sdp.program import Form
 
-OF_CLIENT = re.compile(r"([fghsuvyen]|interpolation |gradient |noise |variance )(\d+)(.*)")
 # A form that an exchange changes by less, relative to its largest number, is unchanged up to rounding.
 SAME = 1e-9
-Names = tuple[str, ...]
+Symbols = tuple[Symbol, ...]
+# Kind, client and points of each constraint.
+Kinds = tuple[tuple[str, int, str], ...]
 Classes = tuple[tuple[int, ...], ...]
 # Client -> the place of its vector among those of the basis.
 Places = dict[int, int]
@@ -114,23 +115,20 @@ def exchange(model: Model, *forms: Form, any_client: bool = True) -> Exchange:
     setting, classes = model.setting, dict[Any, list[int]]()
     for i, weights in enumerate(zip(setting.alpha, setting.p, strict=True)):
         classes.setdefault(weights if any_client else i, []).append(i)
-    given = (setting.alpha, setting.p, model.basis, model.scalars, model.labels)
+    kinds = tuple(one[:3] for one in model.constraints)
+    given = (setting.alpha, setting.p, model.vectors, model.values, kinds)
     found = coordinates(*given, tuple(map(tuple, classes.values())))
     return found if not forms or found.keep(forms) else exchange(model, any_client=False)
 
 
 @lru_cache(maxsize=64)
-def coordinates(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names, classes: Classes) -> Exchange:
+def coordinates(alpha: Any, p: Any, vectors: Symbols, values: Symbols, kinds: Kinds, classes: Classes) -> Exchange:
     """The exchanges within ``classes``: once for all settings of the same clients and points."""
     head = {i: members[0] for members in classes for i in members}
 
-    def kind(name: str) -> tuple[str, int, str]:
-        match = OF_CLIENT.fullmatch(name)
-        return (name, -1, "") if match is None else (match[1], head[int(match[2])], match[3])
-
-    frame, block, twin, parts = _frame(alpha, p, basis, classes)
+    frame, block, twin, parts = _frame(alpha, p, vectors, classes)
     used = np.unique(twin)
-    sought, alike = [kind(label) for label in labels], [kind(name) for name in scalars]
+    sought, alike = ([(a, head.get(i, i), b) for a, i, b in given] for given in (kinds, values))
     orbits = list(dict.fromkeys(sought))
     # Two clients of a class of k differ in its first copy: constraints of the others vanish there.
     share = np.where(block > 0, 2 / (parts + 1), 1.0)[used]
@@ -148,23 +146,23 @@ def coordinates(alpha: Any, p: Any, basis: Names, scalars: Names, labels: Names,
     )
 
 
-def _frame(alpha: Any, p: Any, basis: Names, classes: Classes) -> list[NDArray[Any]]:
+def _frame(alpha: Any, p: Any, vectors: Symbols, classes: Classes) -> list[NDArray[Any]]:
     """The ``frame``, ``block``, ``twin`` (among all columns) and ``parts`` of an exchange."""
-    kinds, columns = dict[tuple[str, str], Places](), list[NDArray[Any]]()
-    for place, name in enumerate(basis):
-        if (match := OF_CLIENT.fullmatch(name)) is None:
-            columns.append(np.eye(len(basis))[place])
+    n, kinds, columns = len(vectors), dict[tuple[str, int], Places](), list[NDArray[Any]]()
+    for place, (letter, client, step) in enumerate(vectors):
+        if client < 0:
+            columns.append(np.eye(n)[place])
         else:
-            kinds.setdefault((match[1], match[3]), {})[int(match[2])] = place
+            kinds.setdefault((letter, step), {})[client] = place
     for (letter, _), places in kinds.items():
-        columns += _shared(len(basis), places, alpha if letter == "y" else p, classes)
+        columns += _shared(n, places, alpha if letter == "y" else p, classes)
     block, twin, parts = [0] * len(columns), list(range(len(columns))), [1] * len(columns)
     for c, members in enumerate(classes, 1):
         begin = len(columns)
         for d in range(1, len(members)):
             # Client d against the mean of those before it: orthonormal.
             vector = dict(zip(members, np.array([1.0] * d + [-d]) / np.sqrt(d * (d + 1)), strict=False))
-            columns += [_column(len(basis), places, vector) for places in kinds.values()]
+            columns += [_column(n, places, vector) for places in kinds.values()]
             block += [c + len(classes) * (d - 1)] * len(kinds)
             twin += range(begin, begin + len(kinds))
             parts += [len(members) - 1] * len(kinds)

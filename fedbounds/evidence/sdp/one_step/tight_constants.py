@@ -68,8 +68,8 @@ def tight_value(claim: Claim, setting: Setting, term: str) -> float:
     if not any(parts.direction.values()):
         return math.nan
     model = round_model(claim, setting)
-    against = model.combine({k: float(v) for k, v in parts.direction.items()}, float)
-    objective = model.forms[str(claim.lhs)] - model.combine({k: float(v) for k, v in parts.rest.items()}, float)
+    against = model.combine(parts.direction)
+    objective = model.forms[str(claim.lhs)] - model.combine(parts.rest)
     found = worst_case(model, objective, [against])
     value = {Solved.OPTIMAL: found.value, Solved.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
     return parts.sign * value

@@ -16,8 +16,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.assumption_checks import cannot_express
-from fedbounds.evidence.sdp.expressions import Form
+from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
@@ -26,6 +25,7 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coeffic
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
 from fedbounds.evidence.sdp.one_step.rounding import prove, size
 from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, worst_case
+from fedbounds.evidence.sdp.program import Form
 from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -143,7 +143,7 @@ def _violation(model: Model, gap: Form) -> Solution:
     """
     first = None
     for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
-        found = worst_case(model, Form(-gap.quad, -gap.lin), [unit])
+        found = worst_case(model, -gap, [unit])
         if found.outcome is Solved.OPTIMAL and found.value > VIOLATION:
             return found
         first = first or found
@@ -215,5 +215,4 @@ def round_model(claim: Claim, setting: Setting) -> Model:
 
 def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:
     model = round_model(claim, setting)
-    rhs = {k: float(v) for k, v in coefficients(claim, setting).items()}
-    return model, model.combine(rhs, float) - model.forms[str(claim.lhs)]
+    return model, model.combine(coefficients(claim, setting)) - model.forms[str(claim.lhs)]

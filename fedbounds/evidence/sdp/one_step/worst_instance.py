@@ -66,8 +66,9 @@ def rebuild(model: Model, found: Solution) -> tuple[InterpolatedProblem, Array]:
     mu, L = float(setting.mu), float(setting.L)
     clients, own, values = [], [], []
     for points in model.points:
-        x, g = (np.stack([getattr(q, name) for q in points]).astype(float) @ frame for name in ("x", "g"))
-        f = np.array([q.f @ found.values for q in points])
+        x = np.stack([model.coordinates(q.x) for q in points]) @ frame
+        g = np.stack([model.coordinates(q.g) for q in points]) @ frame
+        f = np.array([model.form(q.f).lin @ found.values for q in points])
         clients.append(Interpolant(x, g, f, mu, L))
         own.append(x[-1])
         values.append(f[-1])

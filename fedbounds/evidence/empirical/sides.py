@@ -1,0 +1,154 @@
+"""Both sides of a claim on a run, with what rounding may do to their difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.errors import reject
+from fedbounds.evidence.ball_arithmetic import upper
+from fedbounds.evidence.empirical import linearity
+from fedbounds.evidence.empirical.band_validity import (
+    NEGLIGIBLE,
+    RELATIVE_ROUNDING,
+    SQUARED_CANCELLATION,
+    position_rounding,
+    quantity_rounding,
+    value_rounding,
+)
+from fedbounds.evidence.empirical.bands import (
+    Band,
+    band,
+    band_from_moments,
+    critical_value,
+    smallest_level,
+)
+from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
+from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.model.problem import Array
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.symbols import gap, gap_t
+from fedbounds.theory.verdict import Status
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both sides of a claim on a run: ``lhs`` and ``rhs`` (R, m) at ``times`` (m,).
+
+    ``rounding`` (R, m) is how far floating point alone may put lhs above rhs, ``floor`` (R, m) the part of it that
+    the accuracy of the iterates sets whatever the claim says. Of a streamed run both sides are means (1, m), and
+    ``std`` (m,) is the standard deviation of lhs - rhs over its ``replicates``. ``values`` are those of the symbols.
+    """
+
+    times: np.ndarray
+    lhs: Array
+    rhs: Array
+    rounding: Array
+    floor: Array
+    std: Array | None = None
+    replicates: int = 1
+    values: Mapping[str, Numbers] = field(default_factory=dict)
+
+    def at(self, kept: np.ndarray) -> Comparison:
+        """The same at some of the times."""
+        if len(self.lhs) == 1 and kept.all():
+            return self  # of several rows the copy has another order in memory, and sums of it other roundings
+        arrays = {name: getattr(self, name)[..., kept] for name in ("times", "lhs", "rhs", "rounding", "floor")}
+        return replace(self, **arrays, std=None if self.std is None else self.std[kept])
+
+    @property
+    def defined(self) -> np.ndarray:
+        """Where (m,) the right side is a number."""
+        return np.asarray(np.isfinite(self.rhs).all(axis=0))
+
+    # The largest rounding of any replicate, and the means of both sides, all (m,).
+    most = cached_property(lambda sides: np.asarray(sides.rounding.max(axis=0)))
+    means = cached_property(lambda sides: (sides.lhs.mean(axis=0), sides.rhs.mean(axis=0)))
+
+    @cached_property
+    def scale(self) -> Array:
+        """The larger of both sides' means (m,)."""
+        return np.asarray(np.maximum(*map(np.abs, self.means)))
+
+    @cached_property
+    def allowed(self) -> Array:
+        """How far above 0 lhs - rhs may lie (m,): its rounding where that is negligible, else less than nothing.
+
+        What lies within rounding that is not negligible beside the sides is neither above nor below.
+        """
+        return np.asarray(np.where(self.most <= NEGLIGIBLE * self.scale, self.most, -self.most))
+
+    def untested(self, lower: Array, upper: Array) -> np.ndarray:
+        """Where (m,) nothing is compared: both sides are 0, or cannot be told apart for the accuracy of w."""
+        near = np.maximum(np.abs(lower), np.abs(upper)) <= self.most
+        return np.asarray((self.scale == 0) | (near & (self.floor.max(axis=0) > NEGLIGIBLE * self.scale)))
+
+    def band(self, error_rate: float, known: np.ndarray) -> Band:
+        """The simultaneous band of the mean of lhs - rhs; ``known`` columns do not vary."""
+        paired = self.lhs - self.rhs
+        if self.std is None:
+            return band(paired, error_rate, deterministic=known)
+        if not np.isfinite(paired).all():
+            raise reject("both sides must be finite", "nan or infinity", "drop the times at which the run diverged")
+        return band_from_moments(paired[0], self.std, self.replicates, error_rate, known, self.scale)
+
+    def smallest_rate(self, claim: Claim, status: Status, interval: Band) -> float | None:
+        """The smallest family-wise error rate at which a status stands; None where none was decided."""
+        if status not in (Status.HOLDS, Status.REFUTED):
+            return None
+        replicates, mean = self.replicates if self.std is not None else len(self.lhs), interval.mean
+        error = (interval.upper - mean) / critical_value(replicates, interval.error_rate / (2 * len(mean)))
+        above = (np.abs(mean) if claim.kind is Kind.IDENTITY else mean) - self.most
+        room = np.where(error > 0, self.allowed - mean, np.inf) if status is Status.HOLDS else above
+        distance = room / np.where(error > 0, error, 1.0)
+        extreme = distance.min() if status is Status.HOLDS else np.where(error > 0, distance, 0.0).max()
+        return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
+
+
+def compare(claim: Claim, run: Run) -> Comparison:
+    """Evaluate both sides of a claim on every replicate and tested time of a run."""
+    if claim.scope == "constant":
+        run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
+    run = with_quantities(claim, run)
+    seen = run.measurement(claim.symbols)
+    times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
+    values = {**seen.constants, **places}
+    shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
+    left, right, _ = claim.sides(run.reading)
+    floor = _floor(claim, run, difference(left, right), len(times))
+    if run.trajectory.streamed and claim.scope in ("step", "horizon"):
+        means = linearity.both_sides(left, right, claim, run, values)
+        rounding = means.rounding * RELATIVE_ROUNDING + floor
+        replicates = run.trajectory.experiment.replicates
+        return Comparison(times, means.lhs[None], means.rhs[None], rounding, floor, means.std, replicates)
+    lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
+    rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
+    with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing
+        rounding = value_rounding(difference(left, right), values, lhs - rhs) + floor
+    if claim.scope == "horizon" and (above := lhs > rhs + rounding).any():
+        # A difference of powers of 1 - eta mu may be cancelled away in floats, which refutes nothing.
+        seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)}
+        exact = upper(right, seen_there)
+        rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
+    rounding, floor = np.broadcast_arrays(rounding, floor, lhs)[:2]
+    return Comparison(times, lhs, rhs, rounding, floor, values=values)
+
+
+def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
+    """What the rounding of w does to the two sides; L times that of the squared distance for F."""
+    if claim.scope not in ("step", "horizon"):
+        return np.zeros((1, 1))
+    floor = position_rounding(run, count) * (run.constants["L"].value if apart.has(gap, gap_t) else 1.0)
+    return floor + quantity_rounding(claim, run, apart)
+
+
+def one_by_one(sides: Comparison) -> Comparison:
+    """A statement about every visited point and client: each a column of its own, with nothing to average."""
+    floor = SQUARED_CANCELLATION * float(sides.lhs.max(initial=0.0))
+    lhs, rhs, rounding = (side.reshape(1, -1) for side in (sides.lhs, sides.rhs, sides.rounding + floor))
+    return Comparison(np.tile(sides.times, len(sides.lhs)), lhs, rhs, rounding, np.full_like(lhs, floor))

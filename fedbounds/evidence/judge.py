@@ -1,0 +1,82 @@
+"""A judgement: the assumptions of a claim, both its sides, the decision, and what the verdict covers.
+
+Kinds of evidence differ in how they measure and in how they decide a difference, not in how a claim is taken apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any, NamedTuple, Protocol
+
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
+
+NOTHING_TESTED = "nothing was tested: no time or point was recorded"
+
+
+class Unmet(NamedTuple):
+    """Assumptions of a claim that ``failed``, and keys of those that cannot be expressed, which are ``unknown``."""
+
+    failed: tuple[Failure, ...] = ()
+    unknown: tuple[str, ...] = ()
+
+
+class Judged(Protocol):
+    """What was measured of one experiment in one reading, and how this kind of evidence decides on it.
+
+    ``of`` adds the claim's computed quantities; ``lacking`` are names without a value, with the reason; ``sides`` are
+    both sides of the claim, None where nothing was measured; ``decide`` and ``rate`` give a verdict on them.
+    """
+
+    evidence: Evidence
+
+    def of(self, claim: Claim) -> Judged: ...
+    def unmet(self, claim: Claim) -> Unmet: ...
+    def lacking(self, claim: Claim) -> tuple[str, ...]: ...
+    def refusal(self, claim: Claim) -> Verdict | None: ...
+    def rate(self, claim: Claim) -> Verdict: ...
+    def sides(self, claim: Claim) -> Any: ...
+    def decide(self, claim: Claim, sides: Any) -> Verdict: ...
+    def coverage(self) -> Coverage | None: ...
+
+
+def judge(claim: Claim, reading: Reading, measurement: Judged) -> Verdict:
+    """The verdict of one kind of evidence on a claim in a reading.
+
+    NOT_APPLICABLE where an assumption fails; UNDECIDED where an assumption or a symbol cannot be expressed; VACUOUS
+    where nothing was measured; else what ``measurement`` decides, with the set of experiments that it covers.
+    """
+    measurement = measurement.of(claim)
+    found = inapplicable(claim, reading, measurement) or measurement.refusal(claim)
+    if found is None and claim.kind is Kind.RATE:
+        found = measurement.rate(claim)
+    if found is None:
+        sides = measurement.sides(claim)
+        if sides is None:
+            found = verdict(claim, reading, Status.VACUOUS, detail=NOTHING_TESTED)
+        else:
+            found = replace(measurement.decide(claim, sides), coverage=measurement.coverage())
+    return replace(found, evidence=measurement.evidence)
+
+
+def inapplicable(claim: Claim, reading: Reading, measurement: Judged) -> Verdict | None:
+    """NOT_APPLICABLE where an assumption fails, UNDECIDED where it, or a symbol, cannot be expressed; else None."""
+    unmet = measurement.unmet(claim)
+    if unmet.failed:
+        detail = "assumption fails: " + "; ".join(map(str, unmet.failed))
+        return verdict(claim, reading, Status.NOT_APPLICABLE, detail=detail, failed=unmet.failed)
+    lacking = (*unmet.unknown, *measurement.lacking(claim))
+    return verdict(claim, reading, Status.UNDECIDED, detail=cannot_express(lacking)) if lacking else None
+
+
+def verdict(claim: Claim, reading: Reading, status: Status, **fields: Any) -> Verdict:
+    """A verdict on a claim in a reading; `judge` says by which evidence."""
+    return Verdict(claim.key, reading.name, Evidence.EMPIRICAL, status, **fields)
+
+
+def cannot_express(names: Iterable[str]) -> str:
+    """The grounds for UNDECIDED."""
+    return f"cannot express {', '.join(names)}"

@@ -1,0 +1,141 @@
+"""A performance-estimation programme: vectors, values, constraints and quantities of a class.
+
+Every quantity is <Q, gram> + q . values, where gram holds the inner products of the vectors and ``values`` the
+function values. In coordinates a solver reads them as matrices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.expressions import Arithmetic, Constraint, Expression, Symbol, Vector
+
+
+@dataclass(frozen=True)
+class Form:
+    """<quad, gram> + lin . values in coordinates: quad (n, n) symmetric, lin (q,)."""
+
+    quad: NDArray[Any]
+    lin: NDArray[Any]
+
+    def __add__(self, other: Form) -> Form:
+        return Form(self.quad + other.quad, self.lin + other.lin)
+
+    def __sub__(self, other: Form) -> Form:
+        return Form(self.quad - other.quad, self.lin - other.lin)
+
+    def __mul__(self, factor: Any) -> Form:
+        return Form(self.quad * factor, self.lin * factor)
+
+    def __neg__(self) -> Form:
+        return self * -1
+
+
+@dataclass(frozen=True)
+class Program:
+    """Constraints >= 0 of a class in ``vectors`` and ``values``, and named quantities, made when they are asked for.
+
+    Where ``apart``, vectors of different letters have no inner products: the Gram matrix consists of blocks.
+    """
+
+    vectors: tuple[Symbol, ...]
+    values: tuple[Symbol, ...]
+    constraints: tuple[Constraint, ...] = field(repr=False)
+    quantities: Mapping[str, Callable[[], Expression]] = field(repr=False)
+    number: Arithmetic = field(repr=False)
+    apart: bool = False
+
+    @cached_property
+    def basis(self) -> tuple[str, ...]:
+        """The names of the vectors."""
+        return tuple(map(str, self.vectors))
+
+    @cached_property
+    def scalars(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return tuple(map(str, self.values))
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The names of the constraints."""
+        return tuple(one.label for one in self.constraints)
+
+    @cached_property
+    def _places(self) -> dict[Symbol, int]:
+        return {one: k for symbols in (self.vectors, self.values) for k, one in enumerate(symbols)}
+
+    @cached_property
+    def quad(self) -> NDArray[Any]:
+        """(m, n, n): those of the constraints."""
+        return np.stack([form.quad for form in self._rows])
+
+    @cached_property
+    def lin(self) -> NDArray[Any]:
+        """(m, q): those of the constraints."""
+        return np.stack([form.lin for form in self._rows])
+
+    @cached_property
+    def _rows(self) -> list[Form]:
+        return [self.form(one.expression) for one in self.constraints]
+
+    @cached_property
+    def forms(self) -> Mapping[str, Form]:
+        """The quantities in coordinates."""
+        return _Made(lambda name: self.form(self[name]))
+
+    @property
+    def blocks(self) -> list[list[int]]:
+        """The places of each block's vectors."""
+        letters = dict.fromkeys(one.letter for one in self.vectors) if self.apart else [""]
+        return [[k for k, one in enumerate(self.vectors) if one.letter.startswith(letter)] for letter in letters]
+
+    def __getitem__(self, name: str) -> Expression:
+        return self.quantities[name]()
+
+    def sum(self, coefficients: Mapping[str, Any]) -> Expression:
+        """sum_k c_k quantity_k."""
+        numbers = (self.number(c) if isinstance(c, Fraction) else c for c in coefficients.values())
+        return Expression.mean(numbers, map(self.__getitem__, coefficients))
+
+    def combine(self, coefficients: Mapping[str, Any]) -> Form:
+        """The same in coordinates."""
+        return self.form(self.sum(coefficients))
+
+    def coordinates(self, vector: Vector) -> NDArray[Any]:
+        """A vector in the basis, (n,)."""
+        found = np.full(len(self.vectors), self.number(Fraction(0)))
+        for symbol, value in vector.terms.items():
+            found[self._places[symbol]] = value
+        return found
+
+    def form(self, expression: Expression) -> Form:
+        """An expression in coordinates."""
+        zero = self.number(Fraction(0))
+        n, lin = len(self.vectors), np.full(len(self.values), zero)
+        quad = np.full((n, n), zero)
+        for key, value in expression.terms.items():
+            if len(key) == 1:
+                lin[self._places[key[0]]] = value
+            else:
+                i, j = (self._places[one] for one in key)
+                quad[i, j] = quad[j, i] = value if i == j else value / 2
+        return Form(quad, lin)
+
+
+class _Made(dict[str, Form]):
+    """Name -> form, made when it is first asked for: a solve needs few of them."""
+
+    def __init__(self, make: Callable[[str], Form]) -> None:
+        super().__init__()
+        self.make = make
+
+    def __missing__(self, name: str) -> Form:
+        self[name] = self.make(name)
+        return self[name]

@@ -1,0 +1,127 @@
+"""What a study was asked for, resolved and validated once, before any work: objects in place of names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from fedbounds import plugins
+from fedbounds.engine.contracts.admission import admitted, admitted_weighting
+from fedbounds.engine.rng import HashedStream
+from fedbounds.errors import InputError, quoted, reject
+from fedbounds.evidence.measured_run import Policy
+from fedbounds.model.problem import Problem
+from fedbounds.model.weighting import Rule, Weighting, as_weighting
+from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.study.resolve import build_policy, build_problem, default_weightings, name_checks
+from fedbounds.study.settings import Settings
+from fedbounds.theory.claim import Claim
+
+
+@dataclass(frozen=True)
+class Request:
+    """A study's ``settings`` and the objects that they stand for.
+
+    ``objects`` names what was given as an object of Python and its name does not give again; ``files`` are plug-ins.
+    """
+
+    settings: Settings
+    problem: Problem
+    weightings: tuple[Weighting, ...]
+    claims: Mapping[str, Claim]
+    policy: Policy
+    objects: tuple[str, ...]
+    files: tuple[PluginFile, ...]
+
+
+def resolve(
+    problem: str | Problem | None,
+    weightings: Sequence[str | Weighting | Rule] | None,
+    claims: Sequence[str | Claim] | None,
+    settings: Mapping[str, Any],
+    warn: Callable[[str], None] | None = None,
+) -> Request:
+    """The request that `fedbounds.check` is given. Raises InputError for whatever cannot be examined."""
+    _require_objects(problem, weightings, claims)
+    weightings, claims = _listed(weightings), _listed(claims)
+    named = {
+        "problem": problem if isinstance(problem, str) else None,
+        "weightings": [w if isinstance(w, str) else as_weighting(w).to_text() for w in weightings],
+        "claims": [c if isinstance(c, str) else c.key for c in claims],
+    }
+    chosen = Settings.of({name: value for name, value in named.items() if value not in (None, [])} | dict(settings))
+    files = tuple(map(read_plugin, chosen.plugins))
+    extra = [load_plugin(file) for file in files]
+    _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
+    policy = build_policy(chosen)
+    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
+    chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
+    theorems = select_claims(claims or chosen.claims, extra)
+    schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
+    schemes = schemes or [weighting_named(text, extra) for text in chosen.weightings]
+    for scheme in schemes:
+        # Asked once before any long work, so that k > N is refused at once.
+        scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
+        admitted_weighting(scheme, target)
+    objects = _objects(problem, weightings, theorems, extra)
+    return Request(chosen, target, tuple(schemes), theorems, policy, objects, files)
+
+
+def _require_objects(problem: object, weightings: object, claims: object) -> None:
+    """Refuse what is neither a name nor an object, before it fails somewhere else (weightings: `as_weighting`)."""
+    if not isinstance(problem, str | Problem | None):
+        raise reject("a problem must be a name or a Problem", quoted(problem), 'use for example "least-squares"')
+    for name, given in (("weightings", weightings), ("claims", claims)):
+        if given is not None and not isinstance(given, str | Sequence):
+            raise reject(f"{name} must be a list", quoted(given), f'use for example {name}=["..."]')
+    for item in _listed(claims):
+        if not isinstance(item, str | Claim):
+            raise reject("a claim must be a name or a Claim", quoted(item), "use a key that `fedbounds claims` lists")
+
+
+def _listed(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _check_names(settings: Settings, extra: Sequence[ModuleType], own_problem: bool) -> None:
+    """Refuse a name that names nothing, before any work; those given as objects name themselves."""
+    for name, test in name_checks(extra).items():
+        value = getattr(settings, name)
+        if name in ("weightings", "claims") or (own_problem and name in ("problem", "partition")):
+            continue
+        for text in value if isinstance(value, tuple) else (value,):
+            if text is not None:
+                test(text)
+
+
+def _objects(
+    problem: object, weightings: Sequence[Any], claims: Mapping[str, Claim], extra: Sequence[ModuleType]
+) -> tuple[str, ...]:
+    """What a study was given as objects of Python that the names in its settings do not give again."""
+    known = plugins.claims(extra)
+    found = ["problem"] if isinstance(problem, Problem) else []
+    found += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
+    return (*found, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
+
+
+def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
+    """Whether the text of a weighting gives an equal one."""
+    if isinstance(weighting, str):
+        return True
+    try:
+        return weighting_named(as_weighting(weighting).to_text(), extra) == weighting
+    except InputError:
+        return False
+
+
+def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
+    """The claims asked for by key or object; all known ones about FedAvg if none is asked for."""
+    chosen = {
+        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
+        for item in wanted
+    }
+    return chosen or plugins.on_fedavg(plugins.claims(extra))
