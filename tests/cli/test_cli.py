@@ -490,7 +490,7 @@ def test_commands_are_functions_found_by_looking():
     shown = call("--help").stdout
     for name, function in cli.functions().items():
         assert (function.__doc__ or "").strip() and f"  {name.partition(' ')[0]} " in shown
-    assert "..." not in shown and all(f"{title}:" in shown for title in typing.get_args(Group))
+    assert "..." not in shown.partition("Judge")[2] and all(f"{title}:" in shown for title in typing.get_args(Group))
 
 
 PLUGIN = """
