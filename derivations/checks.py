@@ -13,11 +13,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Literal
 
+from fedbounds.engine.reference import at_every_client, mean, round_weights
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import Instance, Vector, fraction, from_json, largest, rows, vector, whole
-from fedbounds.evidence.exact.outcomes import combine, distance_sq, run
+from fedbounds.evidence.exact.instance import Instance, Vector, array, largest
+from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector, whole
+from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim
@@ -138,11 +140,13 @@ def aggregation_index(data: Data) -> Compared:
     The sides are the first coordinates of two clients' models at t = tau.
     """
     instance = from_json(data["instance"])
-    (_, alpha), X = instance.round_weights(0, instance.excess(instance.w0)), (instance.w0,) * instance.N
+    losses, w = instance.losses, array(instance.w0)
+    _, alpha = round_weights(instance.rule, losses.p, losses.excess(w), 0)
+    x = at_every_client(w, losses.p)
     for t in range(instance.tau):
-        X = tuple(_moved(instance, i, x, instance.eta[t]) for i, x in enumerate(X))
-        X = (combine(alpha, X),) * instance.N if t % instance.tau == 0 else X
-    return X[0][0], X[1][0], "="
+        x = x - instance.eta[t] * losses.client_grads(x)
+        x = at_every_client(mean(alpha, x), alpha) if t % instance.tau == 0 else x
+    return x[0, 0], x[1, 0], "="
 
 
 def negative_alpha(data: Data) -> Compared:
@@ -151,13 +155,14 @@ def negative_alpha(data: Data) -> Compared:
     record = run(instance)
     _require(sum(alpha) == 1 and instance.total == 1, "alpha of sum 1 and one step")
     _require(record.values["Gamma"] == 0, "Gamma = 0")
-    e = tuple((x,) for x in instance.excess(instance.w0))
-    skew = combine(alpha, e)[0] / combine(instance.p, e)[0]
-    X = tuple(_moved(instance, i, instance.w0, instance.eta[0]) for i in range(instance.N))
+    losses, w = instance.losses, array(instance.w0)
+    e = losses.excess(w)
+    skew = (array(alpha) * e).sum() / (losses.p * e).sum()
+    after = mean(array(alpha), w - instance.eta[0] * losses.grads(w))
     places = {"Delta": record.values["Delta_0"], "eta": instance.eta[0], "rho_bar": skew}
     right = rational(claim.rhs, {**record.values, **places})
     _require(right is not None, "a finite bound")
-    return distance_sq(combine(alpha, X), record.w_star), Fraction(right or 0), "<="
+    return ((after - losses.w_star) ** 2).sum(), Fraction(right or 0), "<="
 
 
 def seen_noise(data: Data) -> Compared:
@@ -166,20 +171,16 @@ def seen_noise(data: Data) -> Compared:
     A_2 = 2 eta <w_0 - w* - eta sum_i alpha_i grad F_i, sum_i alpha_i (grad F_i - g_i)>.
     """
     instance = from_json(data["instance"])
-    eta, w_star = instance.eta[0], instance.argmin(instance.p)
-    slopes = tuple(instance.grad(i, instance.w0) for i in range(instance.N))
+    losses, w, eta = instance.losses, array(instance.w0), instance.eta[0]
+    slopes = losses.grads(w)
     total, outcomes = Fraction(0), list(itertools.product(*((-s, s) for s in instance.noise)))
     for noise in outcomes:
-        drawn = tuple((slope[0] + s, *slope[1:]) for slope, s in zip(slopes, noise, strict=True))
-        models = [tuple(x - eta * g for x, g in zip(instance.w0, row, strict=True)) for row in drawn]
-        alpha = largest(tuple(instance.client_excess(i, x) for i, x in enumerate(models)), 1)
-        ahead = instance.w0[0] - w_star[0] - eta * combine(alpha, slopes)[0]
-        total -= 2 * eta * ahead * sum(a * s for a, s in zip(alpha, noise, strict=True)) / len(outcomes)
+        drawn = slopes.copy()
+        drawn[:, 0] += array(noise)
+        alpha = array(largest(tuple(losses.client_excess(w - eta * drawn)), 1))
+        ahead = (w - losses.w_star - eta * mean(alpha, slopes))[0]
+        total -= 2 * eta * ahead * (alpha * array(noise)).sum() / len(outcomes)
     return total, Fraction(0), "="
-
-
-def _moved(instance: Instance, i: int, x: Vector, eta: Fraction) -> Vector:
-    return tuple(a - eta * g for a, g in zip(x, instance.grad(i, x), strict=True))
 
 
 def softmax_bound(data: Data) -> Compared:

@@ -13,7 +13,7 @@ import pytest
 from fedbounds.evidence.empirical.comparison import BAND_NEEDS
 from fedbounds.evidence.exact.compare import compare, judge_assumptions
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.study.ledger import remarked

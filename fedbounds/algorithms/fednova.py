@@ -23,9 +23,9 @@ class FedNova(Algorithm):
         return np.maximum(1, np.rint(tau * problem.sizes / problem.sizes.max())).astype(np.int64)
 
     def aggregate(self, x: Array, state: State, now: Round) -> State:
-        own = self.steps(now.problem, len(now.eta))
-        average = now.mean((x - state["w"][:, None]) / own[:, None])
-        return {"w": state["w"] + (now.alpha @ own)[:, None] * average}
+        steps = self.steps(now.problem, len(now.eta))
+        average = now.mean((x - state["w"][:, None]) / steps[:, None])
+        return {"w": state["w"] + (now.alpha @ steps)[:, None] * average}
 
 
 ALGORITHM = FedNova

@@ -46,10 +46,10 @@ def check_distances(
         return
     k, r = (int(v) for v in bad[0])
     t, stable = steps[k], 2 / experiment.problem.L
-    said = f"eta_t = {eta[t]:.4g}"
+    step_size = f"eta_t = {eta[t]:.4g}"
     if eta[t] > stable:
-        cause = f"{said} exceeds 2/L = {stable:.4g}, beyond which gradient steps grow: use a smaller step"
+        cause = f"{step_size} exceeds 2/L = {stable:.4g}, beyond which gradient steps grow: use a smaller step"
     else:
-        cause = f"{said} is within 2/L = {stable:.4g}, so check the constant L and the data's scale"
+        cause = f"{step_size} is within 2/L = {stable:.4g}, so check the constant L and the data's scale"
     whose = f"replicate {who[r]}" if isinstance(who, range) else who[r]
     raise DivergedError(f"The run diverged at step {t} ({whose}): ||w - w*||^2 = {distance[k, r]:.3g}; {cause}.")

@@ -87,37 +87,37 @@ def _run(
     for r, (begin, end) in enumerate(grid.rounds):
         p, alpha = round_weights(experiment, range(1), r, excess[-1:])
         recorder.weights(r, p, alpha)
-        found = run_round(clients, state, grid.eta[begin:end], alpha[0], virtuals)
-        excess, state = found.excess, found.end
-        distance = found.paths["distance_sq"]["alpha"][1:, None]
+        result = run_round(clients, state, grid.eta[begin:end], alpha[0], virtuals)
+        excess, state = result.excess, result.end
+        distance = result.paths["distance_sq"]["alpha"][1:, None]
         check_distances(experiment, grid.eta, range(begin, end), ["in expectation"], distance, limit)
         n, aggregated = end - begin, end < grid.total or grid.aggregated
         recorder.skew(begin, p, alpha, excess[:n, None], [0])
-        _record(recorder, begin, found, slice(n), aggregated=aggregated)
+        _record(recorder, begin, result, slice(n), aggregated=aggregated)
         if progress:
             progress(end, grid.total)
     last = end - begin
     if grid.aggregated:
         p, alpha = round_weights(experiment, range(1), len(grid.rounds), excess[-1:])
-        found, last = run_round(clients, state, grid.eta[:0], alpha[0], virtuals), 0
-    recorder.skew(grid.total, p, alpha, found.excess[last:, None], [])
-    _record(recorder, grid.total, found, slice(last, None), aggregated=False)
+        result, last = run_round(clients, state, grid.eta[:0], alpha[0], virtuals), 0
+    recorder.skew(grid.total, p, alpha, result.excess[last:, None], [])
+    _record(recorder, grid.total, result, slice(last, None), aggregated=False)
     return recorder
 
 
-def _record(recorder: Recorder, begin: int, found: Round, part: slice, *, aggregated: bool) -> None:
+def _record(recorder: Recorder, begin: int, result: Round, part: slice, *, aggregated: bool) -> None:
     """Local moments and path values of steps begin, begin + 1, ..., which are a part of the round's.
 
     An aggregation that follows makes every virtual iterate the alpha-weighted one.
     """
-    grad_sq, excess, variance, radius_sq = found.local[:, part, None]
+    grad_sq, excess, variance, radius_sq = result.local[:, part, None]
     recorder.moments(begin, Moments(np.empty(0), grad_sq, variance, excess, radius_sq))
     recorded, slots = recorder.recorded(begin, len(excess))
-    for name, distance in found.paths["distance_sq"].items():
-        values = {field: by_name[name][part] for field, by_name in found.paths.items()}
+    for name, distance in result.paths["distance_sq"].items():
+        values = {field: by_name[name][part] for field, by_name in result.paths.items()}
         if part.start is None:
             following = distance[1:].copy()
-            following[-1] = found.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
+            following[-1] = result.paths["distance_sq"]["alpha"][-1] if aggregated else following[-1]
             values |= {"next_distance_sq": following, "next_mean": following}
         if slots.stop > slots.start:
             recorder.path(name, begin, {field: value[recorded, None] for field, value in values.items()})
@@ -181,5 +181,5 @@ def _drift(alpha: Array, weights: Array, shift: Array, common: Array, local: Arr
     ``common`` (n + 1,) are the terms of the second trace that contain R.
     """
     means = np.einsum("n,knd->k", alpha, (shift - np.einsum("n,knd->kd", weights, shift)[:, None, :]) ** 2)
-    own = alpha * (1 - weights) ** 2 + (1 - alpha) * weights**2
-    return means + np.maximum(local[4] @ alpha + common, 0) + local[5] @ own
+    variance_weights = alpha * (1 - weights) ** 2 + (1 - alpha) * weights**2
+    return means + np.maximum(local[4] @ alpha + common, 0) + local[5] @ variance_weights

@@ -47,10 +47,12 @@ class Span:
     moments: list[Moments] = field(default_factory=list)
 
     @classmethod
-    def empty(cls, room: int, R: int, N: int, d: int, virtuals: tuple[str, ...]) -> Span:
-        paths = {name: np.empty((room + 1, R, d)) for name in virtuals}
-        levels = np.empty((room + 1, R, N)), np.empty((room + 1, R))
-        return cls(np.empty((room + 1, R, N, d)), paths, *levels, np.empty((room, R, N)), np.empty((room, R, N)))
+    def empty(cls, capacity: int, R: int, N: int, d: int, virtuals: tuple[str, ...]) -> Span:
+        paths = {name: np.empty((capacity + 1, R, d)) for name in virtuals}
+        levels = np.empty((capacity + 1, R, N)), np.empty((capacity + 1, R))
+        return cls(
+            np.empty((capacity + 1, R, N, d)), paths, *levels, np.empty((capacity, R, N)), np.empty((capacity, R, N))
+        )
 
     def restart(self) -> None:
         """Begin again where the steps so far have led."""
@@ -143,8 +145,8 @@ class _Block:
         """All rounds; calls tick(steps) after each round."""
         experiment, grid, rule = self.experiment, self.grid, self.experiment.rule
         R, N, d = len(self.replicates), experiment.problem.N, experiment.problem.d
-        room = min(max(SPAN // (R * N * d), 1), grid.total)
-        span = Span.empty(room, R, N, d, self.observer.virtuals)
+        capacity = min(max(SPAN // (R * N * d), 1), grid.total)
+        span = Span.empty(capacity, R, N, d, self.observer.virtuals)
         for path in span.paths.values():
             path[0] = experiment.start
         self._measure_levels(span, 0, 1)
@@ -155,9 +157,9 @@ class _Block:
                 excess = span.excess[span.count if rule.depends_on_w else 0]
                 p, alpha = round_weights(experiment, self.replicates, r, excess)
             self.observer.weights(r, p, alpha)
-            for t in range(begin, end, room):
-                times = range(t, min(t + room, end))
-                if span.count + len(times) > room:
+            for t in range(begin, end, capacity):
+                times = range(t, min(t + capacity, end))
+                if span.count + len(times) > capacity:
                     self._observe(span)
                 self._take(span, times, p, alpha, (begin, end))
             tick(end - begin)

@@ -26,17 +26,17 @@ LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_by
 
 def available() -> int:
     """Bytes that this process may take: the machine's memory that is not in use, or less where its group has less."""
-    found = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+    sizes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for name in ("/proc/meminfo", *LIMITS):
         try:
             text = Path(name).read_text()
         except OSError:  # another system, or no such group
             continue
         if "MemAvailable:" in text:
-            found.append(1024 * int(text.partition("MemAvailable:")[2].split()[0]))
+            sizes.append(1024 * int(text.partition("MemAvailable:")[2].split()[0]))
         elif text.strip().isdigit():
-            found.append(int(text))
-    return min(found)
+            sizes.append(int(text))
+    return min(sizes)
 
 
 def require(parts: Mapping[str, float]) -> None:
@@ -73,22 +73,24 @@ def run_parts(
     """What a run holds at once, at least: what for -> bytes."""
     T, together = tau * rounds, min(replicates, TOGETHER)
     if record == "distance":
-        kept = {f"two numbers of {replicates} replicates a round": 2.0 * replicates * rounds * tau / max(stride, tau)}
+        counts = {
+            f"two numbers of {replicates} replicates a round": 2.0 * replicates * rounds * tau / max(stride, tau)
+        }
     else:
         K = T // stride + 1
         stored = replicates * K * (FIELDS + 3 + 3.0 * N)
         streamed = K * (min(replicates, SAMPLE) * (FIELDS + 3) + 5.0 * N)
         choices = {"stored": stored, "streamed": streamed}
-        kept = {
+        counts = {
             f"the record of {replicates} replicates at {K} steps": choices.get(statistics, min(stored, streamed)),
             f"the moments of {N} clients at {T} steps": 4.0 * T * N,
             f"the extremes of {replicates} replicates and {N} clients": replicates * (N + 7.0),
             "the models and gradients of steps that are measured together": 3.0 * min(SPAN, T * replicates * N * d),
         }
-    kept[f"the models of {N} clients in {d} dimensions"] = 3.0 * together * N * d
-    kept[f"batches of {batch} samples"] = 3.0 * together * (batch or 0)
+    counts[f"the models of {N} clients in {d} dimensions"] = 3.0 * together * N * d
+    counts[f"batches of {batch} samples"] = 3.0 * together * (batch or 0)
     return {f"{T} steps in {rounds} rounds": 8.0 * T + ROUND * rounds} | {
-        what: NUMBER * n for what, n in kept.items()
+        what: NUMBER * n for what, n in counts.items()
     }
 
 

@@ -24,7 +24,7 @@ def in_processes(tasks: Sequence[Callable[[], T]]) -> list[T]:
     which may hold a lock that nobody would release in the child; those that move a bar of rich do not count.
     """
     workers = min(default_threads(), len(tasks))
-    others = [one for one in threading.enumerate() if type(one).__module__.partition(".")[0] != "rich"]
+    others = [thread for thread in threading.enumerate() if type(thread).__module__.partition(".")[0] != "rich"]
     if workers < 2 or len(others) > 1 or sys.platform != "linux" or current_process().daemon:
         return [task() for task in tasks]
     with warnings.catch_warnings():

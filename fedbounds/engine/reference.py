@@ -71,22 +71,23 @@ def algorithm_1(
     ``participants(round, gaps)`` says who takes part (..., N), everyone unless given; ``stream(round)`` is what a
     random weighting draws from. Units: w in metres, F in joules, eta in metre^2/joule.
     """
-    N, T = losses.p.shape[-1], eta.shape[-1]
+    T = eta.shape[-1]
     for r in range(T // tau):
         gaps = losses.excess(w)
         present = None if participants is None else participants(r, gaps)
         p, alpha = round_weights(weighting, losses.p, gaps, r, present, None if stream is None else stream(r))
-        x = at_every_client(w, N)
+        x = at_every_client(w, alpha)
         for t in range(r * tau, (r + 1) * tau):
             yield Step(t, x, p, alpha, synchronised=t == r * tau)
             x = x - eta[..., t, None, None] * losses.gradient(x, t)
         w = mean(alpha, x)
-    yield Step(T, at_every_client(w, N), losses.p, losses.p, synchronised=True)
+    yield Step(T, at_every_client(w, losses.p), losses.p, losses.p, synchronised=True)
 
 
-def at_every_client(w: Numbers, N: int) -> Numbers:
-    """The global model at each of N clients: (..., d) -> (..., N, d)."""
-    return np.repeat(w[..., None, :], N, axis=-2)
+def at_every_client(w: Numbers, weights: Numbers) -> Numbers:
+    """The global model w (..., d) at each of the clients that have ``weights`` (..., N): (..., N, d)."""
+    shape = np.broadcast_shapes((*w.shape[:-1], 1), weights.shape)
+    return np.broadcast_to(w[..., None, :], (*shape, w.shape[-1]))
 
 
 def mean(weights: Numbers, x: Numbers) -> Numbers:

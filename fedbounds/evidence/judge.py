@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
 
@@ -80,3 +81,10 @@ def verdict(claim: Claim, reading: Reading, status: Status, **fields: Any) -> Ve
 def cannot_express(names: Iterable[str]) -> str:
     """The grounds for UNDECIDED."""
     return f"cannot express {', '.join(names)}"
+
+
+def without_facets(claim: Claim) -> list[str]:
+    """Which of certificates, proofs and Rocq lack a facet of a computed quantity, in words."""
+    facets = {"in_class": "certificates", "in_proof": "proofs", "in_rocq": "Rocq"}
+    lacking = {kind: without_facet(claim.computed, facet) for facet, kind in facets.items()}
+    return [f"{kind} {cannot_express(names)}" for kind, names in lacking.items() if names]

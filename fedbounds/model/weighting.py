@@ -113,10 +113,10 @@ def as_weighting(rule: Weighting | Rule) -> Weighting:
     if isinstance(rule, Weighting):
         return rule
     facts = "bind", "constant", "random", "needs_problem", "depends_on_w", "returns_p"
-    told = [name for name in facts if hasattr(rule, name)]
-    if told or isinstance(rule, type) or not callable(rule):
-        found = f"{rule!r} with {told[0]}" if told else repr(rule)
-        raise reject("a weighting must be a Weighting or a plain callable", found, SUBCLASS)
+    facts_stated = [name for name in facts if hasattr(rule, name)]
+    if facts_stated or isinstance(rule, type) or not callable(rule):
+        received = f"{rule!r} with {facts_stated[0]}" if facts_stated else repr(rule)
+        raise reject("a weighting must be a Weighting or a plain callable", received, SUBCLASS)
     return PlainRule(rule)
 
 
@@ -175,7 +175,7 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
     if not all(isinstance(a, Rational) for a in alpha.flat):
         raise not_in_fractions(name, "floats")
     exact = np.array([Fraction(a.numerator, a.denominator) for a in alpha.flat], dtype=object).reshape(alpha.shape)
-    if exact.shape != shape or (exact < 0).any() or (exact.sum(-1) != 1).any():
+    if exact.shape != shape or np.any(exact < 0) or np.any(exact.sum(-1) != 1):
         row = [str(a) for a in exact.reshape(-1, exact.shape[-1])[0]]
         raise reject(f"weighting {name} must return rows of shape {shape} on the simplex", row, "normalise its rows")
     return exact

@@ -58,7 +58,7 @@ class LogisticProblem(LinearModel):
     def residual_i(self) -> Array:
         """grad F_i at the numerical w_i_star, in extended precision (N, d)."""
         alone = (self._objective(np.array([i]), np.ones(1)) for i in range(self.N))
-        return np.stack([own.residual(w) for own, w in zip(alone, self.w_i_star, strict=True)])
+        return np.stack([objective.residual(w) for objective, w in zip(alone, self.w_i_star, strict=True)])
 
     @cached_property
     def residual(self) -> Array:

@@ -47,7 +47,7 @@ def problem_plugin(key: str, extra: Iterable[ModuleType] = ()) -> ProblemPlugin:
     >>> problem_plugin("quadratic").key
     'quadratic'
     """
-    known = problem_plugins(extra)
-    if key not in known:
-        raise nearest("problem", key, known)
-    return known[key]
+    plugins = problem_plugins(extra)
+    if key not in plugins:
+        raise nearest("problem", key, plugins)
+    return plugins[key]

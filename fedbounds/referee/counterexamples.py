@@ -14,8 +14,8 @@ from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.families import BUDGETS
 from fedbounds.study.fingerprint import stated, tell_anew
+from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.sweep.spread import in_order
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS

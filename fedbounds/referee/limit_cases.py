@@ -20,7 +20,8 @@ import sympy as sp
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import Instance, from_json, rows
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.shrink import with_steps
 from fedbounds.theory.claim import Claim

@@ -9,7 +9,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError
 from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
@@ -157,7 +158,7 @@ LONG = 10
 def of_instance(name: str, title: str, instance: Instance) -> Regime | None:
     """A shipped exact instance as a regime; None where an experiment has no such noise, weights, floor or C."""
     constant = len(set(instance.weights)) <= 1
-    if any(instance.noise) or any(instance.floor) or len(instance.groups) > 1 or not constant:
+    if not instance.plain or any(instance.noise) or any(instance.floor) or len(instance.groups) > 1 or not constant:
         return None
     weighting: Weighting = FedAvg()
     if instance.weighting == "fixed":

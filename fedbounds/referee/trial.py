@@ -15,7 +15,7 @@ from typing import Any
 from fedbounds import io, plugins
 from fedbounds.errors import of_kind, whole
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES

@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 
 from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
+from fedbounds.report.figures.sweep_figures import MARKERS
 from fedbounds.report.number_format import downward, number, times, upward
-from fedbounds.report.sweep_plot import MARKERS
 from fedbounds.report.table import Block, Listed, Table
 from fedbounds.study.comparison import Compared, Contestant, Theorem
 from fedbounds.study.error_curve import Course

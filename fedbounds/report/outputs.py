@@ -12,10 +12,9 @@ from fedbounds.errors import of_kind, reject
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Outcome, Trial
-from fedbounds.report import sweep_plot
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import ledger_table, summary
-from fedbounds.report.figures import line_styles, study_figures
+from fedbounds.report.figures import line_styles, study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
@@ -25,8 +24,8 @@ from fedbounds.study import store
 from fedbounds.study.derive import Proof
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
-from fedbounds.study.sweep.lines import series, varying
-from fedbounds.study.sweep.swept import Sweep
+from fedbounds.study.sweep.run import Sweep
+from fedbounds.study.sweep.table import read_table
 from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
@@ -112,11 +111,12 @@ def plot(found: Tabled, kind: str = "") -> Plot:
     """
     of_kind("what is drawn", found, Tabled, "the result of a question")
     if isinstance(found, Sweep):
-        axes = [name for name in varying(found.folder) if name not in ("seed", "weightings")]
+        stored = read_table(found.folder)
+        axes = [name for name in stored.varying() if name not in ("seed", "weightings")]
         if not (kind or axes):
             raise reject("a picture of a sweep needs a setting that varies", "none", "name a column")
         name = kind or axes[0]
-        return Plot(partial(sweep_plot.panels_figure, {"tightness": series(found.folder, name)}, name))
+        return Plot(partial(sweep_figures.panels_figure, {"tightness": sweep_figures.lines_of(stored, name)}, name))
     if isinstance(found, Result) and kind != "verdicts":
         if kind and kind not in study_figures.FIGURES:
             raise nearest("picture", kind, [*study_figures.FIGURES, "verdicts"])

@@ -62,7 +62,7 @@ def instance_of(verdict: Verdict, one_step: bool = False) -> Mapping[str, object
     instance = verdict.data.get("instance")
     if verdict.evidence is Evidence.EXACT and isinstance(instance, Mapping):
         from fedbounds.evidence.exact.counterexamples import reading_named
-        from fedbounds.evidence.exact.instance import from_json
+        from fedbounds.evidence.exact.instance_json import from_json
         from fedbounds.evidence.exact.outcomes import run
 
         record = run(from_json(instance))

@@ -182,7 +182,7 @@ def _refutations(path: Path) -> tuple[Verdict, ...]:
     """
     from fedbounds.evidence.exact.compare import examine, short
     from fedbounds.evidence.exact.counterexamples import read
-    from fedbounds.evidence.exact.instance import from_json
+    from fedbounds.evidence.exact.instance_json import from_json
 
     document = read(path).document
     readings = [str(document.get("reading", "-")), *document.get("also", ())]
@@ -242,7 +242,7 @@ def remarked() -> list[Remarked]:
 
 def _where(data: Any) -> Coverage:
     """The experiments that a check's data describe, where they are one or more instances."""
-    from fedbounds.evidence.exact.instance import from_json
+    from fedbounds.evidence.exact.instance_json import from_json
 
     given = [data.get("instance"), *(data.get(name, {}) for name in ("first", "second"))]
     instances = [from_json(one.get("instance", one)) for one in given if one]

@@ -147,7 +147,7 @@ def sandwich(
         best,
         refuted,
         seconds,
-        bool(sigma_sq) or not (run.exact or (found is not None and found.exact)),
+        bool(sigma_sq) or found is None or not found.attained,
         {key: bound for key, bound in stated.items() if key not in refuted},
         own if stated else {},
     )

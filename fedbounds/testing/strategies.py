@@ -108,9 +108,9 @@ def schedules(draw: DrawFn, problem: Problem, theory: bool = False) -> StepSize:
     True
     """
     gamma = plugins.with_role(Role.MAIN)[0].definitions[symbols.gamma]
-    own = InverseTime(problem.mu, float(evaluate(gamma, {"L": problem.L, "mu": problem.mu})))
+    inverse_time = InverseTime(problem.mu, float(evaluate(gamma, {"L": problem.L, "mu": problem.mu})))
     if theory or draw(st.booleans()):
-        return own
+        return inverse_time
     return ConstantStep(draw(st.sampled_from((1.0, 0.5, 0.1, 0.01))) / problem.L)
 
 

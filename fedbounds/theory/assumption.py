@@ -75,12 +75,13 @@ class RunLike(Protocol):
 
 
 class InstanceLike(Protocol):
-    """A small federated quadratic in fractions, F_i = sum_k c_ik (w_k - m_ik)^2/2 (`evidence.exact.instance`)."""
+    """A small federated problem in fractions (`evidence.exact.instance`).
+
+    ``functions`` are the numbers of each client's loss: two clients with equal ones have one loss.
+    """
 
     @property
-    def curvatures(self) -> tuple[tuple[Fraction, ...], ...]: ...
-    @property
-    def minima(self) -> tuple[tuple[Fraction, ...], ...]: ...
+    def functions(self) -> tuple[tuple[tuple[Fraction, ...], ...], ...]: ...
 
 
 class Objects(Protocol):

@@ -219,7 +219,8 @@ excess = _varying(
 
 # Name -> every shipped quantity, and those among them that engines record or every run gives.
 QUANTITIES: Mapping[str, Quantity] = {
-    name: value for name, value in list(globals().items()) if isinstance(value, Quantity)
+    q.name: q
+    for q in sorted((v for v in list(globals().values()) if isinstance(v, Quantity)), key=lambda q: q.computed)
 }
 RECORDED: Mapping[str, Quantity] = {name: q for name, q in QUANTITIES.items() if q.recorded is not None}
 

@@ -123,7 +123,7 @@ def load(
     else:
         folder = fetch(name, source, progress)
     demanded = name if checksum and data_dir is not None else None  # what was fetched has just been checked
-    parts = [idx.read_folder(folder, part, checksum=demanded, known=source.known) for part in ("train", "test")]
+    parts = [idx.read_folder(folder, part, checksum=demanded, digests=source.known) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
     return Images(name, train, train_labels, test, test_labels)
 

@@ -35,19 +35,21 @@ def skews(problem: Problem, excess: Array) -> tuple[Array, Array]:
     Gamma = float(problem.Gamma)
     means = excess @ problem.p
     above = means - Gamma
-    kept = (above > AT_OPTIMUM * above.max(initial=0.0)) & (means > 0)
+    binding = (above > AT_OPTIMUM * above.max(initial=0.0)) & (means > 0)
     c = problem.star_excess / Gamma if Gamma > 0 else np.zeros(problem.N)
-    return excess[kept] / means[kept, None], c
+    return excess[binding] / means[binding, None], c
 
 
 def best_weights(r: Array, c: Array, price: float) -> Array:
     """The weights alpha (N,) of smallest (price + rho_tilde)/rho_bar over the points r (K, N), exactly."""
     from scipy.optimize import linprog
 
-    found = linprog(price + c, A_ub=-r, b_ub=-np.ones(len(r)), bounds=(0, None), method="highs")
-    if not found.success:
-        raise reject("the best weights need a client with a positive gap at every point", found.message, "check e_i")
-    return found.x / found.x.sum()
+    solution = linprog(price + c, A_ub=-r, b_ub=-np.ones(len(r)), bounds=(0, None), method="highs")
+    if not solution.success:
+        raise reject(
+            "the best weights need a client with a positive gap at every point", solution.message, "check e_i"
+        )
+    return solution.x / solution.x.sum()
 
 
 def descent(problem: Problem, alpha: Array, steps: int = PATH) -> Array:
@@ -82,10 +84,10 @@ def consistent_weights(problem: Problem, price: float) -> Array:
         target, improved = best_weights(r, c, price), False
         for step in STEPS:
             tried = best + step * (target - best)
-            found, gaps = own_cost(problem, tried, price)
+            cost, gaps = own_cost(problem, tried, price)
             points = np.concatenate([points, gaps])
-            if found < cheapest * (1 - SETTLED):
-                best, cheapest, improved = tried, found, True
+            if cost < cheapest * (1 - SETTLED):
+                best, cheapest, improved = tried, cost, True
                 break
         if not improved and np.abs(target - best).max() < SETTLED:
             break

@@ -81,23 +81,6 @@ def test_noiseless_fedavg_is_a_matrix_recursion(engine, tau):
     np.testing.assert_allclose(path.next_distance_sq[:, :-1], path.distance_sq[:, 1:], rtol=ROUNDING)
 
 
-@pytest.mark.parametrize("kind", sorted(ZOO))
-def test_one_step_rounds_of_fedavg_are_plain_sgd(kind):
-    experiment = experiment_on(kind, weighting=FedAvg(), tau=1, rounds=6)
-    problem, path = experiment.problem, run(experiment).paths["alpha"]
-    keys = rng.client_keys(experiment.seed, range(8), problem.N)
-    w = np.tile(experiment.start, (8, 1))
-    for t in range(7):
-        np.testing.assert_allclose(path.distance_sq[:, t], np.sum((w - problem.w_star) ** 2, -1), rtol=ROUNDING)
-        step_keys = rng.absorb(keys, t)
-        if problem.sampling == "normal":
-            draws = rng.normals(step_keys, problem.d) / np.sqrt(2)
-        else:
-            draws = rng.indices(step_keys, problem.sizes, 2)
-        grads = problem.client_grads(np.repeat(w[:, None], problem.N, 1), draws)
-        w = w - experiment.eta(t) * np.einsum("i,rid->rd", problem.p, grads)
-
-
 @pytest.mark.parametrize("virtual", ["alpha", "p"])
 @pytest.mark.parametrize("kind", sorted(ZOO))
 def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
@@ -159,17 +142,6 @@ def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
             assert np.array_equal(getattr(thin.paths[name], field), values[:, thin.times], equal_nan=True)
     assert thin.round_times.tolist() == [0, 6, 12, 18]
     assert np.array_equal(thin.alpha, full.alpha[:, ::2])
-
-
-def test_bits_depend_on_neither_replicates_nor_stride():
-    rng = np.random.default_rng(0)
-    problem = quadratic(rng.uniform(1, 4, (5, 16)), rng.standard_normal((5, 16)), noise_std=1.0)
-    two = Experiment(problem, FedAvg(), ConstantStep(0.05), 3, 20, 2, 2, stride=2)
-    first = [run(two.with_(**changes)).paths["alpha"] for changes in ({}, {"replicates": 1}, {"stride": 1})]
-    for name in ("drift", "next_mean", "gap", "distance_sq"):
-        wide, alone, often = (getattr(path, name)[0] for path in first)
-        np.testing.assert_array_equal(alone, wide)
-        np.testing.assert_array_equal(often[::2], wide)
 
 
 def test_extremes_are_those_of_the_full_record():

@@ -13,7 +13,6 @@ from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
-from fedbounds.problems.quadratic import quadratic
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 from fedbounds.weightings.fixed import Fixed
@@ -176,20 +175,6 @@ def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement):
                 x = np.broadcast_to(np.einsum("n,rnd->rd", alpha, x)[:, None], x.shape)
 
 
-def test_one_client_in_one_dimension_follows_its_closed_form():
-    h, s, eta, start = 2.0, 0.7, 0.3, 1.5
-    problem = quadratic(np.array([[h]]), np.zeros((1, 1)), noise_std=s)
-    experiment = make(problem, tau=5, rounds=8, w0=np.array([start]), batch_size=2).with_(eta=ConstantStep(eta))
-    t, a = np.arange(41), 1 - eta * h
-    expected = start**2 * a ** (2 * t) + eta**2 * s**2 / 2 * (1 - a ** (2 * t)) / (1 - a**2)
-    found = simulate(experiment, exact=True)
-    np.testing.assert_allclose(found.paths["alpha"].distance_sq[0], expected, rtol=1e-13)
-    np.testing.assert_allclose(found.paths["alpha"].gap[0], h / 2 * expected, rtol=1e-13)
-    np.testing.assert_array_equal(found.paths["alpha"].next_mean[0, :-1], found.paths["alpha"].distance_sq[0, 1:])
-    np.testing.assert_allclose(found.extremes.sigma_sq_mean, s**2 / 2, rtol=1e-13)
-    assert found.paths["alpha"].drift.max() < 1e-17 and np.isnan(found.paths["alpha"].next_mean[0, -1])
-
-
 @pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
 @pytest.mark.parametrize("weighting", [FedAvg(), ALPHA])
 @pytest.mark.parametrize("aggregation", ["algorithm-1", "equation-2"])
@@ -222,22 +207,6 @@ def test_the_band_of_2048_replicates_contains_the_expectation(build, weighting):
             np.testing.assert_allclose(wanted[0, ~random], values[0, ~random], rtol=1e-12, atol=1e-15)
 
 
-@pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
-@pytest.mark.parametrize("seed", range(5))
-def test_identities_and_orders_of_expectations(build, seed):
-    problem = build(seed)
-    found = simulate(make(problem, ALPHA, rounds=15), exact=True)
-    path = found.paths["alpha"]
-    np.testing.assert_allclose(found.skew_sums[..., 1], path.gap + float(problem.Gamma), rtol=ROUNDING)
-    assert (path.gap >= problem.mu / 2 * path.distance_sq * (1 - ROUNDING)).all()
-    assert (path.gap <= problem.L / 2 * path.distance_sq * (1 + ROUNDING)).all()
-    assert (found.grad_sq <= 2 * problem.L * found.local_excess * (1 + ROUNDING)).all()
-    assert (found.paths["p"].drift >= 0).all() and (path.drift >= 0).all()
-    synchronised = found.times % 3 == 0
-    assert (path.drift[0, synchronised] == 0).all() and (path.drift[0, ~synchronised] > 0).all()
-    np.testing.assert_array_equal(found.paths["p"].gap[0, synchronised], path.gap[0, synchronised])
-
-
 def test_covariances_stay_symmetric_and_positive():
     experiment = make(ridge_problem(2), ALPHA)
     clients = quadratic_clients.prepare(experiment)
@@ -246,18 +215,6 @@ def test_covariances_stay_symmetric_and_positive():
         state = expectations.run_round(clients, state, np.full(3, 0.05), np.array(ALPHA.weights), ("alpha", "p")).end
         np.testing.assert_array_equal(state.covariance, state.covariance.T)
         assert np.linalg.eigvalsh(state.covariance)[0] > 0
-
-
-def test_a_stride_thins_the_record_and_nothing_else():
-    experiment = make(ridge_problem(4), ALPHA, rounds=5)
-    every, thin = simulate(experiment, exact=True), simulate(experiment.with_(stride=4), exact=True)
-    np.testing.assert_array_equal(thin.times, [0, 4, 8, 12, 15])
-    for field in ("gap", "drift", "next_mean"):
-        np.testing.assert_array_equal(
-            getattr(thin.paths["p"], field), getattr(every.paths["p"], field)[:, thin.times]
-        )
-    assert thin.extremes.G_sq_mean == every.extremes.G_sq_mean
-    np.testing.assert_array_equal(thin.extremes.rho_bar_all, every.extremes.rho_bar_all)
 
 
 def test_progress_and_the_name_of_the_engine():
@@ -286,12 +243,6 @@ def test_an_unstable_step_is_reported_with_its_time():
     experiment = make(ridge_problem(0), rounds=400).with_(eta=ConstantStep(5.0))
     with pytest.raises(DivergedError, match=r"in expectation.*2/L"):
         simulate(experiment, exact=True)
-
-
-def test_work_grows_linearly_in_steps_and_clients():
-    experiment = make(ridge_problem(0))
-    assert expectations.work(experiment.with_(rounds=8)) == 2 * expectations.work(experiment)
-    assert expectations.work(experiment.with_(batch_size=None)) < expectations.work(experiment)
 
 
 def test_the_benchmark_runs_small():

@@ -230,29 +230,6 @@ def test_primitives_agree_with_the_reference(name, batch_size, replacement, dist
         close(actual, wanted)
 
 
-@pytest.mark.parametrize("kind", ["least-squares", "binary"])
-def test_variance_without_replacement_agrees_on_larger_clients(kind):
-    rng = np.random.default_rng(2)
-    X = [rng.standard_normal((n, 9)) for n in (12, 30)]
-    signs = [np.sign(rng.standard_normal(len(x))) for x in X]
-    problem = (LeastSquaresProblem if kind == "least-squares" else LogisticProblem)(X, signs, 0.1)
-    for replacement in (True, False):
-        experiment = experiment_on("quadratic", 11, replacement, problem=problem, w0=None)
-        x = rng.standard_normal((5, 2, 9))
-        ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
-        close(ours.moments(x).variance, oracle.moments(x).variance)
-        models, wanted = np.stack([x, x]), np.stack([x, x])
-        ours.walk(models, np.array([0.1]), 2, range(5))
-        oracle.walk(wanted, np.array([0.1]), 2, range(5))
-        close(models, wanted)
-
-
-def test_the_reference_runs_whole_blocks_whatever_the_replicates():
-    reference = NumpyEngine(experiment_on("quadratic"))
-    assert reference.blocks(5) == [range(16)]
-    assert reference.blocks(33) == [range(16), range(16, 32), range(32, 48)]
-
-
 def recorded(trajectory):
     """Every array of a trajectory by name."""
     named = {f"{name}.{k}": v for name, path in trajectory.paths.items() for k, v in vars(path).items()}

@@ -45,8 +45,8 @@ def people(r, gaps, experiment):
 @pytest.mark.parametrize("engine", ["kernels", "reference"])
 @pytest.mark.parametrize("text", ["fedavg", "fedmax", "fedmax:2,p", "fedsoftmax:0.5", "fixed:0.4,0.3,0.2,0.1"])
 def test_every_engine_runs_algorithm_1(text, engine, participation):
-    rng = np.random.default_rng(0)
-    problem = LeastSquaresProblem([rng.normal(size=(5, 3)) for _ in range(4)], [rng.normal(size=5) for _ in range(4)])
+    draw = np.random.default_rng(0).normal
+    problem = LeastSquaresProblem([draw(size=(5, 3)) for _ in range(4)], [draw(size=5) for _ in range(4)])
     eta = 0.1 / (np.arange(12) + 2) / problem.L
     experiment = Experiment(
         problem, weighting_named(text), lambda t: eta[t], tau=3, rounds=4, replicates=3, batch_size=2,

@@ -99,12 +99,6 @@ def test_standardised_columns(features):
     assert np.all(np.abs(z[:, ~constant].var(axis=0) - 1) <= ROUNDING)
 
 
-def test_standardise_is_the_textbook_formula():
-    features = data.load("breast-cancer").features
-    z = tables.standardise(data.load("breast-cancer"), intercept=False).features
-    assert np.allclose(z, (features - features.mean(axis=0)) / features.std(axis=0), rtol=0, atol=1e-10)
-
-
 def test_labels_as_numbers_and_as_two_classes():
     digits = data.load("digits")
     numbers = tables.as_regression(digits)
@@ -230,20 +224,13 @@ def test_checksums_look_at_the_uncompressed_content(tmp_path):
     names = ["toy/train-images-idx3-ubyte", "toy/train-labels-idx1-ubyte"]
     known = dict(zip(names, digests, strict=True))
     assert idx.verify(image_path, known) == names[0] and idx.verify(label_path, known) == names[1]
-    assert idx.read_folder(folder, checksum="toy", known=known)[1].tolist() == LABELS[:5].tolist()
+    assert idx.read_folder(folder, checksum="toy", digests=known)[1].tolist() == LABELS[:5].tolist()
     mixed = dict(zip((names[0], names[1].replace("toy", "tea")), digests, strict=True))
     with pytest.raises(InputError, match=r"the content of tea/train-labels.*or name tea as the data"):
-        idx.read_folder(folder, checksum="toy", known=mixed)
+        idx.read_folder(folder, checksum="toy", digests=mixed)
     swapped = dict(zip(reversed(names), digests, strict=True))
     with pytest.raises(InputError, match="the content of toy/train-labels"):
-        idx.read_folder(folder, checksum="toy", known=swapped)
-
-
-def test_known_checksums_are_eight_different_digests():
-    assert len(set(idx.KNOWN_SHA256.values())) == 8
-    assert all(len(digest) == 64 and int(digest, 16) for digest in idx.KNOWN_SHA256.values())
-    folders = {name.split("/")[0] for name in idx.KNOWN_SHA256}
-    assert folders == {"mnist", "fashion-mnist"}
+        idx.read_folder(folder, checksum="toy", digests=swapped)
 
 
 # --- LIBSVM ---------------------------------------------------------------------------------------------

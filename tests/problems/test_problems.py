@@ -6,8 +6,6 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from problem_zoo import SAMPLED, SIZES, ZOO, features, labels
 
 from fedbounds.model.problem import Array, LogisticArrays, Problem, QuadraticArrays
@@ -24,17 +22,6 @@ KINDS = sorted(ZOO)
 
 def points(problem: Problem, seed: int, lead: tuple[int, ...] = (2,)) -> Array:
     return np.random.default_rng(seed).standard_normal((*lead, problem.N, problem.d))
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradients_match_finite_differences(kind: str) -> None:
-    problem, h = ZOO[kind](1), 1e-5
-    x = points(problem, 2)
-    numeric = np.empty_like(x)
-    for k in range(problem.d):
-        step = h * np.eye(problem.d)[k]
-        numeric[..., k] = (problem.client_losses(x + step) - problem.client_losses(x - step)) / (2 * h)
-    np.testing.assert_allclose(problem.client_grads(x), numeric, rtol=0, atol=DIFFERENCE_TOLERANCE)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,34 +145,6 @@ def test_multinomial_gradient_by_hand() -> None:
     np.testing.assert_allclose(problem.grads(W.ravel())[0], by_hand.ravel(), rtol=ROUNDING, atol=ROUNDING)
     loss = -np.log(s[np.arange(len(y)), y]).mean() + 0.05 / 2 * np.sum(W**2)
     assert problem.losses(W.ravel())[0] == pytest.approx(loss, rel=ROUNDING)
-
-
-@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 200), scale=st.sampled_from([1e-6, 1.0, 30.0]))
-@settings(max_examples=60, deadline=None)
-def test_smooth_and_strongly_convex(kind: str, seed: int, scale: float) -> None:
-    problem = ZOO[kind](seed % 5)
-    rng = np.random.default_rng(seed)
-    w, v = scale * rng.standard_normal((2, problem.d)) + problem.w_star
-    L, mu, slack = problem.L, problem.mu, 1 + 1e-9  # relative rounding of sums of squares
-    e, g = problem.excess(w), problem.grads(w)
-    assert np.all(e >= 0) and problem.gap(w) >= 0
-    assert np.all(np.sum(g**2, -1) <= 2 * L * e * slack)  # Lemma 1
-    assert np.all(np.sum(g**2, -1) * slack >= 2 * mu * e)  # Polyak-Lojasiewicz
-    u = w - problem.w_i_star
-    assert np.all(mu / 2 * np.sum(u**2, -1) <= e * slack)
-    assert np.all(e <= L / 2 * np.sum(u**2, -1) * slack)
-    inner = np.sum((g - problem.grads(v)) * (w - v), -1)
-    square = np.sum((w - v) ** 2)
-    assert np.all(inner * slack >= mu * square) and np.all(inner <= L * square * slack)
-
-
-@given(kind=st.sampled_from(KINDS), seed=st.integers(0, 40))
-@settings(max_examples=20, deadline=None)
-def test_heterogeneity_is_a_mean_of_non_negative_gaps(kind: str, seed: int) -> None:
-    problem = ZOO[kind](seed)
-    assert np.all(problem.star_excess >= 0) and float(problem.Gamma) > 0
-    direct = problem.F_star - problem.p @ problem.F_i_star
-    assert float(problem.Gamma) == pytest.approx(direct, abs=ROUNDING)
 
 
 def test_a_problem_shows_its_constants():

@@ -15,7 +15,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run

@@ -18,7 +18,8 @@ from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
-from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all

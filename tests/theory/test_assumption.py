@@ -11,7 +11,7 @@ import sympy as sp
 
 from fedbounds import plugins
 from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalty
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.referee.search.families import BUDGETS, families
 from fedbounds.referee.search.family import Family, decode

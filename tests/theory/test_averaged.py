@@ -10,7 +10,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime

@@ -6,7 +6,7 @@ import pytest
 
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import all_files, read
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status

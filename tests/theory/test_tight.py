@@ -13,7 +13,7 @@ import sympy as sp
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem

@@ -15,7 +15,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.evidence import expectation, kernel
 from fedbounds.evidence.empirical import comparison
-from fedbounds.evidence.exact.instance import Instance, from_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.measured_run import Policy, Run
 from fedbounds.evidence.run_constants import examine_run

@@ -51,8 +51,8 @@ def rocq(claim: str, *, reading: str | None = None, plugins: tuple[ModuleType, .
 
     reading: The reading; the one with a proof unless given.
     """
-    from fedbounds.evidence.kernel import claim_statement as written
     from fedbounds.evidence.kernel import reading_of
+    from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 

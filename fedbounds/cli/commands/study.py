@@ -171,10 +171,10 @@ def plot(
         raise reject("plot needs the folder of a saved study", str(out), "run fedbounds check --out first")
     require_writable(out)
     if (out / "sweep.sqlite").is_file():
-        from fedbounds.report import sweep_plot
+        from fedbounds.report.figures import sweep_figures
 
         pairs = [item.partition("=") for item in where]
-        paths = sweep_plot.draw(out, x, y, by, {name: value for name, _, value in pairs})
+        paths = sweep_figures.draw(out, x, y, by, {name: value for name, _, value in pairs})
     elif x or y or where:
         raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
     else:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from fedbounds.cli.adapter import command, say, show
+
+# Reasons of failure that are printed; the table holds every one.
+SHOWN = 5
+FAILED = 2
 
 
 @command("Study a problem")
@@ -30,6 +33,8 @@ def sweep(
     """
     import fedbounds
     from fedbounds.report import terminal as console
+    from fedbounds.report.html.sweep_page import counts_table
+    from fedbounds.study.sweep.table import read_table
 
     try:
         with console.progress(not quiet, lines=True) as bar:
@@ -39,31 +44,11 @@ def sweep(
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
-    done = found.summary
-    show(console.plain_table(HEAD, _counts(found.counts)))
+    done, counts = found.summary, counts_table(read_table(out, found.keys))
+    show(console.plain_table(counts.head, counts.rows))
     show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
         for message, count in found.failures[:SHOWN]:
             say(f"  {count} x {message}")
     return FAILED if done.failed else 0
-
-
-# Reasons of failure that are printed; the table holds every one.
-SHOWN = 5
-FAILED = 2
-HEAD = ("claim", "reading", "evidence", "cells x weightings")
-
-
-def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
-    """One row a claim, reading and evidence: how many verdicts of each status."""
-    from fedbounds.report.table import ORDER, Entry, Said
-    from fedbounds.theory.labels import shown
-    from fedbounds.theory.verdict import Evidence
-
-    rows: list[list[Any]] = []
-    for *claim, kind in sorted({key[:-1] for key in found}):
-        counts = [(status, found.get((*claim, kind, str(status)), 0)) for status in ORDER]
-        said = (Said(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
-        rows.append([*claim, kind, Entry(tuple(said))])
-    return rows

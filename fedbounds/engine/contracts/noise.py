@@ -81,19 +81,19 @@ def _noise(probe: Probe, x: Array, draws: NDArray) -> Array:
 
 
 def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Array, exact: bool) -> Iterator[Finding]:
-    problem, one = probe.problem, probe.problem.client_variance(x, 1)
-    allowed = VARIANCE_ROUNDING * (one + second) + slack
-    off, resolution = np.abs(second - one) - allowed, "1e-9, every sample"
+    problem, single = probe.problem, probe.problem.client_variance(x, 1)
+    allowed = VARIANCE_ROUNDING * (single + second) + slack
+    off, resolution = np.abs(second - single) - allowed, "1e-9, every sample"
     if not exact:  # a rare large sample may be missing, so only a variance told too small can be found
         error = square.std(axis=0) / np.sqrt(len(square))
-        off = second - one - allowed - STANDARD_ERRORS * error
+        off = second - single - allowed - STANDARD_ERRORS * error
         resolution = f"too small only: {STANDARD_ERRORS:g} standard errors of {len(square)} draws"
     yield worst(
         "the variance of the stochastic gradient",
         off,
         x,
         "client_variance {:.9g} where the samples give {:.9g}",
-        (one, second),
+        (single, second),
         REMEDY,
         resolution,
     )
@@ -102,7 +102,7 @@ def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Arra
             if not replacement and (problem.sampling != "indices" or b > problem.sizes.min()):
                 continue
             n = np.maximum(problem.sizes, 2)
-            wanted = one / b * (1 if replacement else np.where(problem.sizes > 1, (n - b) / (n - 1), 1.0))
+            wanted = single / b * (1 if replacement else np.where(problem.sizes > 1, (n - b) / (n - 1), 1.0))
             value = problem.client_variance(x, b, replacement)
             fact = f"the variance of a batch of {b} {'with' if replacement else 'without'} replacement"
             off = np.abs(value - wanted) - VARIANCE_ROUNDING * wanted - slack

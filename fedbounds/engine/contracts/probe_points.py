@@ -32,8 +32,8 @@ class Probe:
 
     def affordable(self, most: int, cost: float = 1.0) -> int:
         """How many evaluations, each of ``cost`` gradients a client, the budget allows: 2 to ``most``."""
-        one = float(self.problem.sizes.sum() + 8 * self.problem.N) * self.problem.d * cost
-        return int(min(max(BUDGET / one, 2), most))
+        evaluation = float(self.problem.sizes.sum() + 8 * self.problem.N) * self.problem.d * cost
+        return int(min(max(BUDGET / evaluation, 2), most))
 
     @cached_property
     def scale(self) -> float:
@@ -44,9 +44,9 @@ class Probe:
     @cached_property
     def x(self) -> Array:
         """Points at all `RADII` of every client's minimum and of w*, these minima, and the origin."""
-        own, common = self.problem.w_i_star, np.broadcast_to(self.problem.w_star, self.problem.w_i_star.shape)
+        minima, common = self.problem.w_i_star, np.broadcast_to(self.problem.w_star, self.problem.w_i_star.shape)
         steps = self.scale * np.array(RADII)[:, None, None] * self.directions(0, len(RADII))
-        every = np.stack([own, common, np.zeros_like(own), *(own + steps), *(common + steps)])
+        every = np.stack([minima, common, np.zeros_like(minima), *(minima + steps), *(common + steps)])
         return every[[5, 0, 2, 1, 8, 3, 4, 6, 7, *range(9, len(every))]]  # those that matter most first
 
     def directions(self, purpose: int, count: int) -> Array:

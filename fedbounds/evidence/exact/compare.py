@@ -12,7 +12,8 @@ from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.exact.instance import Instance, to_json
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
@@ -146,7 +147,7 @@ def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:
     """lhs = O(1/T) fails if w_0 is a fixed point of the algorithm, for every step size, with a positive gap."""
     instance = record.instance
     gap = record.paths["alpha"]["gap"][0]
-    if instance.tau != 1 or any(instance.noise) or len(instance.groups) > 1 or len(instance.weights) > 1:
+    if instance.tau != 1 or instance.stochastic or len(instance.groups) > 1 or len(instance.weights) > 1:
         detail = "decided only for tau = 1, without noise, C = 1, with weights that do not change by themselves"
         return _verdict(claim, reading, Status.UNDECIDED, detail)
     _, alpha = instance.round_weights(0, instance.excess(instance.w0))

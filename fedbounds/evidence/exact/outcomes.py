@@ -1,19 +1,26 @@
-"""Algorithm 1 on a small federated quadratic in exact rational arithmetic: no rounding, no sampling, no solver.
+"""Algorithm 1 on a small federated problem in exact rational arithmetic: no rounding, no sampling, no solver.
 
-Every outcome of the two-point noise and of who takes part is enumerated, so expectations are exact too.
+Every outcome of the noise and of who takes part is enumerated, so expectations are exact too. Where there are too
+many, a run that is linear in the noise needs 2 N T + 1 paths: for independent xi_j of mean 0 and variance 1 and a
+quadratic q,
+    E q(m + sum_j xi_j v_j) = q(m) + sum_j (q(m + v_j)/2 + q(m - v_j)/2 - q(m)).
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from fractions import Fraction
 
+import numpy as np
+
+from fedbounds.engine.reference import Step, algorithm_1
 from fedbounds.errors import reject
-from fedbounds.evidence.exact.covariance import by_moments, linear
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector
-from fedbounds.evidence.exact.record import VIRTUALS, ExactRun
+from fedbounds.evidence.exact.instance import Instance, array
+from fedbounds.evidence.exact.measure import measure, stretches
+from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.evidence.exact.record import ExactRun
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
@@ -21,189 +28,131 @@ MAX_OUTCOMES = 2**15
 MAX_BITS = 2**13
 
 
-@dataclass(frozen=True)
-class State:
-    """One outcome so far: both virtual iterates, local models and the round's p and weights."""
-
-    w: Mapping[str, Vector]
-    X: Rows
-    p: Vector
-    alpha: Vector
-
-
-class _Recorder:
-    """Sums and extremes over the outcomes, filled as the run proceeds."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.w_star = instance.argmin(instance.p)
-        self.star = instance.excess(self.w_star)
-        self.sums = {
-            v: {f: [Fraction(0)] * (instance.total + 1) for f in ("distance_sq", "gap", "drift")} for v in VIRTUALS
-        }
-        self.rho: dict[bool, list[Fraction]] = {True: [], False: []}
-        self.points: list[tuple[int, int, Fraction, Fraction]] = []
-        self.alphas: set[Vector] = set()
-        self.ratios: set[Fraction] = set()
-        self.excesses: set[Vector] = set()
-
-    def weighted(self, weights: Vector, numbers: Vector) -> Fraction:
-        return sum((a * x for a, x in zip(weights, numbers, strict=True)), Fraction(0))
-
-    def see(self, t: int, probability: Fraction, state: State, synchronised: bool) -> None:
-        """Record one outcome at time t."""
-        instance, p = self.instance, self.instance.p
-        base = self.weighted(p, self.star)
-        for virtual, w in state.w.items():
-            sums = self.sums[virtual]
-            sums["distance_sq"][t] += probability * distance_sq(w, self.w_star)
-            sums["gap"][t] += probability * (self.weighted(p, instance.excess(w)) - base)
-            away = tuple(distance_sq(w, x) for x in state.X)
-            sums["drift"][t] += probability * self.weighted(state.alpha, away)
-        excess = instance.excess(state.w["alpha"])
-        self.excesses.add(excess)
-        if t == instance.total:
-            return
-        self.alphas.add(state.alpha)
-        self.ratios.update(a / q for a, q in zip(state.alpha, state.p, strict=True) if q)
-        below = self.weighted(state.p, excess)
-        self.rho[synchronised].append(self.weighted(state.alpha, excess) / below if below else Fraction(1))
-        for i, x in enumerate(state.X):
-            slope = instance.grad(i, x)
-            self.points.append((t, i, self.weighted(slope, slope), instance.client_excess(i, x)))
-
-
-def distance_sq(a: Vector, b: Vector) -> Fraction:
-    """||a - b||^2."""
-    return sum(((x - y) ** 2 for x, y in zip(a, b, strict=True)), Fraction(0))
-
-
 def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
-    """Run Algorithm 1 exactly: over every outcome, or beyond ``most`` of them by moments where these are linear.
+    """Run Algorithm 1 exactly: over every outcome, or beyond ``most`` of them over 2 N T + 1 paths of a linear run.
 
     Raises InputError if there are too many outcomes, or too many digits.
     """
-    noisy = sum(s != 0 for s in instance.noise)
-    if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds > most:
-        if linear(instance):
-            return by_moments(run(instance.with_(noise=())), instance)
-        raise reject(
-            "an exact run enumerates every outcome of the noise and of who takes part",
-            f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
-            f"keep 2^(clients * steps) * sets^rounds at most {most}",
-        )
-    recorder = _Recorder(instance)
-    branches: dict[Vector, Fraction] = {instance.w0: Fraction(1)}
-    for r in range(instance.rounds):
-        branches = _round(recorder, r, branches)
-    for w, probability in branches.items():
-        state = State(dict.fromkeys(VIRTUALS, w), (w,) * instance.N, instance.p, instance.p)
-        recorder.see(instance.total, probability, state, synchronised=True)
-    return _finish(recorder)
-
-
-def _round(recorder: _Recorder, r: int, branches: Mapping[Vector, Fraction]) -> dict[Vector, Fraction]:
-    """One round from every outcome w_t: the distribution of the next global model."""
-    instance = recorder.instance
-    following: dict[Vector, Fraction] = {}
-    for (start, weight), group in itertools.product(branches.items(), instance.groups):
-        p, alpha = instance.round_weights(r, instance.excess(start), group)
-        first = State(dict.fromkeys(VIRTUALS, start), (start,) * instance.N, p, alpha)
-        states = [(weight / len(instance.groups), first)]
-        for t in range(r * instance.tau, (r + 1) * instance.tau):
-            for probability, state in states:
-                recorder.see(t, probability, state, synchronised=t == r * instance.tau)
-            states = [(chance * q, after) for chance, state in states for q, after in step(instance, state, t)]
-        for probability, state in states:
-            w = state.w["alpha"]
-            if max(x.denominator.bit_length() for x in w) > MAX_BITS:
-                raise reject(
-                    f"an exact run has numbers of at most {MAX_BITS} bits", f"more in round {r}", "shorten it"
-                )
-            following[w] = following.get(w, Fraction(0)) + probability
-    return following
-
-
-def step(instance: Instance, state: State, t: int) -> Iterator[tuple[Fraction, State]]:
-    """One local step of every client: (probability, state) of each outcome of the noise."""
-    eta = instance.eta[t]
-    choices = [(-s, s) if s else (s,) for s in instance.noise]
-    outcomes = list(itertools.product(*choices))
-    for draw in outcomes:
-        X = tuple(_descend(instance, i, x, draw[i], eta) for i, x in enumerate(state.X))
-        w = {"alpha": combine(state.alpha, X), "p": combine(state.p, X)}
-        yield Fraction(1, len(outcomes)), State(w, X, state.p, state.alpha)
-
-
-def _descend(instance: Instance, i: int, x: Vector, shock: Fraction, eta: Fraction) -> Vector:
-    slope = instance.grad(i, x)
-    noisy = (slope[0] + shock, *slope[1:])
-    return tuple(a - eta * g for a, g in zip(x, noisy, strict=True))
-
-
-def combine(weights: Vector, X: Rows) -> Vector:
-    """sum_i weights_i x_i."""
-    return tuple(sum((a * x[k] for a, x in zip(weights, X, strict=True)), Fraction(0)) for k in range(len(X[0])))
-
-
-def _finish(recorder: _Recorder) -> ExactRun:
-    instance, star = recorder.instance, recorder.star
-    rounds = [instance.eta[start : start + instance.tau] for start in range(0, instance.total, instance.tau)]
-    ratios = recorder.ratios
-    Gamma = recorder.weighted(instance.p, star)
-    star_max = max(recorder.weighted(row, star) for row in recorder.alphas)
-    variances = tuple(s**2 for s in instance.noise)
-    values = {
-        "L": instance.L,
-        "mu": instance.mu,
-        "Gamma": Gamma,
-        "tau": Fraction(instance.tau),
-        "N": Fraction(instance.N),
-        "Delta_0": distance_sq(instance.w0, recorder.w_star),
-        "sigma_sq": max(variances),
-        "sigma_p_sq": recorder.weighted(tuple(q**2 for q in instance.p), variances),
-        "G_sq": max(grad_sq + variances[i] for _, i, grad_sq, _ in recorder.points),
-        # Where alpha = p on the clients present, rho is 1 by definition.
-        "rho_tilde": star_max / Gamma if Gamma and ratios != {1} else Fraction(1),
-        "rho_pairs": _smallest_pair(recorder),
-        "pi_min": min(ratios),
-        "pi_max": max(ratios),
-        "p_min": min(instance.p),
-        "m": Fraction(_selected(recorder.alphas)),
-        "C": Fraction(instance.present, instance.N),
-        "eta_0": instance.eta[0],
-        "eta_ratio": max(s / size for within in rounds for t, size in enumerate(within) for s in within[: t + 1]),
-    }
-    sync, inside = recorder.rho[True], recorder.rho[False]
-    return ExactRun(
-        instance=instance,
-        w_star=recorder.w_star,
-        values=values,
-        rho_sync=min(sync),
-        rho_all=min(sync + inside),
-        paths={v: {f: tuple(row) for f, row in fields.items()} for v, fields in recorder.sums.items()},
-        points=tuple(recorder.points),
-        alphas=frozenset(recorder.alphas),
-        ratios=frozenset(recorder.ratios),
-        excesses=frozenset(recorder.excesses),
+    noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
+    if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds <= most:
+        steps, odds = enumerated(instance)
+        return _record(instance, steps, odds, enumerable=True)
+    if linear(instance):
+        steps, odds = along_paths(instance)
+        return _record(instance, steps, odds, enumerable=False)
+    raise reject(
+        "an exact run enumerates every outcome of the noise and of who takes part",
+        f"{noisy} noisy clients over {instance.total} steps, {len(instance.groups)} sets of clients a round",
+        f"keep 2^(clients * steps) * sets^rounds at most {most}",
     )
 
 
-def _smallest_pair(recorder: _Recorder) -> Fraction:
-    """min over visited weights, and over visited points and w*, of the skew."""
-    p = recorder.instance.p
-    pairs = [
-        recorder.weighted(row, e) / recorder.weighted(p, e)
-        for e in (*recorder.excesses, recorder.star)
-        for row in recorder.alphas
-        if recorder.weighted(p, e)
-    ]
-    return min(pairs, default=Fraction(1))
+def linear(instance: Instance) -> bool:
+    """Whether every local model is its mean plus a sum of the shocks so far with factors that are not negative."""
+    steepest = max(row[0] for row in instance.curvatures)
+    return (
+        instance.weighting == "fedavg"
+        and instance.present == instance.N
+        and instance.plain
+        and max(instance.eta) * steepest <= 1
+    )
 
 
-def _selected(alphas: Iterable[Vector]) -> int:
-    """m if every row gives 1/m to exactly m clients, else 0."""
-    counts = {sum(a > 0 for a in row) for row in alphas}
-    m = counts.pop()
-    equal = not counts and all(a in (0, Fraction(1, m)) for row in alphas for a in row)
-    return m if equal else 0
+def enumerated(instance: Instance) -> tuple[list[Step], list[Numbers]]:
+    """The steps of a run that holds every outcome, and the outcomes' probabilities before each."""
+    losses, shocks, chances = _population(instance), *_shocks(instance)
+    if len(chances) > 1:
+        losses = replace(losses, shocks=shocks)
+    groups = np.array([[i in group for i in range(instance.N)] for group in instance.groups])
+
+    def participants(r: int, gaps: Numbers) -> Numbers:
+        return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), instance.N)
+
+    steps = _checked(instance, losses, participants if len(groups) > 1 else None)
+    odds, before = [], array([Fraction(1)])
+    for t in range(instance.total + 1):
+        if t % instance.tau == 0 and t < instance.total:
+            before = np.tile(before, len(groups)) / Fraction(len(groups))
+        odds.append(before)
+        before = np.outer(chances, before).ravel()
+    return steps, odds
+
+
+def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
+    """The outcomes (M, N) of the noise xi of a step, 0 where a client has none, and their probabilities (M,)."""
+    u = instance.rare
+    values = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
+    noisy = [s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True)]
+    drawn = list(itertools.product(*(values if one else ((Fraction(0), Fraction(1)),) for one in noisy)))
+    chances = [Fraction(1)] * len(drawn)
+    for k, row in enumerate(drawn):
+        for _, chance in row:
+            chances[k] *= chance
+    return array([[xi for xi, _ in row] for row in drawn]), array(chances)
+
+
+def along_paths(instance: Instance) -> tuple[list[Step], list[Numbers]]:
+    """The steps of a linear run along 2 N T + 1 paths, and the paths' weights before each.
+
+    The run without noise, one with each single shock and its negative, and two of weight 0: the largest gradients of
+    all outcomes lie where every shock has the same sign.
+    """
+    N, T = instance.N, instance.total
+    noise = array([abs(s) for s in instance.noise])
+    where = [(t, i) for t in range(T) for i in range(N) if noise[i]]
+    paths = np.zeros((T, 2 * len(where) + 3, N), dtype=object)
+    for k, (t, i) in enumerate(where):
+        paths[t, 2 * k + 1, i], paths[t, 2 * k + 2, i] = Fraction(1), Fraction(-1)
+    paths[:, -2], paths[:, -1] = Fraction(1), Fraction(-1)
+    half = [Fraction(1, 2)] * (2 * len(where))
+    weights = array([Fraction(1 - len(where)), *half, Fraction(0), Fraction(0)])
+    steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), None)
+    return steps, [array([Fraction(1)]), *[weights] * T]
+
+
+def _checked(
+    instance: Instance, losses: Quadratics, participants: Callable[[int, Numbers], Numbers] | None
+) -> list[Step]:
+    """The steps of a run; InputError where a global model has too many digits."""
+    w0, eta = array([instance.w0]), array([instance.eta])
+    return list(_short(algorithm_1(losses, w0, eta, instance.tau, instance.rule, participants)))
+
+
+def _short(steps: Iterator[Step]) -> Iterator[Step]:
+    for step in steps:
+        if step.synchronised and max(x.denominator.bit_length() for x in step.x[..., 0, :].flat) > MAX_BITS:
+            what = f"an exact run has numbers of at most {MAX_BITS} bits"
+            raise reject(what, f"more at t = {step.t}", "shorten it")
+        yield step
+
+
+def _population(instance: Instance) -> Quadratics:
+    """The instance as a population of one, with its noise."""
+    losses = instance.losses
+    names = ("curvatures", "minima", "p", "upper", "kinks", "turns")
+    rows = {name: part[None] for name in names if (part := getattr(losses, name)) is not None}
+    if instance.stochastic:
+        rows["noise"] = array([instance.noise])
+    if any(instance.growth):
+        rows["growth"] = array([instance.growth])
+    return replace(losses, L=array([losses.L]), mu=array([losses.mu]), **rows)
+
+
+def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
+    """The exact run; what was visited is left out where the outcomes were not enumerated."""
+    losses = _population(instance)
+    found = measure(losses, stretches(steps, odds, leading=1), array([instance.eta]), instance.tau)
+    points = zip(found.times.tolist(), found.clients.tolist(), found.grad_sq[0], found.excess[0], strict=True)
+    return ExactRun(
+        instance=instance,
+        w_star=tuple(losses.w_star[0]),
+        values={name: Fraction(value[0]) for name, value in found.constants.items()},
+        rho_sync=found.rho_sync[0],
+        rho_all=found.rho_all[0],
+        paths={name: {field: tuple(row[0]) for field, row in part.items()} for name, part in found.paths.items()},
+        points=tuple(points) if enumerable else (),
+        alphas=frozenset(map(tuple, found.alphas[:, 0])),
+        ratios=frozenset(Fraction(x) for x in found.ratios.flat if x >= 0),
+        excesses=frozenset(map(tuple, found.excesses[:, 0])) if enumerable else frozenset(),
+        history=(steps, odds[-1]) if enumerable else None,
+    )

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
+from fedbounds.engine.reference import Step
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.quantity_values import Values
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
-
-VIRTUALS = ("alpha", "p")
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,8 @@ class ExactRun:
     ``values`` the constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``. ``paths[virtual]``
     maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
     ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``ratios`` their
-    alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited.
+    alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited. ``history`` the steps of the run
+    and the probabilities of its outcomes.
     """
 
     instance: Instance
@@ -37,6 +37,7 @@ class ExactRun:
     alphas: frozenset[Vector]
     ratios: frozenset[Fraction]
     excesses: frozenset[Vector]
+    history: tuple[list[Step], Any] | None = field(default=None, repr=False, compare=False)
 
     def constants(self, skew: str) -> dict[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
@@ -51,7 +52,7 @@ class ExactRun:
             "tau": instance.tau,
             "local_step": tuple(range(instance.tau)),
             "eta_L": sizes,
-            "gradients": "stochastic" if any(instance.noise) else "full",
+            "gradients": "stochastic" if instance.stochastic else "full",
             "participation": self.values["C"],
             "N": instance.N,
             "weights": instance.weighting,

@@ -15,7 +15,8 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector, fraction, from_json, rows, vector
+from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector
 from fedbounds.evidence.kernel.claim_statement import rocq
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
@@ -207,8 +208,8 @@ def _words(name: str, reading: Reading, t: int | None) -> dict[str, str]:
 
 
 def _supported(instance: Instance, example: Counterexample, noise: bool = False) -> None:
-    if (any(instance.noise) and not noise) or instance.present < instance.N:
-        what = f"{example.name} has noise or absent clients"
+    if (any(instance.noise) and not noise) or instance.present < instance.N or not instance.plain:
+        what = f"{example.name} has noise, absent clients or losses that are no diagonal quadratics"
         raise reject("a counterexample in Rocq must have full gradients and every client", what, "use our checker")
 
 

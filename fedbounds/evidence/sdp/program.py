@@ -43,6 +43,7 @@ class Program:
     """Constraints >= 0 of a class in ``vectors`` and ``values``, and named quantities, made when they are asked for.
 
     Where ``apart``, vectors of different letters have no inner products: the Gram matrix consists of blocks.
+    ``weights`` are (alpha_i, p_i) of the clients, of which those with equal ones may be exchanged.
     """
 
     vectors: tuple[Symbol, ...]
@@ -51,6 +52,7 @@ class Program:
     quantities: Mapping[str, Callable[[], Expression]] = field(repr=False)
     number: Arithmetic = field(repr=False)
     apart: bool = False
+    weights: tuple[tuple[Fraction, Fraction], ...] = ()
 
     @cached_property
     def basis(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The IDX files in which MNIST and Fashion-MNIST are published: a small parser and their checksums."""
+"""The IDX files in which MNIST and Fashion-MNIST are published: a small parser and their digests."""
 
 import hashlib
 import math
@@ -30,18 +30,18 @@ KNOWN_SHA256: Mapping[str, str] = MappingProxyType(
 )
 
 
-def verify(path: str | Path, known: Mapping[str, str] | None = None) -> str | None:
+def verify(path: str | Path, digests: Mapping[str, str] | None = None) -> str | None:
     """Name of the published file that ``path`` (raw or gzip) holds by SHA-256 of its content, else None.
 
-    ``known`` maps names as ``mnist/train-images-idx3-ubyte`` to digests; KNOWN_SHA256 unless given.
+    ``digests`` maps names as ``mnist/train-images-idx3-ubyte`` to digests; KNOWN_SHA256 unless given.
     """
-    return identify(_content(Path(path)), known)
+    return identify(_content(Path(path)), digests)
 
 
-def identify(content: bytes, known: Mapping[str, str] | None = None) -> str | None:
+def identify(content: bytes, digests: Mapping[str, str] | None = None) -> str | None:
     """As ``verify``, of uncompressed bytes."""
     digest = hashlib.sha256(content).hexdigest()
-    table = KNOWN_SHA256 if known is None else known
+    table = KNOWN_SHA256 if digests is None else digests
     return next((name for name, published in table.items() if published == digest), None)
 
 
@@ -71,18 +71,22 @@ def read_idx(path: str | Path, ndim: int) -> NDArray[np.uint8]:
 
 
 def read_folder(
-    folder: str | Path, part: str = "train", *, checksum: str | None = None, known: Mapping[str, str] | None = None
+    folder: str | Path,
+    part: str = "train",
+    *,
+    checksum: str | None = None,
+    digests: Mapping[str, str] | None = None,
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Images (n, rows, columns) and labels (n,) of the ``train`` or ``test`` files in ``folder``.
 
-    ``checksum`` demands the published content of the data set of that name (in ``known``, KNOWN_SHA256 unless given).
+    ``checksum`` demands the published content of that data set in ``digests`` (KNOWN_SHA256 unless given).
     """
     folder, stem = Path(folder), STEMS[part]
     if not folder.is_dir():
         raise reject("the IDX source must be a folder", str(folder), "give the folder with the four IDX files")
     image_path, label_path = (_find(folder, f"{stem}-{kind}-ubyte") for kind in ("images-idx3", "labels-idx1"))
     for path in (image_path, label_path) if checksum else ():
-        _check_published(path, f"{checksum}/{path.name.removesuffix('.gz').replace('.idx', '-idx')}", known)
+        _check_published(path, f"{checksum}/{path.name.removesuffix('.gz').replace('.idx', '-idx')}", digests)
     images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     if len(images) != len(labels):
         raise reject(
@@ -99,19 +103,19 @@ def _find(folder: Path, name: str) -> Path:
     for candidate in names:
         if (folder / candidate).is_file():
             return folder / candidate
-    found = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
-    raise reject(f"{folder} must contain {name} or {name}.gz", found, "put the four IDX files there")
+    names = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
+    raise reject(f"{folder} must contain {name} or {name}.gz", names, "put the four IDX files there")
 
 
-def _check_published(path: Path, wanted: str, known: Mapping[str, str] | None) -> None:
-    found = verify(path, known)
-    if found != wanted:
-        own, demanded = (found or "").partition("/")[0], wanted.partition("/")[0]
+def _check_published(path: Path, wanted: str, digests: Mapping[str, str] | None) -> None:
+    published = verify(path, digests)
+    if published != wanted:
+        set_name, demanded = (published or "").partition("/")[0], wanted.partition("/")[0]
         raise reject(
             f"{path} must have the published content of {demanded} (SHA-256)",
-            f"the content of {found}" if found else "unknown content",
-            f"give the folder of {demanded}, or name {own} as the data"
-            if own and own != demanded
+            f"the content of {published}" if published else "unknown content",
+            f"give the folder of {demanded}, or name {set_name} as the data"
+            if set_name and set_name != demanded
             else "download it again, or load it without the checksum",
         )
 

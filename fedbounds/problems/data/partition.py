@@ -70,12 +70,12 @@ def shards(
         )
     order = rng.permutation(n)
     order = order[np.argsort(np.asarray(labels)[order], kind="stable")]
-    pieces = np.split(order, np.arange(shard_size, n, shard_size))
+    shard_rows = np.split(order, np.arange(shard_size, n, shard_size))
     dealt = rng.permutation(count)
     owner = np.arange(count) % clients
     if unbalanced:
         owner[clients:] = rng.integers(clients, size=count - clients)
-    return _tidy([np.concatenate([pieces[k] for k in dealt[owner == i]]) for i in range(clients)])
+    return _tidy([np.concatenate([shard_rows[k] for k in dealt[owner == i]]) for i in range(clients)])
 
 
 def dirichlet(labels: NDArray, clients: int, concentration: float, rng: np.random.Generator) -> Parts:
@@ -95,7 +95,7 @@ def dirichlet(labels: NDArray, clients: int, concentration: float, rng: np.rando
         cuts = np.rint(np.cumsum(share)[:-1] * len(members)).astype(np.int64)
         for i, piece in enumerate(np.split(members, cuts)):
             held[i].append(piece)
-    parts = [np.concatenate(pieces) for pieces in held]
+    parts = [np.concatenate(rows) for rows in held]
     while min(sizes := [len(part) for part in parts]) == 0:
         poor, rich = sizes.index(0), sizes.index(max(sizes))
         mixed = rng.permutation(parts[rich])
@@ -122,30 +122,30 @@ def power_law(n: int, clients: int, power: float, rng: np.random.Generator) -> P
 def by_hand(labels: NDArray, table: ArrayLike, rng: np.random.Generator) -> Parts:
     """Client i holds ``table[i, k]`` random samples of the k-th sorted label; the others stay out."""
     labels = np.asarray(labels)
-    known, available = np.unique(labels, return_counts=True)
+    classes, available = np.unique(labels, return_counts=True)
     counts = np.asarray(table)
     if counts.dtype.kind not in "iu" or np.any(counts < 0):
         what = "the client-by-label table must hold whole numbers of at least 0"
         raise reject(what, repr(table)[:60], "give counts of samples")
-    if counts.ndim != 2 or counts.shape[1] != len(known):
+    if counts.ndim != 2 or counts.shape[1] != len(classes):
         raise reject(
-            f"the client-by-label table needs one column for each of the {len(known)} labels",
+            f"the client-by-label table needs one column for each of the {len(classes)} labels",
             f"shape {counts.shape}",
             "give one row a client, columns in the order of the sorted labels",
         )
     if not counts.size or counts.sum(axis=1).min() < 1:
         empty = int(np.argmin(counts.sum(axis=1))) if counts.size else 0
         raise reject("every client needs at least one sample", f"an empty row {empty}", "delete the row or fill it")
-    asked = np.maximum(counts.max(axis=0), counts.sum(axis=0))  # a sum of numbers without bound may wrap around
-    if np.any(asked > available):
-        k = int(np.argmax(asked > available))
+    requested = np.maximum(counts.max(axis=0), counts.sum(axis=0))  # a sum of numbers without bound may wrap around
+    if np.any(requested > available):
+        k = int(np.argmax(requested > available))
         raise reject(
-            f"the table may use at most the {available[k]} samples of label {known[k]}",
-            str(asked[k]),
+            f"the table may use at most the {available[k]} samples of label {classes[k]}",
+            str(requested[k]),
             "ask for fewer",
         )
     columns = []
-    for k, label in enumerate(known):
+    for k, label in enumerate(classes):
         members = rng.permutation(np.flatnonzero(labels == label))
         columns.append(np.split(members, np.cumsum(counts[:, k]))[:-1])
     return _tidy([np.concatenate([column[i] for column in columns]) for i in range(len(counts))])
@@ -211,8 +211,8 @@ def parse(text: str) -> Spec:
     if kind == "hand" and colon:
         return Spec(kind, text, table=_read_table(Path(rest).expanduser()))
     rest, comma, dealing = rest.partition(",")
-    known = bool(colon) in {":" in form for form in forms}
-    if not known or (comma and (kind != "shards" or dealing not in DEALINGS)):
+    form_exists = bool(colon) in {":" in form for form in forms}
+    if not form_exists or (comma and (kind != "shards" or dealing not in DEALINGS)):
         raise reject(f"partition {kind!r} has the form {' or '.join(forms)}", repr(text), "write it so")
     if not colon:
         return Spec(kind, text)
@@ -241,9 +241,9 @@ def deal(spec: Spec, labels: NDArray, clients: int, rng: np.random.Generator) ->
 
 def _read_table(path: Path) -> tuple[tuple[int, ...], ...]:
     example = "write for example [[10, 0], [0, 10]]"
-    found = io.read_json(path)
+    value = io.read_json(path)
     try:
-        table = io.convert(found, tuple[tuple[int, ...], ...])
+        table = io.convert(value, tuple[tuple[int, ...], ...])
     except io.Misshapen as wrong:
         what = f"{path} must hold a list with one list of whole counts a client"
         raise reject(what, f"{wrong}", example) from wrong

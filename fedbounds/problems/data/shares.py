@@ -49,7 +49,9 @@ def proportional(
     sink = 1 + high + wide
     start = np.concatenate([np.zeros(high, dtype=np.int64), row[i], column]).astype(np.int32)
     end = np.concatenate([row, column[k], np.full(wide, sink)]).astype(np.int32)
-    room = np.concatenate([rows - counts.sum(axis=1), np.ones(len(i), dtype=np.int64), columns - counts.sum(axis=0)])
-    graph = coo_array((room.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1)).tocsr()
+    capacities = np.concatenate(
+        [rows - counts.sum(axis=1), np.ones(len(i), dtype=np.int64), columns - counts.sum(axis=0)]
+    )
+    graph = coo_array((capacities.astype(np.int32), (start, end)), shape=(sink + 1, sink + 1)).tocsr()
     flow = maximum_flow(graph, 0, sink).flow.tocsr()
     return counts + flow[row][:, column].toarray()

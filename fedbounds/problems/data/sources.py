@@ -205,8 +205,8 @@ def _check_dense(entries: int, name: str) -> None:
 
 def _load_libsvm(path: Path) -> Dataset:
     content = unpacked(read_bytes(path, LONGEST_DATA), path)
-    found = _parsed(content)
-    if found is None:
+    parsed = _parsed(content)
+    if parsed is None:
         # The parser names no line of its own: the first that it does not take alone.
         bad = ((n, line) for n, line in enumerate(content.splitlines(), 1) if _parsed(line) is None)
         number, line = next(bad, (0, b"lines that are each well formed"))
@@ -215,7 +215,7 @@ def _load_libsvm(path: Path) -> Dataset:
             repr(line[:40].decode("utf-8", errors="replace")),
             "mend or delete the line",
         )
-    table, targets = found
+    table, targets = parsed
     if not targets.size:
         raise reject(f"{path} must hold at least one sample", "an empty file", "check the path after libsvm:")
     _check_dense(table.shape[0] * table.shape[1], str(path))

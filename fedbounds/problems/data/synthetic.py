@@ -47,11 +47,11 @@ def federated_regression(
     noise = _dial(noise_std, "noise_std")
     base, base_noise = rng.standard_normal((n, d)), rng.standard_normal(n)
     w0 = rng.standard_normal(d) / np.sqrt(d)
-    own, shift = rng.standard_normal((clients, n, d)), rng.standard_normal((clients, 1, d))
+    client_part, shift = rng.standard_normal((clients, n, d)), rng.standard_normal((clients, 1, d))
     own_noise, tilt = rng.standard_normal((clients, n)), rng.standard_normal((clients, d)) / np.sqrt(d)
     scale = 1 / np.hypot(1.0, h)
     # h * scale tends to 1: the product never overflows, however extreme h is.
-    features = scale * base + (h * scale) * (own + shift)
+    features = scale * base + (h * scale) * (client_part + shift)
     noises = noise * (scale * base_noise + (h * scale) * own_noise)
     targets = np.einsum("ijk,ik->ij", features, w0 + h * tilt) + noises
     return ClientData(tuple(features), tuple(targets), np.full(clients, 1 / clients), f"regression(h={h:g})", False)
@@ -122,9 +122,9 @@ def quadratics(
         )
     h, noise = _dial(heterogeneity, "heterogeneity"), _dial(noise_std, "noise_std")
     base = np.geomspace(mu, L, d)
-    own = np.stack([base] + [rng.permutation(base) for _ in range(clients - 1)])
+    client_spectra = np.stack([base] + [rng.permutation(base) for _ in range(clients - 1)])
     # The power is exactly 1 where h = 0 or own = base; clipping undoes rounding past the ends.
-    spectra = np.clip(base * (own / base) ** (h / (1 + h)), mu, L)
+    spectra = np.clip(base * (client_spectra / base) ** (h / (1 + h)), mu, L)
     centre = rng.standard_normal(d) / np.sqrt(d)
     minima = centre + h * rng.standard_normal((clients, d)) / np.sqrt(d)
     weights = power_shares(clients, imbalance) if p is None else check_distribution(p, clients)

@@ -122,7 +122,8 @@ class Section:
         claim = self.claim
         parts = (claim.lhs, *claim.terms.values(), *claim.definitions.values(), claim.eta or 0)
         used = {symbol.name for part in parts for symbol in sp.sympify(part).free_symbols}
-        return [(formula(known.latex), known.meaning) for name, known in QUANTITIES.items() if name in used]
+        quantities = {**QUANTITIES, **{quantity.name: quantity for quantity in claim.computed}}
+        return [(formula(quantity.latex), quantity.meaning) for name, quantity in quantities.items() if name in used]
 
     @property
     def readings(self) -> list[tuple[str, str]]:

@@ -18,25 +18,25 @@ REPLACING = {True: "with", False: "without"}
 
 def slips(algorithm: Algorithm) -> dict[str, Algorithm]:
     """Words -> the algorithm with that slip, for every slip known of it."""
-    own: Any = type(algorithm)
-    values = {field.name: getattr(algorithm, field.name) for field in fields(own)}
-    found: dict[str, Algorithm] = {}
+    kind: Any = type(algorithm)
+    values = {field.name: getattr(algorithm, field.name) for field in fields(kind)}
+    result: dict[str, Algorithm] = {}
     if values.get("server_step", 1.0) != 1:
-        found["the server's step is forgotten"] = own(**values | {"server_step": 1.0})
+        result["the server's step is forgotten"] = kind(**values | {"server_step": 1.0})
     drawn: dict[str, Wrong] = {
-        f"samples are drawn {REPLACING[own.reshuffles]} replacement": {"reshuffles": not own.reshuffles},
+        f"samples are drawn {REPLACING[kind.reshuffles]} replacement": {"reshuffles": not kind.reshuffles},
         "a batch is drawn without replacement, and afresh at each step": {"distinct": True},
     }
     moves = OF_MOVES if algorithm.key in AVERAGING else {}
     for words, wrong in {**drawn, **ANY, **WEIGHTS, **moves, **OWN.get(algorithm.key, {})}.items():
         given = values | {name: value for name, value in wrong.items() if name in values}
-        found[words] = type("Slip", (own,), {} if given != values else wrong)(**given)
+        result[words] = type("Slip", (kind,), {} if given != values else wrong)(**given)
     if algorithm.key == "scaffold":
         other = 3 - values["option"]
-        found[f"c_i is renewed by option {other}"] = own(**values | {"option": other})
+        result[f"c_i is renewed by option {other}"] = kind(**values | {"option": other})
     if algorithm.key == "scaffnew" and 0 < values["q"] < 1:
-        found["it communicates with probability 1 - q"] = own(**values | {"q": 1 - values["q"]})
-    return found
+        result["it communicates with probability 1 - q"] = kind(**values | {"q": 1 - values["q"]})
+    return result
 
 
 def _right(slip: Algorithm, state: State, now: Round) -> State:
@@ -55,12 +55,12 @@ def _given(edit: Callable[[Round], Round]) -> Wrong:
     return {"round": lambda self, state, now: _right(self, state, edit(now))}
 
 
-def _moved(factor: Callable[[Round], Array | float], keep: float = 1.0) -> Wrong:
+def _moved(factor: Callable[[Round], Array | float], share: float = 1.0) -> Wrong:
     """w <- keep w + factor (w' - w) for the right w'."""
 
     def wrong(self: Algorithm, state: State, now: Round) -> State:
         after = _right(self, state, now)
-        return after | {"w": keep * state["w"] + factor(now) * (after["w"] - state["w"])}
+        return after | {"w": share * state["w"] + factor(now) * (after["w"] - state["w"])}
 
     return {"round": wrong}
 
@@ -126,7 +126,7 @@ ANY: dict[str, Wrong] = {
     "every local step uses the first batch": _given(
         lambda now: replace(now, draws=None if now.draws is None else np.repeat(now.draws[:1], len(now.eta), axis=0))
     ),
-    "the mean move is taken for the model": _moved(lambda now: 1.0, keep=0.0),
+    "the mean move is taken for the model": _moved(lambda now: 1.0, share=0.0),
     "the mean move is subtracted": _moved(lambda now: -1.0),
     "the server's old model is averaged in as one more client": _moved(
         lambda now: (1 - 1 / (1 + now.present.sum(-1)))[:, None]

@@ -1,7 +1,5 @@
 """The battery over problems: true ones are let through, every kind of wrong fact is refused by name."""
 
-import time
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -175,18 +173,6 @@ def test_the_point_it_names_shows_the_fault():
     assert abs(slope - 1.5 * base.grads(x)[1, 2]) > 1e-3
 
 
-def test_a_constant_off_by_a_hundredth_is_found_where_it_is_attained():
-    """Quadratics attain L and mu everywhere, a binary logistic problem L at the origin."""
-    for base, name, factor in (
-        (ZOO["quadratic"](3), "L", 0.99),
-        (ZOO["quadratic"](3), "mu", 1.01),
-        (ZOO["least-squares"](3), "L", 0.99),
-        (ZOO["binary"](3), "L", 0.99),
-    ):
-        with pytest.raises(InputError, match=f"keep {name},"):
-            check_problem(Foreign(base, constants=scaled(base, **{name: factor})))
-
-
 def test_an_extreme_curvature_among_many_is_found():
     """One direction of 200 has the curvature 1.05 L, and one 0.95 mu: random pairs would not see either."""
     spectra = np.linspace(2.0, 3.0, 200)
@@ -232,12 +218,3 @@ def test_a_study_refuses_a_foreign_problem_that_is_wrong_and_trusts_its_own():
     wrong = Third(shipped.H, shipped.w_i_star, shipped.F_i_star, shipped.p)
     with pytest.raises(InputError, match="keep L, but received a gradient that changes"):
         fedbounds.check(wrong, claims=["lemma-1"], weightings=["fedavg"], rounds=2, replicates=2)
-
-
-def test_it_is_quick():
-    """A quarter of a second of one core for a small problem, several times what was measured on a slow machine."""
-    base = ZOO["quadratic"](0)
-    check_problem(base)
-    begun = time.process_time()
-    check_problem(base)
-    assert time.process_time() - begun < 0.5

@@ -17,7 +17,8 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import compare, examine
 from fedbounds.evidence.exact.counterexamples import ISOLATED, Counterexample, all_files, read
-from fedbounds.evidence.exact.instance import Instance, fraction, from_json, largest, to_json
+from fedbounds.evidence.exact.instance import Instance, largest
+from fedbounds.evidence.exact.instance_json import fraction, from_json, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.symbolic import library as proofs

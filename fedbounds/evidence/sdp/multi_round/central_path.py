@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of, verify
+from fedbounds.evidence.sdp.multi_round import by_client
+from fedbounds.evidence.sdp.multi_round.by_client import ByClient
+from fedbounds.evidence.sdp.multi_round.program import Run, above, measured, points, program_of, verify
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.
@@ -53,8 +55,16 @@ class Worst:
     exact: bool = False
     bias: Fraction = Fraction(0)
 
+    @property
+    def attained(self) -> bool:
+        """Whether some clients with these weights attain the value, up to inequalities that were left out."""
+        return self.exact or self.run.exact
 
-def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
+
+Bound = Worst | ByClient
+
+
+def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Bound | None:
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
@@ -75,6 +85,10 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if before is None or not before.certified:
             return None
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+    if by_client.applies(run) and zeta_sq:
+        whole = by_client.worst(run, delta_0, zeta_sq)
+        if whole is not None:
+            return whole
     if run.T <= ALL_PAIRS and not run.all_pairs:
         found = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
         if found is not None and found.certified:
@@ -96,12 +110,6 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if certified:
             return tried[-1]
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
-
-
-def above(value: Fraction) -> float:
-    """The least float that is not below a fraction: the nearest one may be."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:

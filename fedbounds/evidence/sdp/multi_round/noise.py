@@ -32,8 +32,8 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.expressions import Constraint, Expression, Symbol, Vector, exact
-from fedbounds.evidence.sdp.multi_round.central_path import Array, above
-from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.central_path import Array
+from fedbounds.evidence.sdp.multi_round.program import Run, above
 from fedbounds.evidence.sdp.program import Program
 
 # Bits of the potentials' entries, which are rounded up.
@@ -70,6 +70,7 @@ class Noisy:
     multipliers: tuple[Fraction, ...] = field(repr=False)
     potentials: tuple[Potential, ...] = field(repr=False)
     exact: bool = False
+    attained: bool = False
     gap: float | None = None
 
 

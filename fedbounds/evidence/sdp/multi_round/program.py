@@ -248,6 +248,12 @@ def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias
     return verification.verify(program, gap, labels, is_definite)[0]
 
 
+def above(value: Fraction) -> float:
+    """The least float that is not below a fraction: the nearest one may be."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
+
+
 def is_definite(S: list[list[Any]]) -> bool:
     """Whether a rational matrix is seen to be positive definite: what a float factor leaves of it is dominated.
 

@@ -17,15 +17,16 @@ from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
+from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
-from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
-from fedbounds.evidence.sdp.one_step.rounding import prove, size
-from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, worst_case
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
 from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.rounding import prove
+from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -184,7 +185,12 @@ def certify_form(
     known: Mapping[str, Fraction] | None = None,
 ) -> Certificate | None:
     """A certificate of lhs <= sum_k rhs_k form_k at a setting, by multipliers ``known`` or found; None without."""
-    multipliers = prove(setting, lhs, rhs, faces) if known is None else known
+    multipliers = known
+    if known is None:
+        bounds = [name for name in BOUNDS if rhs.get(name)]
+        model = build(setting, float, bounds)
+        unit = size(model) if faces else None
+        multipliers = prove(model, build(setting, exact, bounds), lhs, rhs, unit)
     if multipliers is None:
         return None
     return Certificate(

@@ -15,7 +15,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.one_step.solver import Solution
+from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import OWN_STEPS, Claim

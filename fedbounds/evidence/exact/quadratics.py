@@ -1,0 +1,157 @@
+"""Federated losses that stay exact in fractions: quadratics, turned quadratics in the plane, and two-slope losses.
+
+With y = R_i w, R_i the identity or a rotation of the plane,
+    F_i(w) = F_i* + sum_k c_ik (y_k - m_ik)^2/2 + (h_ik - c_ik) max(y_k - b_ik, 0)^2/2,
+where the curvature of coordinate k is c_ik below the kink b_ik >= m_ik and h_ik above it. A stochastic gradient is
+    g_i(w) = (1 + xi_i r_i) grad F_i(w) + xi_i s_i e_1,    E xi_i = 0, E xi_i^2 = 1,
+so that s_i is additive noise, r_i noise proportional to the gradient, and both together draw one of two samples.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+# Floats, or fractions in an array of objects.
+Numbers = Any
+
+
+@dataclass(frozen=True)
+class Quadratics:
+    """The clients' losses, over any leading axes ...: ``curvatures`` c and ``minima`` m (..., N, d), ``p`` (..., N).
+
+    ``L`` and ``mu`` (...,) bound every curvature. ``upper`` h and ``kinks`` b (..., N, d) are given together;
+    ``turns`` (..., N, 2) are the cosine and sine of R_i where d = 2; ``noise`` s and ``growth`` r (..., N).
+    ``shocks`` (M, N) are the outcomes of xi at every step; or ``paths`` (T, M, N) holds xi along M whole paths.
+    """
+
+    curvatures: Numbers
+    minima: Numbers
+    p: Numbers
+    L: Numbers
+    mu: Numbers
+    upper: Numbers = None
+    kinks: Numbers = None
+    turns: Numbers = None
+    noise: Numbers = None
+    growth: Numbers = None
+    shocks: Numbers = field(default=None, repr=False)
+    paths: Numbers = field(default=None, repr=False)
+
+    @cached_property
+    def w_star(self) -> Numbers:
+        """The minimiser of F = sum_i p_i F_i (..., d)."""
+        return self.argmin(self.p)
+
+    @property
+    def w_i_star(self) -> Numbers:
+        """The minimisers of the F_i (..., N, d)."""
+        return self._turned(self.minima, back=True)
+
+    @cached_property
+    def star_excess(self) -> Numbers:
+        """e_i(w*) (..., N)."""
+        return self.excess(self.w_star)
+
+    def excess(self, w: Numbers) -> Numbers:
+        """F_i(w) - F_i*: (..., d) -> (..., N)."""
+        return self.client_excess(w[..., None, :])
+
+    def client_excess(self, x: Numbers) -> Numbers:
+        """F_i(x_i) - F_i*: (..., N, d) -> (..., N)."""
+        y = self._turned(x)
+        value = self.curvatures * (y - self.minima) ** 2
+        if self.kinks is not None:
+            value = value + (self.upper - self.curvatures) * np.maximum(y - self.kinks, 0) ** 2
+        return value.sum(-1) / 2
+
+    def grads(self, w: Numbers) -> Numbers:
+        """grad F_i(w): (..., d) -> (..., N, d)."""
+        return self.client_grads(w[..., None, :])
+
+    def client_grads(self, x: Numbers) -> Numbers:
+        """grad F_i(x_i): (..., N, d) -> (..., N, d)."""
+        return self._turned(self._slopes(self._turned(x)), back=True)
+
+    def gradient(self, x: Numbers, t: int) -> Numbers:
+        """g_i(x_i) at step t, with one axis of outcomes more in front where xi is drawn at each step."""
+        grads = self.client_grads(x)
+        if self.paths is not None:
+            xi = self.paths[t].reshape(-1, *(1,) * (self.p.ndim - 1), self.p.shape[-1])
+        elif self.shocks is not None:
+            xi = self.shocks.reshape(-1, *(1,) * (x.ndim - 2), self.p.shape[-1])
+        else:
+            return grads
+        if self.growth is not None:
+            grads = grads * (1 + xi * self.growth)[..., None]
+        first = grads[..., 0] + xi * self.noise
+        shape = (*first.shape, grads.shape[-1])
+        return np.concatenate([first[..., None], np.broadcast_to(grads, shape)[..., 1:]], axis=-1)
+
+    def variance(self, grads: Numbers) -> Numbers:
+        """E||g_i - grad F_i||^2 where the gradients are ``grads`` (..., N, d): (..., N)."""
+        if self.noise is None:
+            return 0 * grads[..., 0]
+        along = 0 * grads if self.growth is None else self.growth[..., None] * grads
+        return (along[..., 0] + self.noise) ** 2 + (along[..., 1:] ** 2).sum(-1)
+
+    def gap(self, w: Numbers) -> Numbers:
+        """F(w) - F* as sum_i p_i D_i(w, w*), D_i the Bregman divergence, without cancellation: (..., d) -> (...)."""
+        y, star = self._turned(w[..., None, :]), self._turned(self.w_star[..., None, :])
+        value = self.curvatures * (y - star) ** 2
+        if self.kinks is not None:
+            above, star_above = y - self.kinks, np.maximum(star - self.kinks, 0)
+            bent = np.maximum(above, 0)
+            bregman = (bent - star_above) ** 2 + 2 * star_above * (bent - above)
+            value = value + (self.upper - self.curvatures) * bregman
+        return (self.p * value.sum(-1)).sum(-1) / 2
+
+    def argmin(self, weights: Numbers) -> Numbers:
+        """The minimiser of sum_i weights_i F_i (..., d) for weights (..., N).
+
+        Of two-slope losses a kink lies below it where the slope there is negative, which leaves a linear equation.
+        """
+        weighted = weights[..., None] * self.curvatures
+        if self.turns is not None:
+            return self._solved(weights)
+        above, below = (weighted * self.minima).sum(-2), weighted.sum(-2)
+        if self.kinks is not None:
+            bend = weights[..., None] * (self.upper - self.curvatures)
+            at = self.kinks[..., :, None, :]  # the slope of every client i at every kink j: (..., j, i, d)
+            bent = np.maximum(at - self.kinks[..., None, :, :], 0)
+            slope = weighted[..., None, :, :] * (at - self.minima[..., None, :, :]) + bend[..., None, :, :] * bent
+            active = slope.sum(-2) < 0
+            above, below = above + (active * bend * self.kinks).sum(-2), below + (active * bend).sum(-2)
+        return above / below
+
+    @property
+    def hessians(self) -> Numbers:
+        """H_i of turned quadratics in the plane, as their entries (first, mixed, second), (..., N) each."""
+        c, s = self.turns[..., 0], self.turns[..., 1]
+        first, second = self.curvatures[..., 0], self.curvatures[..., 1]
+        return c * c * first + s * s * second, c * s * (first - second), s * s * first + c * c * second
+
+    def _solved(self, weights: Numbers) -> Numbers:
+        """The minimiser of turned quadratics, by Cramer's rule."""
+        own = self.w_i_star
+        a, b, d = ((weights * entry) for entry in self.hessians)
+        right = [(a * own[..., 0] + b * own[..., 1]).sum(-1), (b * own[..., 0] + d * own[..., 1]).sum(-1)]
+        a, b, d = a.sum(-1), b.sum(-1), d.sum(-1)
+        det = a * d - b * b
+        return np.stack([(d * right[0] - b * right[1]) / det, (a * right[1] - b * right[0]) / det], axis=-1)
+
+    def _slopes(self, y: Numbers) -> Numbers:
+        slopes = self.curvatures * (y - self.minima)
+        if self.kinks is None:
+            return slopes
+        return slopes + (self.upper - self.curvatures) * np.maximum(y - self.kinks, 0)
+
+    def _turned(self, x: Numbers, back: bool = False) -> Numbers:
+        """R_i x_i, or R_i^T x_i on the way ``back``."""
+        if self.turns is None:
+            return x
+        c, s = self.turns[..., 0], (-1 if back else 1) * self.turns[..., 1]
+        return np.stack([c * x[..., 0] + s * x[..., 1], c * x[..., 1] - s * x[..., 0]], axis=-1)
