@@ -111,7 +111,7 @@ def run_weighting(
         engine=trajectory.engine,
         constants=run_in("all-steps").constants,
         verdicts=tuple(verdicts),
-        simulated=Simulated(trajectory, companions, compared),
+        simulated=Simulated(trajectory, {key: run.experiment for key, run in companions.items()}, compared),
     )
 
 

@@ -32,6 +32,7 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status, Verdict
 
 if TYPE_CHECKING:
+    from fedbounds.model.experiment import Experiment
     from fedbounds.model.problem import Problem
     from fedbounds.model.trajectory import Trajectory
     from fedbounds.theory.claim import Claim
@@ -86,18 +87,13 @@ class WeightingRun:
         """The recorded run, of a fresh result only."""
         return _fresh(self.simulated, "the trajectory of a run").trajectory
 
-    @property
-    def companions(self) -> Mapping[str, Trajectory]:
-        """Claim -> the run with its own step size that it was examined on, of a fresh result only."""
-        return _fresh(self.simulated, "the trajectory of a run").companions
-
 
 @dataclass(frozen=True)
 class Simulated:
     """What only the process that ran a study holds of a run."""
 
     trajectory: Trajectory
-    companions: Mapping[str, Trajectory]
+    companions: Mapping[str, Experiment]  # claim -> the run with its own step size; records of all would fill memory
     compared: Mapping[tuple[str, str], tuple[Any, ...]]  # `fedbounds.evidence.empirical.bands.ComparedBands`
 
 

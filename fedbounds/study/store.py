@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import Band
@@ -149,8 +150,9 @@ def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
 
 def _compared(result: Result, run: WeightingRun, verdict: Verdict) -> tuple[Array, Array, Array, Band]:
     claim = result.claims[verdict.claim]
-    seen = run.companions.get(claim.key, run.trajectory)
-    examined = examine_run(seen, READINGS[verdict.reading], build_policy(result.settings))
+    companion = run.simulated.companions.get(claim.key) if run.simulated else None
+    trajectory = run.trajectory if companion is None else simulate(companion)  # its record was not held
+    examined = examine_run(trajectory, READINGS[verdict.reading], build_policy(result.settings))
     sides = empirical.compare(claim, examined)
     sides = sides.at(sides.defined)
     known = empirical.known_columns(claim, examined, sides.times)

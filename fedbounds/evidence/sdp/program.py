@@ -112,10 +112,10 @@ class Program:
 
     def coordinates(self, vector: Vector) -> NDArray[Any]:
         """A vector in the basis, (n,)."""
-        found = np.full(len(self.vectors), self.number(Fraction(0)))
+        result = np.full(len(self.vectors), self.number(Fraction(0)))
         for symbol, value in vector.terms.items():
-            found[self._places[symbol]] = value
-        return found
+            result[self._places[symbol]] = value
+        return result
 
     def form(self, expression: Expression) -> Form:
         """An expression in coordinates."""

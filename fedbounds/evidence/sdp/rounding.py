@@ -57,9 +57,9 @@ def prove(
     for multipliers, face in _candidates(model, gap, unit):
         repaired = _repair(rational, multipliers, target, face)
         if repaired is not None and min(repaired) >= 0:
-            found = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
-            if verify(rational, proved, found)[0]:
-                return found
+            result = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
+            if verify(rational, proved, result)[0]:
+                return result
     return None
 
 

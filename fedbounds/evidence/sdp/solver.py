@@ -114,11 +114,11 @@ def interior(
     outcome, x, _ = _solved(-one, equal, above, semidefinite, sizes, inaccurate=True)
     if outcome is not Solved.OPTIMAL:
         return float("-inf"), np.empty(0)
-    found = x[:m] * top / rows
+    result = x[:m] * top / rows
     if keep is None:
-        return float(x[-1]), cut.multipliers(found)
+        return float(x[-1]), cut.multipliers(result)
     whole = np.zeros(len(keep))
-    whole[keep] = found
+    whole[keep] = result
     return float(x[-1]), whole
 
 
@@ -144,16 +144,16 @@ def _solved(
         for name, value in ({"verbose": False} | options).items():
             setattr(settings, name, value)
         try:
-            found = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+            result = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
         except BaseException as wrong:
             # Clarabel's panics are no Exception, and have no name that could be imported.
             if type(wrong).__name__ != "PanicException":
                 raise
             continue
-        almost = str(found.status) == "AlmostSolved" and (inaccurate or options is CLOSE)
-        if almost or str(found.status) in OUTCOMES:
-            outcome = Solved.OPTIMAL if almost else OUTCOMES[str(found.status)]
-            return outcome, np.array(found.x), np.array(found.z)
+        almost = str(result.status) == "AlmostSolved" and (inaccurate or options is CLOSE)
+        if almost or str(result.status) in OUTCOMES:
+            outcome = Solved.OPTIMAL if almost else OUTCOMES[str(result.status)]
+            return outcome, np.array(result.x), np.array(result.z)
     return Solved.UNDECIDED, np.empty(0), np.empty(0)
 
 

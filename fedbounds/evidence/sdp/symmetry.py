@@ -62,9 +62,9 @@ class Exchange:
         """The mean constraint of each kind: packed (m', K), and of the values (m', q')."""
         return self.packed(model.quad[self.first]) * self.weight, model.lin[self.first] @ self.shared
 
-    def multipliers(self, found: NDArray[Any]) -> NDArray[Any]:
+    def multipliers(self, result: NDArray[Any]) -> NDArray[Any]:
         """(m',) -> (m,): each kind's in equal parts."""
-        return np.asarray((found / np.bincount(self.orbit))[self.orbit])
+        return np.asarray((result / np.bincount(self.orbit))[self.orbit])
 
     def gram(self, packed: NDArray[Any]) -> NDArray[Any]:
         """(K,) -> (n, n): the multiplier of S >= 0, in equal parts too."""
@@ -117,8 +117,8 @@ def exchange(model: Program, *forms: Form, any_client: bool = True) -> Exchange:
     kinds = tuple(one[:3] for one in model.constraints)
     alpha, p = zip(*model.weights, strict=True)
     given = (alpha, p, model.vectors, model.values, kinds)
-    found = coordinates(*given, tuple(map(tuple, classes.values())))
-    return found if not forms or found.keep(forms) else exchange(model, any_client=False)
+    result = coordinates(*given, tuple(map(tuple, classes.values())))
+    return result if not forms or result.keep(forms) else exchange(model, any_client=False)
 
 
 @lru_cache(maxsize=64)

@@ -93,8 +93,8 @@ def worst(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> ByClient | None:
     for room in HEADROOM:
         shares = [Fraction(float(y)) + room * Fraction(solved.value) for y in solved.y]
         a, b = shares[0] / delta_0, shares[1] / zeta_sq
-        found = prove(program, rational, "measured", {"Delta_0": a, "zeta_sq": b})
-        if found is not None:
+        result = prove(program, rational, "measured", {"Delta_0": a, "zeta_sq": b})
+        if result is not None:
             value = above(a * delta_0 + b * zeta_sq)
-            return ByClient(run, a, b, value, value - solved.value, found)
+            return ByClient(run, a, b, value, value - solved.value, result)
     return None

@@ -74,8 +74,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     from threadpoolctl import threadpool_limits
 
     if delta_0 <= 0 or zeta_sq < 0:
-        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
-        raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
+        result = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
+        raise reject("Delta_0 must be positive and zeta_*^2 not negative", result, "mend them")
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
@@ -90,9 +90,9 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if whole is not None:
             return whole
     if run.T <= ALL_PAIRS and not run.all_pairs:
-        found = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
-        if found is not None and found.certified:
-            return found
+        result = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
+        if result is not None and result.certified:
+            return result
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
     # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
@@ -124,10 +124,10 @@ def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
 
 def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
     """The multipliers with those towards w* raised until the function values cancel."""
-    found = list(multipliers)
+    result = list(multipliers)
     for k, excess in enumerate(_surplus(run, multipliers)):
-        found[2 * k + (excess > 0)] += abs(excess)
-    return found
+        result[2 * k + (excess > 0)] += abs(excess)
+    return result
 
 
 class _Path:
@@ -167,7 +167,7 @@ class _Path:
         """
         z, factors = self.start()
         barriers = 2 * (self.run.star + 1) + self.run.biased + self.count
-        t, found = barriers / float(self.cost @ z), []
+        t, result = barriers / float(self.cost @ z), []
         for _ in range(STEPS):
             try:
                 step, decrement = self.newton(z, factors, t)
@@ -177,11 +177,11 @@ class _Path:
             if length < SHORTEST:
                 break
             if decrement < CENTRED and length == 1.0:
-                found.append((z, barriers / t))
+                result.append((z, barriers / t))
                 if barriers / t < GAP * float(self.cost @ z):
                     break
                 t *= GROWTH
-        return found
+        return result
 
     def start(self) -> tuple[Array, list[Array]]:
         """A strictly feasible proof: the contraction of one step, with room, as many times as there are steps.
@@ -229,13 +229,15 @@ class _Path:
 
     def paid(self, z: Array) -> list[float]:
         """Enough of what costs nothing for the whole matrices to be definite."""
-        found = []
+        result = []
         for block, at, _ in self.unpaid:
             S = self.slack(z, block, self.whole)
             others = np.delete(S[at], at)
             rest = np.delete(np.delete(S, at, 0), at, 1)
-            found.append(2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2)
-        return found
+            result.append(
+                2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2
+            )
+        return result
 
     def factors(self, z: Array) -> list[Array] | None:
         """The Cholesky factors of both matrices; None where z is no strictly feasible proof."""

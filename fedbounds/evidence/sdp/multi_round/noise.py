@@ -86,8 +86,8 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         said = "weights that are not p" if run.biased else f"the {run.measure}"
         raise reject("noise needs the measure distance and a server with the weights p", said, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
-        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
-        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", found, "mend them")
+        result = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
+        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", result, "mend them")
     share = float(shares(run)[0])
     spread = float(sigma_sq) * share, float(sigma_sq) * (1 - share)
     given = float(delta_0), float(zeta_sq), spread
@@ -207,13 +207,13 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
     Multipliers as floats would not do: over many steps what they differ by from these grows against A.
     """
     unit, zero = Fraction(1, 2**BITS), Fraction(0)
-    multipliers, found = [], [(Fraction(1), zero, zero, zero)]
+    multipliers, result = [], [(Fraction(1), zero, zero, zero)]
     for k in reversed(range(run.T)):
-        multipliers.append(Fraction(float(ratios[k])) * found[-1][0])
-        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], found[-1]))
+        multipliers.append(Fraction(float(ratios[k])) * result[-1][0])
+        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], result[-1]))
         A, D, B = (math.ceil(entry / unit) * unit + more for entry, more in ((A, zero), (D, unit), (B, unit)))
-        found.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
-    return tuple(reversed(multipliers)), tuple(reversed(found))
+        result.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
+    return tuple(reversed(multipliers)), tuple(reversed(result))
 
 
 def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:

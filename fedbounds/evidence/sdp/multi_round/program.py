@@ -193,16 +193,16 @@ def points(run: Run, number: Any) -> list[Point]:
     def value(k: int) -> Expression:
         return Expression({(Symbol("f", step=k),): one})
 
-    found = []
+    result = []
     for k, size in enumerate(run.sizes):
         x = moment("m", k) + moment("d", k) if k % run.tau else moment("m", k)
         after = moment("m", k + 1) + moment("d", k + 1)
         kept, moved = number((1 - size * run.mu) / size), number(1 / size)
-        found.append(Point(str(k), x, kept * x - moved * after, value(k)))
+        result.append(Point(str(k), x, kept * x - moved * after, value(k)))
     if run.star > T:
-        found.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
+        result.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
     slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
-    return [*found, Point(str(run.star), _Moment(), slopes, Expression())]
+    return [*result, Point(str(run.star), _Moment(), slopes, Expression())]
 
 
 def measured(run: Run, number: Any) -> Vector:
