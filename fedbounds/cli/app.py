@@ -21,7 +21,7 @@ from typing import Any
 
 import click
 
-from fedbounds.cli.adapter import Entry, Group, built, say
+from fedbounds.cli.adapter import Entry, Group, say
 from fedbounds.errors import DivergedError, InputError, readable
 from fedbounds.plugins import PLUGIN, nearest
 
@@ -65,6 +65,8 @@ class Commands(click.Group):
             nested = Commands(name, help=NESTED[name], short_help=NESTED[name])
             nested.prefix = f"{name} "
             return nested
+        from fedbounds.cli.builder import built  # loads the settings of a study, which help does not need
+
         return built(functions()[self.prefix + name])
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.cli.adapter import built
+from fedbounds.cli.builder import built
 from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError

@@ -340,7 +340,7 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.adapter import built
+    from fedbounds.cli.builder import built
     from fedbounds.cli.commands.study import report
     from fedbounds.cli.options import given
 
