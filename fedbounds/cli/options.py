@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 OUTPUT = "Output"
 SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
+# Further spellings of a flag.
+ALSO = {"claims": ("--claim",)}
 # The exit code where two kinds of evidence contradict each other.
 CONTRADICTION = 3
 
@@ -86,7 +88,7 @@ def settings_options(only: Collection[str] = (), but: Collection[str] = ()) -> l
     """The options of the settings ``only``, or of all ``but`` some; values not given arrive as None or ()."""
     return [
         click.Option(
-            [setting.spelling, setting.name],
+            [setting.spelling, *ALSO.get(setting.name, ()), setting.name],
             help=_help(setting),
             default=() if setting.several else None,
             multiple=setting.several,

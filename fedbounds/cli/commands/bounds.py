@@ -186,7 +186,7 @@ def _print(
 
 
 def _show(format: str, value: Any, blocks: Sequence[Any]) -> None:
-    from fedbounds.report.check_text import to_text
+    from fedbounds.report.terminal import to_text
 
     if format == "json":
         show_json(value)

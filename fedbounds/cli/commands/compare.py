@@ -35,7 +35,7 @@ def compare(
     """
     from fedbounds import io
     from fedbounds.cli.options import given
-    from fedbounds.report import check_text, comparison_text
+    from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
@@ -50,8 +50,8 @@ def compare(
     if format == "json":
         show_json(found.to_json())
     elif format == "markdown":
-        show(check_text.to_markdown(comparison_text.blocks(found)))
+        show(table.to_markdown(comparison_text.blocks(found)))
     else:
-        show(check_text.to_text(comparison_text.blocks(found), colour=colour()))
+        show(terminal.to_text(comparison_text.blocks(found), colour=colour()))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")

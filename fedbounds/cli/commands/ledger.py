@@ -25,7 +25,7 @@ def ledger(
     import fedbounds
     from fedbounds.cli.options import contradiction_code
     from fedbounds.plugins import claims
-    from fedbounds.report import check_text
+    from fedbounds.report import ledger_text, table, terminal
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
@@ -37,12 +37,12 @@ def ledger(
     with working("proofs, counterexamples and certificates"):
         lines = fedbounds.ledger(result, plugins=plugins).items
         remarks = study.remarked()
-    blocks = [*check_text.alarm_blocks(lines), check_text.ledger_table(lines), check_text.remark_table(remarks)]
-    blocks += check_text.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
+    blocks = [*ledger_text.alarm_blocks(lines), ledger_text.ledger_table(lines), ledger_text.remark_table(remarks)]
+    blocks += ledger_text.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     if format == "json":
         show_json([*(line.to_json() for line in lines), *(item.to_json() for item in remarks)])
     elif format == "markdown":
-        show(check_text.to_markdown(blocks))
+        show(table.to_markdown(blocks))
     else:
-        show(check_text.to_text(blocks))
+        show(terminal.to_text(blocks))
     return contradiction_code(lines)

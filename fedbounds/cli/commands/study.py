@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fedbounds.study.settings import Settings
 
 
-@command("Study a problem", settings=())
+@command("Study a problem", settings=(), show_constants="--constants")
 def check(
     *,
     format: Literal["table", "json"] = "table",
@@ -22,23 +22,27 @@ def check(
     save_config: Path | None = None,
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
+    show_constants: bool = False,
     fresh: bool = False,
     quiet: bool = False,
     **flags: Any,
 ) -> int:
-    """Run every weighting on a problem and say which claims hold there.
+    """Say whether the O(1/T) bound holds under each weighting on a problem, and how loose it is.
 
-    Without flags: the default study. The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a
+    Without flags: the default study of the paper's lemmas, theorem, corollary and rate. The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a
     table [tool.fedbounds].
 
     out: Folder for result.json, trajectories and pictures.
     config: Settings from a TOML file; flags come before it.
     save_config: Write the settings of this study as TOML.
     fail_on: Exit with code 1 if a claim is refuted.
+    verbose: Also a table a weighting and the grounds of every verdict.
+    show_constants: Print the constants of the problem and of every run alone.
     """
     from fedbounds.cli.options import contradiction_code, given
     from fedbounds.io import locked, write_text
-    from fedbounds.report import check_text
+    from fedbounds.report.check_text import check_blocks, constants_table
+    from fedbounds.report.terminal import to_text
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
@@ -53,9 +57,8 @@ def check(
     if format == "json":
         show_json(result.to_json())
     else:
-        show(check_text.to_text(check_text.summary(result, lines, verbose), colour=colour()))
-    if out is None and not quiet and format == "table":
-        say("Nothing was saved: add --out DIR for the pictures and the numbers.")
+        blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
+        show(to_text(blocks, colour=colour()))
     return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 

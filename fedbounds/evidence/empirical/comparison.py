@@ -43,7 +43,7 @@ UNSTEADY = "a symbol of one's own differs between repetitions in which everythin
 # What the band's error rate rests on, said beside it.
 BAND_NEEDS = (
     "a t-type band: nominal for tails up to chi-square, where it needs a finite variance; for 0.1% up to 0.085% was "
-    "measured on lognormal data and 1.7% on products of two chi-square variables"
+    "measured on lognormal data and 1.7% on products of two chi-square variables, and far more on heavier tails"
 )
 
 
