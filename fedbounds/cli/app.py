@@ -140,7 +140,8 @@ def main() -> None:
 @click.option("--config", type=Place(), help="Settings from a TOML file; flags come before it.")
 @click.option("--save-config", type=Place(), help="Write the settings of this study as TOML.")
 @click.option("--fail-on", type=click.Choice(("refuted",)), help="Exit with code 1 if a claim is refuted.")
-@click.option("--verbose", "-v", is_flag=True, help="Also the grounds of every verdict, with what a HOLDS covers.")
+@click.option("--verbose", "-v", is_flag=True, help="Also a table a weighting and the grounds of every verdict.")
+@click.option("--constants", "table", is_flag=True, help="Print the constants of the problem and of every run alone.")
 @FRESH
 @QUIET
 def check(
@@ -150,16 +151,20 @@ def check(
     save_config: Path | None,
     fail_on: str | None,
     verbose: bool,
+    table: bool,
     fresh: bool,
     quiet: bool,
     **flags: Any,
 ) -> int:
-    """Run every weighting on a problem and say which claims hold there. Without flags: the default study.
+    """Does the O(1/T) bound hold under each weighting on a problem, and how loose is it?
+
+    Without flags: the default study of the paper's lemmas, theorem, corollary and rate.
 
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
     """
     from fedbounds.io import locked, write_text
-    from fedbounds.report import check_text
+    from fedbounds.report.check_text import check_blocks, constants_table
+    from fedbounds.report.terminal import to_text
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
     from fedbounds.study.sweep.grid import settings_from
@@ -174,9 +179,8 @@ def check(
     if form == "json":
         print_json(result.to_json())
     else:
-        click.echo(check_text.to_text(check_text.summary(result, lines, verbose), colour=colour()), nl=False)
-    if out is None and not quiet and form == "table":
-        say("Nothing was saved: add --out DIR for the pictures and the numbers.")
+        blocks = [constants_table(result)] if table else check_blocks(result, lines, verbose, out)
+        click.echo(to_text(blocks, colour=colour()), nl=False)
     return sounded(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 OUTPUT = "Output"
 SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
+# Further spellings of a flag.
+ALSO = {"claims": ("--claim",)}
 # The exit code where two kinds of evidence contradict each other.
 CONTRADICTION = 3
 
@@ -151,6 +153,7 @@ def settings_options(command: Callable[..., Any], only: Collection[str] = tuple(
         boolean = isinstance(DEFAULTS[setting.name], bool)
         command = click.option(
             setting.spelling,
+            *ALSO.get(setting.name, ()),
             setting.name,
             help=_help(setting),
             default=() if setting.several else None,

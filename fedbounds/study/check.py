@@ -12,6 +12,7 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import ComparedBands, holm
+from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
 from fedbounds.evidence.measured_run import Run
@@ -20,7 +21,7 @@ from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
-from fedbounds.study.bounds import speed_and_error_at
+from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
 from fedbounds.study.resolve import (
@@ -110,6 +111,7 @@ def run_weighting(
         **_numbers(run_in("all-steps"), run_in("sync")),
         engine=trajectory.engine,
         constants=run_in("all-steps").constants,
+        decay=_decay(trajectory, settings.error_rate),
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, {key: run.experiment for key, run in companions.items()}, compared),
     )
@@ -121,6 +123,14 @@ def _numbers(run: Run, synchronised: Run) -> dict[str, float | None]:
     numbers = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
     numbers |= {"rho_bar_sync": synchronised.constants["rho_bar"].value, "speed": speed, "error": error}
     return {name: finite_or_none(number) for name, number in numbers.items()}
+
+
+def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
+    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
+    problem = trajectory.experiment.problem
+    gaps = trajectory.paths[READINGS["literal"].virtual].gap
+    fixed = not trajectory.experiment.stochastic
+    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), error_rate, fixed)
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:

@@ -172,6 +172,13 @@ class Quantity(sp.Symbol):
             return tuple(self.recorded)
         return ("step", "horizon") if self.statistic in ("measured", "scheduled") else ()
 
+    def _pretty(self, printer: Any, **_: Any) -> Any:
+        """Printed as a symbol: sympy's printers take the name of this class for their own physical quantities."""
+        return printer._print_Symbol(self)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return str(printer._print_Symbol(self))
+
     def admits(self, values: Numbers) -> bool:
         """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
         # Sympy is asked about a number of the same sign, which is the value itself where that is whole.

@@ -175,8 +175,8 @@ def test_table_fits_and_says_what_was_not_saved(monkeypatch):
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "\x1b" not in result.stdout
-    assert "lemma-1" in result.stdout
-    assert "--out" in result.stderr
+    assert "Lemma 1" in result.stdout
+    assert "--out" in result.stdout
     assert call(*QUICK, "--claim", "lemma-1", "--quiet").stderr == ""
 
 
@@ -227,8 +227,8 @@ def test_fail_on_refuted_sets_the_exit_code():
         (("--p", "a,b"), "--p"),
         (("--clients", "0"), "client"),
         (("--error-rate", "2"), "error rate"),
-        (("--constants", "given"), "sigma_sq"),
-        (("--constants", "ball"), "radius"),
+        (("--constants-from", "given"), "sigma_sq"),
+        (("--constants-from", "ball"), "radius"),
         (("--step", "slow"), "step size"),
         (("--plugin", "nowhere.py"), "nowhere.py"),
         (("--seed", "-1"), "seed"),

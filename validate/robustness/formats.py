@@ -261,8 +261,9 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
-    from fedbounds.report import check_text
+    from fedbounds.report.check_text import check_blocks
     from fedbounds.report.html.page import page
+    from fedbounds.report.terminal import to_text
     from fedbounds.study import store
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
@@ -277,7 +278,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     def shown(path: Path) -> None:
         found = Result.from_json(read_json(path))
         lines = ledger_lines(claims_of(found), found.verdicts)
-        check_text.to_text(check_text.summary(found, lines, True))
+        to_text(check_blocks(found, lines, True))
         json.dumps(found.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:

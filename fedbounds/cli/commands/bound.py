@@ -155,7 +155,7 @@ def _print(form: str, rows: Sequence[SmallestBound], constants: ProblemConstants
 
 
 def _show(form: str, value: Any, blocks: Sequence[Any]) -> None:
-    from fedbounds.report.check_text import to_text
+    from fedbounds.report.terminal import to_text
 
     if form == "json":
         print_json(value)

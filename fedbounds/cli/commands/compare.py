@@ -42,7 +42,7 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     with --limit, as w* is found first.
     """
     from fedbounds import io
-    from fedbounds.report import check_text, comparison_text
+    from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
@@ -57,9 +57,9 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
     if form == "json":
         print_json(found.to_json())
     elif form == "markdown":
-        click.echo(check_text.to_markdown(comparison_text.blocks(found)), nl=False)
+        click.echo(table.to_markdown(comparison_text.blocks(found)), nl=False)
     else:
-        click.echo(check_text.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
+        click.echo(terminal.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 

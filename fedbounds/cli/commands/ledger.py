@@ -21,7 +21,7 @@ def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: 
     """
     import fedbounds
     from fedbounds.plugins import claims
-    from fedbounds.report import check_text
+    from fedbounds.report import ledger_text, table, terminal
     from fedbounds.report.terminal import working
     from fedbounds.study import ledger as study
     from fedbounds.study import store
@@ -33,14 +33,14 @@ def ledger(out: Path | None, extra: tuple[ModuleType, ...], form: str, verbose: 
     with working("proofs, counterexamples and certificates"):
         lines = fedbounds.ledger(result, plugins=extra).items
         remarks = study.remarked()
-    blocks = [*check_text.alarm_blocks(lines), check_text.ledger_table(lines), check_text.remark_table(remarks)]
-    blocks += check_text.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
+    blocks = [*ledger_text.alarm_blocks(lines), ledger_text.ledger_table(lines), ledger_text.remark_table(remarks)]
+    blocks += ledger_text.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
     if form == "json":
         print_json([*(line.to_json() for line in lines), *(item.to_json() for item in remarks)])
     elif form == "markdown":
-        click.echo(check_text.to_markdown(blocks), nl=False)
+        click.echo(table.to_markdown(blocks), nl=False)
     else:
-        click.echo(check_text.to_text(blocks), nl=False)
+        click.echo(terminal.to_text(blocks), nl=False)
     return sounded(lines)
 
 
