@@ -29,9 +29,9 @@ def check(
 ) -> int:
     """Say whether the O(1/T) bound holds under each weighting on a problem, and how loose it is.
 
-    Without flags: the default study of the paper's lemmas, theorem, corollary and rate. The TOML file holds a setting a
-    line (tau = 5), or is a pyproject.toml with a
-    table [tool.fedbounds].
+    Without flags: the default study of the paper's lemmas, theorem, corollary and rate.
+
+    The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
 
     out: Folder for result.json, trajectories and pictures.
     config: Settings from a TOML file; flags come before it.
