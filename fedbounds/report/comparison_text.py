@@ -42,8 +42,23 @@ def blocks(found: Compared) -> list[Block]:
 
 
 def answer(found: Compared) -> list[str]:
-    """The answer, a sentence a question: the theorems, the algorithms, and whether one ranks the other."""
-    return [_theorems(found), _algorithms(found), _ranking(found)]
+    """A sentence a question: the theorems, the algorithms, whether one ranks the other, and which rule to take."""
+    return [_theorems(found), _algorithms(found), _ranking(found), _recommendation(found)]
+
+
+def _recommendation(found: Compared) -> str:
+    """The rule that is first at the target, with its step and tau, and what theory says of it."""
+    first = next((row for row in found.ranked if row.reached and row.reached.first is not None), None)
+    if first is None:
+        return (
+            "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
+        )
+    at = f"at a constant step of {first.step:.3g}/L and tau = {found.settings.tau}"
+    rounds = f"{_many(first.reached.first or 0, 'round')} here"
+    if not first.by:
+        return f"Recommended: {first.algorithm} {at}, {rounds}; no theorem here bounds its rounds."
+    theory = f"{first.by} promises the target after {_promise(first.promised)} rounds at its own step"
+    return f"Recommended: {first.algorithm} {at}, {rounds}; {theory}."
 
 
 def _theorems(found: Compared) -> str:

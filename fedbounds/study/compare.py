@@ -34,7 +34,8 @@ from fedbounds.model.problem import Array
 from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
 from fedbounds.model.trajectory import Trajectory, VirtualPath
-from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
 from fedbounds.study.comparison import Compared, Contestant, Theorem
@@ -71,7 +72,7 @@ def compare(
     warn: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Compared:
-    """Every theorem, and every algorithm or those named, on one problem with FedAvg's weights.
+    """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
     ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
     reach. ``warn`` is told beforehand where the comparison, or finding the minima, takes long.
@@ -95,7 +96,7 @@ def compared(
         raise reject("the target is a fraction of the start, in (0, 1)", target, "give for example 0.01")
     extra = modules_from(settings.plugins)
     texts = tuple(wanted) or tuple(algorithms(extra))
-    kinds = [algorithm_named(text, extra) for text in texts]
+    kinds = [_rule_named(text, extra) for text in texts]
     claims = _at_a_horizon(settings, extra)
     problem = build_problem(settings, extra, warn)
     base = build_experiment(settings, problem, weighting_named(FEDAVG, extra)).with_(stride=settings.tau)
@@ -114,8 +115,20 @@ def compared(
     for k, claim in enumerate(claims):
         tell("theorems", k + 1, len(claims) + 1, claim.key)
         theorems.append(_theorem(study, claim))
-    found = tuple(_contestant(study, *one, theorems, tell) for one in zip(texts, kinds, strict=True))
+    found = tuple(_contestant(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
     return Compared(settings, facts_of(problem), target, tuple(theorems), found)
+
+
+def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
+    """An algorithm with the clients' shares as weights, or FedAvg under the weighting of that name."""
+    try:
+        return algorithm_named(text, extra), None
+    except InputError as unknown:
+        key = text.partition(":")[0]
+        if key not in weightings(extra):
+            known = ", ".join(weightings(extra))
+            raise InputError(f"{unknown} Weightings that can be compared: {known}.") from None
+        return algorithm_named(FEDAVG, extra), weighting_named(text, extra)
 
 
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
@@ -264,9 +277,22 @@ def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> t
 
 
 def _contestant(
-    study: _Study, text: str, algorithm: Algorithm, theorems: Sequence[Theorem], tell: Progress
+    study: _Study,
+    text: str,
+    algorithm: Algorithm,
+    weighting: Weighting | None,
+    theorems: Sequence[Theorem],
+    tell: Progress,
 ) -> Contestant:
-    """An algorithm with its best step, and the fewest rounds that a theorem about it promises."""
+    """A rule with its best step, and the fewest rounds that a theorem about it promises.
+
+    Theorems promise nothing of a weighting other than FedAvg's here.
+    """
+    if weighting is not None:
+        study = replace(
+            study, pilot=replace(study.pilot, experiment=study.pilot.experiment.with_(weighting=weighting))
+        )
+        theorems = ()
     L = study.pilot.experiment.problem.L
     row = Contestant(text, central=algorithm.central)
     try:
