@@ -38,9 +38,9 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
-from fedbounds.study.comparison import Compared, Contestant, Theorem
-from fedbounds.study.error_curve import course, stays_from
-from fedbounds.study.iteration_complexity import beyond, own_steps, promised
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
+from fedbounds.study.error_curve import error_curve, stays_from
+from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
@@ -71,7 +71,7 @@ def compare(
     progress: Progress | None = None,
     warn: Callable[[str], None] | None = None,
     **settings: Any,
-) -> Compared:
+) -> TheoremComparison:
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
     ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
@@ -90,7 +90,7 @@ def compared(
     wanted: Sequence[str] = (),
     progress: Progress | None = None,
     warn: Callable[[str], None] | None = None,
-) -> Compared:
+) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:
         raise reject("the target is a fraction of the start, in (0, 1)", target, "give for example 0.01")
@@ -114,9 +114,9 @@ def compared(
     theorems = []
     for k, claim in enumerate(claims):
         tell("theorems", k + 1, len(claims) + 1, claim.key)
-        theorems.append(_theorem(study, claim))
-    found = tuple(_contestant(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
-    return Compared(settings, facts_of(problem), target, tuple(theorems), found)
+        theorems.append(_theorem_row(study, claim))
+    found = tuple(_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
+    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), found)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -160,9 +160,9 @@ class _Study:
         return self.pilot.experiment.stochastic or algorithm.tosses
 
 
-def _theorem(study: _Study, claim: Claim) -> Theorem:
+def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
-    row, reading = Theorem(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
+    row, reading = TheoremRow(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
     asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
     if not claim.on_fedavg and any(
         symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
@@ -173,7 +173,7 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
         pilot = with_quantities(asked, examine_run(study.pilot, reading))
         if pilot.quantities.lacking:
             return replace(row, unmet=f"no value for {'; '.join(pilot.quantities.why(pilot.quantities.lacking))}")
-        eta = own_steps(asked, pilot, study.level)
+        eta = claim_steps(asked, pilot, study.level)
         run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
         verdict = empirical.examine(asked, run, study.settings.error_rate)
         unmet = inapplicable(asked, reading, empirical.Sampled(run))
@@ -185,18 +185,18 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
         return replace(row, unmet=str(wrong))
     experiment, found = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
-    distance = course(found.distance_sq[:, ends], sure, random)
+    distance = error_curve(found.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
-    decays, rounds = bool(np.ptp(eta) > 0), promised(asked, run, bounds, study.level)
+    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
     lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
     return replace(
         row,
         quantity=about,
         step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if decays else ""),
         status=verdict.status,
-        course=distance if about == "distance" else course(found.gap[:, ends], sure, random),
+        curve=distance if about == "distance" else error_curve(found.gap[:, ends], sure, random),
         bounds=bounds,
-        beyond=beyond(asked, run, bounds, rounds),
+        beyond=bound_curve(asked, run, bounds, rounds),
         promised=rounds,
         reached=distance.reached(study.level),
         worst=lowest,
@@ -276,14 +276,14 @@ def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> t
     return lowest, found.value if found is not None and (found.certified or found.exact) else None
 
 
-def _contestant(
+def _algorithm_row(
     study: _Study,
     text: str,
     algorithm: Algorithm,
     weighting: Weighting | None,
-    theorems: Sequence[Theorem],
+    theorems: Sequence[TheoremRow],
     tell: Progress,
-) -> Contestant:
+) -> AlgorithmRow:
     """A rule with its best step, and the fewest rounds that a theorem about it promises.
 
     Theorems promise nothing of a weighting other than FedAvg's here.
@@ -294,7 +294,7 @@ def _contestant(
         )
         theorems = ()
     L = study.pilot.experiment.problem.L
-    row = Contestant(text, central=algorithm.central)
+    row = AlgorithmRow(text, central=algorithm.central)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))
@@ -303,11 +303,11 @@ def _contestant(
         tell(text, 1, 1)
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
-    line = course(found.distance_sq, study.settings.error_rate, study.random(algorithm))
-    own = [one for one in theorems if one.course and algorithm_named(one.algorithm, study.extra) == algorithm]
+    line = error_curve(found.distance_sq, study.settings.error_rate, study.random(algorithm))
+    own = [one for one in theorems if one.curve and algorithm_named(one.algorithm, study.extra) == algorithm]
     own = [one for one in own if one.stands]
     best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
-    row = replace(row, step=step, course=line, reached=line.reached(study.level))
+    row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)
 
 

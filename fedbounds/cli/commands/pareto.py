@@ -39,5 +39,15 @@ def pareto(
         numbers = [f"{v:.4g}" for v in (mark.rho_bar, mark.rho_tilde, mark.speed, mark.error)]
         rows.append([mark.name, *numbers, *costs])
     show(plain_table(head, rows))
+    show(
+        "rho_bar: smallest skew along the run; rho_tilde: largest at w*. speed = 1/rho_bar multiplies the noise term of"
+    )
+    show(
+        "the bound, error = rho_tilde/rho_bar - 1 its error term: both are to be small. cost: the bound's part that the"
+    )
+    show("weights change, over that of the best weights in hindsight; 1 is the best.")
+    for horizon, price in found.prices.items():
+        cheapest = min(found.schemes, key=lambda mark: found.excess_cost(mark, price))
+        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {found.excess_cost(cheapest, price):.3g}.")
     for horizon, price in found.prices.items():
         show(f"price of speed in units of error at T = {horizon}: {price:.4g}")
