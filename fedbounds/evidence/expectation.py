@@ -170,7 +170,8 @@ class Expected:
             return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
         certain = np.ones(len(sides[0][2].times), dtype=bool)
         decided = [
-            empirical.decide(*pinned, side, side.band(empirical.CERTAIN, certain), certain) for *pinned, side in sides
+            empirical.decide(at_end, run, side, side.band(empirical.CERTAIN, certain), certain)
+            for at_end, run, side in sides
         ]
         worst = min(decided, key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf)
         if len(sides) == 1:

@@ -23,7 +23,9 @@ from fedbounds.evidence.empirical.bands import (
     unsteady,
 )
 from fedbounds.evidence.empirical.error_floor import floor_fit
-from fedbounds.evidence.empirical.sides import Comparison, compare, one_by_one
+from fedbounds.evidence.empirical.sides import Comparison as Comparison
+from fedbounds.evidence.empirical.sides import compare as compare
+from fedbounds.evidence.empirical.sides import one_by_one
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
 from fedbounds.evidence.judge import Unmet, conclude, coverage_of, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun

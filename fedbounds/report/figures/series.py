@@ -15,7 +15,7 @@ MAX_POINTS = 250
 MAX_BINS, MAX_COLUMNS = 60, 100
 # Mean weights that differ by rounding only are ties.
 TIE = 1e-9
-# The paper's figure marks the ten clients of largest weight.
+# The paper's figure marks the ten clients of largest weight; of fewer than thirty clients a third is marked.
 MARKED = 10
 
 
@@ -95,6 +95,11 @@ def replicate_range(times: Array, values: Array) -> Curve | None:
     keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
     part = values[:, keep]
     return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
+
+
+def marked(clients: int) -> int:
+    """How many clients of a round are marked."""
+    return min(MARKED, max(clients // 3, 1))
 
 
 def largest(weights: Array, count: int = MARKED) -> np.ndarray:
