@@ -502,7 +502,7 @@ class Mine:
     name = "mine"
     def __call__(self, p, excess, r, stream):
         {body}
-WEIGHTING = WeightingPlugin("mine", "Mine.", lambda text: Mine())
+WEIGHTING = WeightingPlugin("mine", lambda text: Mine(), "mine", "Mine.")
 """
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
 from fedbounds.study.settings import Settings
-from fedbounds.study.store import RunSeries, Sides
+from fedbounds.study.store import RunSeries, SidesOverTime
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250
@@ -60,7 +60,7 @@ def measured_gap(settings: Settings, run: RunSeries) -> Curve:
     return Curve(run.times[at], interval.mean, lower, upper)
 
 
-def bound(sides: Sides) -> Bound:
+def bound(sides: SidesOverTime) -> Bound:
     x, y = sides.t, sides.rhs
     intervals = runs_of(~(y > 0))
     edges = [k for a, b in intervals for k in (a - 1, a, b, b + 1) if 0 <= k < len(x)]
@@ -75,7 +75,7 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(change == 1), np.flatnonzero(change == -1) - 1, strict=True))
 
 
-def side_ratio(sides: Sides) -> tuple[Curve, Array]:
+def side_ratio(sides: SidesOverTime) -> tuple[Curve, Array]:
     """Left over right side of a one-step claim with the left side's band, and the t at which the right side is <= 0.
 
     The ratio is nan at those t, and where the band is unbounded its limits are nan.
