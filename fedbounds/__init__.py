@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from fedbounds.study.derive import derive
     from fedbounds.study.ledger import ledger
     from fedbounds.study.result import Result
-    from fedbounds.study.sweep.swept import sweep
+    from fedbounds.study.sweep.run import sweep
     from fedbounds.study.worst import worst
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Claim
@@ -55,7 +55,7 @@ _HOME = {
     "referee": "referee.theorems",
     "refute": "referee.counterexamples",
     "simulate": "engine.simulate",
-    "sweep": "study.sweep.swept",
+    "sweep": "study.sweep.run",
     "worst": "study.worst",
 }
 

@@ -5,15 +5,16 @@ import signal
 import time
 from pathlib import Path
 
-from fedbounds.study.sweep.run import CellOutcome
-from fedbounds.study.sweep.table import MEASURED
+from fedbounds.study.sweep.table import CellResult, Measured
+from fedbounds.theory.verdict import Evidence, Status
 
 
 def rows(cell):
     """One row a weighting whose numbers follow from the settings."""
     seed = cell.settings["seed"]
-    row = dict.fromkeys(MEASURED) | {"weighting": "fedavg", "claim": "corollary", "reading": "repaired"}
-    return [row | {"number": j, "status": "HOLDS", "tightness": seed + 0.1 * j, "tau": 1} for j in range(2)]
+    about = ("fedavg", "corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS)
+    named = dict(zip(("weighting", "claim", "reading", "evidence", "status"), about, strict=True))
+    return tuple(Measured(**named, tightness=seed + 0.1 * j) for j in range(2))
 
 
 def log(cell):
@@ -29,13 +30,13 @@ def logged(folder):
 
 def quick(cell):
     log(cell)
-    return CellOutcome(cell.key, 0.0, rows(cell))
+    return CellResult(cell.key, dict(cell.settings), rows(cell))
 
 
 def slow(cell):
     log(cell)
     time.sleep(0.15)
-    return CellOutcome(cell.key, 0.0, rows(cell))
+    return CellResult(cell.key, dict(cell.settings), rows(cell))
 
 
 def deadly(cell):
@@ -44,4 +45,4 @@ def deadly(cell):
     if cell.settings["seed"] == 3:
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
-    return CellOutcome(cell.key, 0.0, rows(cell))
+    return CellResult(cell.key, dict(cell.settings), rows(cell))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import write_json, write_text
-from fedbounds.report import check_text, comparison_text
+from fedbounds.report import comparison_text, table, terminal
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
@@ -61,7 +61,7 @@ def row(found: Compared, seconds: float) -> dict[str, Any]:
     blocks = comparison_text.blocks(found)
     return {
         "answer": comparison_text.answer(found),
-        "page": check_text.to_markdown(blocks[1:-1]),
+        "page": table.to_markdown(blocks[1:-1]),
         "seconds": round(seconds),
     }
 
@@ -93,7 +93,7 @@ def main() -> None:
         kept[name] = row(found, time.process_time() - begun)
         files.save(partial(comparison_text.figure, found), IMAGES, f"compare-{name}")
         (IMAGES / f"compare-{name}.svg").unlink()
-        print(check_text.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
+        print(terminal.to_text(comparison_text.blocks(found)), f"{kept[name]['seconds']} s", flush=True)
     write_json(KEPT, {name: kept[name] for name in STUDIES if name in kept})
     if PAGE.exists():
         write_text(PAGE, written(PAGE.read_text(encoding="utf-8")))

@@ -25,7 +25,7 @@ CPU = "https://download.pytorch.org/whl/cpu"
 STUDY = ["check", "--problem", "quadratic", "--clients", "3", "--rounds", "5", "--claim", "lemma-1", "--quiet"]
 USES = {
     "": "import fedbounds",
-    "dask": "import distributed, fedbounds.study.sweep.run",
+    "dask": "import distributed, fedbounds.study.parallel",
     "frames": "import fedbounds; assert len(fedbounds.refute('rate').to_frame()) == 1",
     "vision": "import fedbounds.vision.training",
 }

@@ -20,9 +20,9 @@ from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
 from fedbounds.evidence.sdp.one_step.certificate_files import save
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.one_step.solver import worst_case
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
+from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim

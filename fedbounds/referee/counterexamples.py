@@ -15,8 +15,8 @@ from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.family import InstanceFamily, families
 from fedbounds.study.fingerprint import stated, tell_anew
+from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.sweep.spread import in_order
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS

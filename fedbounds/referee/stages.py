@@ -13,7 +13,7 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.judge import cannot_express
+from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
@@ -79,7 +79,7 @@ def read_back(case: Case) -> Found:
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
     if not applies(claim):
         lacking.append("certificates: it is no one-round statement in the model's quantities")
-    return Found((speaks, *lacking))
+    return Found((speaks, *lacking, *without_facets(claim)))
 
 
 def glance(case: Case) -> Found:

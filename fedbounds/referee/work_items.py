@@ -9,8 +9,8 @@ from typing import Any
 
 from fedbounds import io
 from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
-from fedbounds.study.sweep.spread import in_order
 from fedbounds.theory.verdict import Evidence, Status
 
 

@@ -10,9 +10,9 @@ from matplotlib.figure import Figure
 
 from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
+from fedbounds.report.figures.sweep_figures import MARKERS
 from fedbounds.report.number_format import downward, number, times, upward
-from fedbounds.report.sweep_plot import MARKERS
-from fedbounds.report.table import Block, Listed, Table
+from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import Compared, Contestant, Theorem
 from fedbounds.study.error_curve import Course
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
@@ -36,7 +36,7 @@ def blocks(found: Compared) -> list[Block]:
     unmet = [f"{row.claim}: {row.unmet}" for row in found.theorems if row.unmet]
     refused = [f"{row.algorithm}: {row.refused}" for row in found.contestants if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
-    listed: list[Block] = [Listed(title, tuple(items)) for title, items in lists if items]
+    listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
     tables = [*([theorem_table(found)] if found.applying else []), algorithm_table(found)]
     return ["\n".join(answer(found)), *tables, *listed, "\n".join(notes(found))]
 

@@ -52,10 +52,18 @@ def verdict(trial: Trial) -> list[str]:
         proved = f"{claim.key} [{trial.reading}]: {word(Status.HOLDS, proof.evidence)}"
         said = f"{proved}: {proof.detail}.{unfinished}"
         return [said, f"Covers what it assumes{covers}.", SURE[trial.outcome]]
+    if trial.outcome is Outcome.NOT_TESTED and not trial.finished:
+        ended = ", ".join(stage.name for stage in trial.stages)
+        return [f"{claim.key} [{trial.reading}]: OPEN.{unfinished}", _so_far(ended), SURE[Outcome.NOT_REFUTED]]
     first = f"{head} at {settings(trial)}" if trial.certified else head
     strength = next(iter(trial.said("strength")), "")
     worth = f"Strength: {strength}." if strength and _in_regimes(trial) else ""
     return [f"{first}.{unfinished}", f"{_covered(trial)}.", f"{SURE[trial.outcome]} {worth}".rstrip()]
+
+
+def _so_far(ended: str) -> str:
+    """What an interrupted trial without a verdict has done."""
+    return f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
 
 
 def _covered(trial: Trial) -> str:

@@ -1,13 +1,14 @@
 """What is expensive and always the same: kept on disk under a hash of all that it follows from."""
 
 import contextlib
+import functools
 import hashlib
 import json
 import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -44,7 +45,7 @@ def kept(
         _look_at(place)
         return found
     found = make()
-    with contextlib.suppress(InputError):
+    with _unwritable_said():
         io.write_json(place, write(found))
     _make_room()
     return found
@@ -59,7 +60,7 @@ def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
     """Keep files on a shelf, unless they are too large or it cannot be written to."""
     if not fits(sum(map(len, found.values()))):
         return
-    with contextlib.suppress(InputError):
+    with _unwritable_said():
         for name, content in found.items():
             io.write_bytes(folder / name, content)
         io.write_json(folder / MANIFEST, {name: _digest(content) for name, content in found.items()})
@@ -77,6 +78,21 @@ def shelved(folder: Path) -> dict[str, bytes]:
             _look_at(folder / MANIFEST)
             return found
     return {}
+
+
+@contextlib.contextmanager
+def _unwritable_said() -> Iterator[None]:
+    """Go on where nothing can be kept, and say so."""
+    try:
+        yield
+    except InputError as wrong:
+        _say_unwritable(str(wrong))
+
+
+@functools.cache
+def _say_unwritable(reason: str) -> None:
+    """Once for each reason, as every file would have the same."""
+    print(f"Nothing is kept for the next run, which takes as long again: {reason}", file=sys.stderr, flush=True)
 
 
 def fits(size: int) -> bool:

@@ -117,7 +117,7 @@ def sandwich(
 ) -> Sandwich:
     """All three at one setting; ``extra`` are modules with claims of one's own, ``sigma_sq`` the noise's variance."""
     begun = time.perf_counter()
-    found = noisy(run, delta_0, zeta_sq, sigma_sq) if sigma_sq else worst(run, delta_0, zeta_sq)
+    result = noisy(run, delta_0, zeta_sq, sigma_sq) if sigma_sq else worst(run, delta_0, zeta_sq)
     seconds = time.perf_counter() - begun
     instance = attained(run, float(delta_0), float(zeta_sq))
     stated = bounds(run, delta_0, zeta_sq, extra, sigma_sq=sigma_sq)
@@ -129,8 +129,8 @@ def sandwich(
         lower = max(still, with_noise(run, instance, float(sigma_sq)) if len(run.p) in (0, 2) else lower)
     if any(bound < lower * (1 - ROUNDING) for bound in stated.values()):
         lower = max(surely(run, instance, delta_0, zeta_sq), still)
-    if found is not None and not (found.certified or found.exact) and found.value < lower:
-        found = None  # a number that a run exceeds is no worst case
+    if result is not None and not (result.certified or result.exact) and result.value < lower:
+        result = None  # a number that a run exceeds is no worst case
     refuted = {key: bound for key, bound in stated.items() if bound < lower * (1 - ROUNDING)}
     best = min(stated.keys() - refuted.keys(), key=lambda key: (stated[key], key), default=None)
     return Sandwich(
@@ -139,15 +139,15 @@ def sandwich(
         float(run.L / run.mu),
         float(run.sizes[0] * run.L),
         lower,
-        None if found is None else found.value,
-        found is not None and found.certified,
-        found is not None and found.exact,
-        None if found is None else found.gap,
+        None if result is None else result.value,
+        result is not None and result.certified,
+        result is not None and result.exact,
+        None if result is None else result.gap,
         None if best is None else stated[best],
         best,
         refuted,
         seconds,
-        bool(sigma_sq) or not (run.exact or (found is not None and found.exact)),
+        bool(sigma_sq) or result is None or not result.attained,
         {key: bound for key, bound in stated.items() if key not in refuted},
         own if stated else {},
     )
@@ -220,7 +220,7 @@ def bounds(
     known |= {"sigma_dif_sq": zeta_sq + sigma_sq, "sigma_p_sq": sigma_sq * shares(run)[0]}
     known |= dict.fromkeys(("sigma_sq", "sigma_0_sq"), sigma_sq)
     known |= dict.fromkeys(("rho_bar", "rho_tilde", "rho_pairs", "pi_min", "pi_max", "C"), 1.0) | dict(own or {})
-    found = {}
+    result = {}
     for claim in claims(extra).values():
         factor = FACTORS.get((run.measure, claim.lhs))
         if factor is None or claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
@@ -228,8 +228,8 @@ def bounds(
         left = {s.name for s in claim.lhs.free_symbols}
         if claim.symbols <= {*known, *left, *map(str, claim.definitions)} and _applies(claim, run, known):
             rhs = factor * claim.sides(READINGS[claim.readings[-1]]).rhs
-            found[claim.key] = float(upper(rhs, known))
-    return found
+            result[claim.key] = float(upper(rhs, known))
+    return result
 
 
 def _applies(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) -> bool:
@@ -259,5 +259,5 @@ def _own_steps(claim: Claim, run: Run, known: Mapping[str, float | Fraction]) ->
     values = {name: float(value) for name, value in known.items()}
     if claim.steps is None or not {s.name for s in claim.steps.free_symbols} <= {"t", *values}:
         return False
-    found = np.broadcast_to(evaluate(claim.steps, {**values, "t": np.arange(run.T, dtype=float)}), run.T)
-    return all(math.isclose(one, size, rel_tol=SAME) for one, size in zip(found, map(float, run.sizes), strict=True))
+    result = np.broadcast_to(evaluate(claim.steps, {**values, "t": np.arange(run.T, dtype=float)}), run.T)
+    return all(math.isclose(one, size, rel_tol=SAME) for one, size in zip(result, map(float, run.sizes), strict=True))

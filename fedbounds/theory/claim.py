@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
     MAIN is the bound speed/(T + gamma) + error of the theory under study: a study reports its two parts, and its step
     size is the theory's. BOUND is one that constants alone determine; PICTURED is drawn against a run; YARDSTICK is
     proved, and what a mutant of another claim with its left side is compared with. DERIVED has its proof as text, in
-    ``derivations/proofs``.
+    ``derivations/proofs``. HEADLINE is a statement of the paper that a study examines unless others are named.
     """
 
     MAIN = "speed-and-error"
@@ -50,6 +50,7 @@ class Role(enum.StrEnum):
     PICTURED = "pictured"
     YARDSTICK = "yardstick"
     DERIVED = "derived"
+    HEADLINE = "headline"
 
 
 class Formula(NamedTuple):

@@ -28,7 +28,7 @@ def _computed(
     statistic: Statistic, name: str, on_path: Formula, latex: str, meaning: str, units: tuple[int, int], **more: Any
 ) -> Quantity:
     """What evidence computes by ``on_path``."""
-    signs = {} if "positive" in more else {"nonnegative": True}
+    signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}
     return Quantity(name, on_path, statistic, latex, meaning, units, **more, **signs)
 
 
@@ -77,7 +77,13 @@ gap_round = _computed(
     VALUE,
 )
 eta_sum = _computed(
-    "scheduled", "eta_sum", lambda path: on.sums(path.eta), r"\sum_{t<T}\eta_t", "sum of the first T steps", STEP
+    "scheduled",
+    "eta_sum",
+    lambda path: on.sums(path.eta),
+    r"\sum_{t<T}\eta_t",
+    "sum of the first T steps",
+    STEP,
+    in_proof=True,
 )
 gap_sum = _computed(
     "measured",
@@ -86,6 +92,7 @@ gap_sum = _computed(
     r"\sum_{t<T}\left(\mathbb{E}[F(w_t)]-F^\star\right)",
     "sum of the suboptimality of w_0 ... w_{T-1}",
     VALUE,
+    in_proof=True,
 )
 gone_sq = _computed(
     "measured",
@@ -125,6 +132,7 @@ average_gap = weighted_gap(
     on.equal_weights,
     latex=r"\mathbb{E}[F(\bar w_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1}",
+    in_proof=True,
 )
 tail_gap = weighted_gap(
     "tail_gap",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -101,9 +101,9 @@ class Path:
 class Quantity(sp.Symbol):
     """A symbol with its notation, meaning and facets; shipped ones stand in `fedbounds.theory.symbols`.
 
-    ``units`` are powers of (metre, joule) with w in metres and F in joules. Facets, each None where that evidence
+    ``units`` are powers of (metre, joule) with w in metres and F in joules. Facets, empty where that evidence
     cannot express the quantity: ``on_path`` gives its values on a `Path`, or of a constant on `Losses`; ``in_class``
-    its value at an SDP's setting; ``in_proof`` what stands for it in a derivation; ``in_rocq`` its definition there.
+    its value at an SDP's setting; ``in_proof`` and ``in_rocq`` say whether their rules speak of it.
     ``recorded`` maps a scope to the field in which engines record it, {} for a constant that every run gives; None
     where evidence computes it by ``on_path``. Raises InputError for a name that numpy, Python or a claim uses.
     """
@@ -117,8 +117,8 @@ class Quantity(sp.Symbol):
     recorded: Mapping[Scope, str] | None
     on_path: Callable[[Any], Any] | None
     in_class: Callable[[Any], Any] | None
-    in_proof: Any
-    in_rocq: Any
+    in_proof: bool
+    in_rocq: bool
 
     def __new__(
         cls,
@@ -130,8 +130,8 @@ class Quantity(sp.Symbol):
         units: tuple[int, int] | None = None,
         recorded: Mapping[Scope, str] | None = None,
         in_class: Callable[[Any], Any] | None = None,
-        in_proof: Any = None,
-        in_rocq: Any = None,
+        in_proof: bool = False,
+        in_rocq: bool = False,
         **signs: bool,
     ) -> Quantity:
         # Formulas are evaluated in a namespace that has the names of numpy and of Python.
@@ -171,6 +171,13 @@ class Quantity(sp.Symbol):
         if self.recorded is not None:
             return tuple(self.recorded)
         return ("step", "horizon") if self.statistic in ("measured", "scheduled") else ()
+
+    def _pretty(self, printer: Any, **_: Any) -> Any:
+        """Printed as a symbol: sympy's printers take the name of this class for their own physical quantities."""
+        return printer._print_Symbol(self)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return str(printer._print_Symbol(self))
 
     def admits(self, values: Numbers) -> bool:
         """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
@@ -237,6 +244,15 @@ def scheduled(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Qua
     [0.5, 0.75]
     """
     return Quantity(name, on_path, "scheduled", **declared)
+
+
+def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]:
+    """The names of those computed quantities that one kind of evidence cannot express, for want of a facet.
+
+    >>> without_facet((gone_sq, zeta_sq), "in_class")
+    ('zeta_sq',)
+    """
+    return tuple(q.name for q in quantities if q.computed and not getattr(q, facet))
 
 
 def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:

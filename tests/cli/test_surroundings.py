@@ -17,7 +17,7 @@ from fedbounds.cli.app import main
 from fedbounds.engine.kernels import compiled
 from fedbounds.errors import InputError
 from fedbounds.report import terminal
-from fedbounds.study.sweep import cluster
+from fedbounds.study import parallel
 from validate.robustness import inputs
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -142,12 +142,12 @@ def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense", "", "tcp://["])
 def test_a_scheduler_that_is_not_there_is_one_sentence(address, monkeypatch):
     pytest.importorskip("distributed")
-    monkeypatch.setattr(cluster, "SCHEDULER", 1)
+    monkeypatch.setattr(parallel, "SCHEDULER", 1)
     begun = time.monotonic()
     with (
         warnings.catch_warnings(action="error"),
         pytest.raises(InputError, match=r"the Dask cluster at .* must be there, but received .+: start it"),
-        cluster.cluster(address),
+        parallel.cluster(address),
     ):
         pass
     assert time.monotonic() - begun < 30
@@ -168,7 +168,7 @@ def test_another_server_in_place_of_a_scheduler_is_one_sentence():
 
         threading.Thread(target=answer, daemon=True).start()
         address = f"tcp://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(InputError, match=r"the Dask cluster at .* must be there"), cluster.cluster(address):
+        with pytest.raises(InputError, match=r"the Dask cluster at .* must be there"), parallel.cluster(address):
             pass
 
 

@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
+from fedbounds.cli.builder import built
 from fedbounds.cli.commands.refute import instance_text, summary
 from fedbounds.cli.commands.refute import refute as command
 from fedbounds.errors import InputError
@@ -442,7 +443,9 @@ def test_searches_cover_every_claim_and_reading():
 
 
 def test_command_prints_both_sides_as_fractions(tmp_path):
-    result = CliRunner().invoke(command, ["error-by-pi", "--reading", "literal", "--out", str(tmp_path / "f.json")])
+    result = CliRunner().invoke(
+        built(refute), ["error-by-pi", "--reading", "literal", "--out", str(tmp_path / "f.json")]
+    )
     assert result.exit_code == 0, result.output
     verdict = json.loads((tmp_path / "f.json").read_text())["verdicts"]["error-by-pi/literal"]
     assert f"left       {verdict['data']['lhs']}" in result.output
@@ -468,7 +471,7 @@ def test_what_is_not_refuted_never_reads_like_a_refutation(margin, ratio):
 
 
 def test_command_verifies_the_shipped_files():
-    result = CliRunner().invoke(command, ["--verify"])
+    result = CliRunner().invoke(built(command), ["--verify"])
     assert result.exit_code == 0, result.output
     assert "corollary-D" in result.output and "1/16" in result.output
 
@@ -476,7 +479,7 @@ def test_command_verifies_the_shipped_files():
 @pytest.mark.parametrize("arguments", [[], ["lemma-2", "--all"], ["lemma-22"], ["lemma-2", "--reading", "x"]])
 def test_command_rejects_bad_input(arguments):
     with pytest.raises(InputError):
-        CliRunner().invoke(command, arguments, standalone_mode=False, catch_exceptions=False)
+        CliRunner().invoke(built(command), arguments, standalone_mode=False, catch_exceptions=False)
 
 
 def test_what_is_not_refuted_is_told_in_one_sentence():

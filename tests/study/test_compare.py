@@ -9,8 +9,8 @@ import pytest
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
-from fedbounds.report import check_text
 from fedbounds.report import comparison_text as show
+from fedbounds.report import table, terminal
 from fedbounds.study import compare as study
 from fedbounds.study import resolve
 from fedbounds.study.bounds import rounds_to
@@ -190,7 +190,7 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     found = study.compared(settings, 0.01, ("fedavg",))
     assert [row.status for row in found.theorems] == [Status.REFUTED]
     assert found.contestants[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
-    assert "**REFUTED**" in check_text.to_markdown(show.blocks(found))
+    assert "**REFUTED**" in table.to_markdown(show.blocks(found))
 
 
 TOSSED = FALSE.replace("too-fast", "false-scaffnew")
@@ -249,7 +249,7 @@ def test_equal_promises_rank_nothing_and_one_is_singular():
     found = ranking(("a", 1, 1, 1, 70), ("b", 6, 5, 8, 50))
     assert "of the one pair, which the runs order too, they are wrong in 1 (" in show.answer(found)[2]
     assert "in 1 round." in show.answer(found)[1] and show.answer(found)[0] == "No theorem applies to this problem."
-    assert "Theorems after" not in check_text.to_text(show.blocks(found))
+    assert "Theorems after" not in terminal.to_text(show.blocks(found))
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

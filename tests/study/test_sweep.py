@@ -16,14 +16,13 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report import sweep_plot
+from fedbounds.report.figures.sweep_figures import lines_of, panels_figure, positions_of
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
 from fedbounds.study.sweep import grid
 from fedbounds.study.sweep import run as sweep
-from fedbounds.study.sweep import table as sweep_table
-from fedbounds.study.sweep.lines import axis
 from fedbounds.study.sweep.run import compute_cell
+from fedbounds.study.sweep.table import TABLE, SweepTable, export, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}
@@ -52,11 +51,11 @@ seed = [0, 1]
 def made(log, seeds=12):
     """A study whose cells cost nothing; ``log`` is where `sweep_cells` notes who computed them."""
     log.mkdir(exist_ok=True)
-    return sweep.parse(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
+    return grid.parse(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
 
 
 def stored(out, query="SELECT * FROM cells ORDER BY key"):
-    connection = sqlite3.connect(out / sweep_table.TABLE)
+    connection = sqlite3.connect(out / TABLE)
     try:
         return connection.execute(query).fetchall()
     finally:
@@ -64,19 +63,19 @@ def stored(out, query="SELECT * FROM cells ORDER BY key"):
 
 
 def exported(study, out, suffix=".csv"):
-    return sweep.export(out, out / f"sweep{suffix}", [cell.key for cell in study.cells]).read_bytes()
+    return export(read_table(out, [cell.key for cell in study.cells]), out / f"sweep{suffix}").read_bytes()
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """(study, folder) of STUDY computed in this very process, without interruption."""
-    out, study = tmp_path_factory.mktemp("finished"), sweep.parse(STUDY)
+    out, study = tmp_path_factory.mktemp("finished"), grid.parse(STUDY)
     assert sweep.run(study, out, jobs=1) == sweep.Summary(12, 12, 4)
     return study, out
 
 
 def test_cells_are_the_product_of_the_axes_in_order():
-    study = sweep.parse("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
+    study = grid.parse("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
     assert study.axes == ("tau", "condition")
     found = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
     assert found == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
@@ -85,7 +84,7 @@ def test_cells_are_the_product_of_the_axes_in_order():
 
 def test_key_names_the_settings_whatever_their_notation():
     def keys(text):
-        return [cell.key for cell in sweep.parse(text).cells]
+        return [cell.key for cell in grid.parse(text).cells]
 
     assert keys("[base]\ncondition = 10\nrounds = 7") == keys("base = {rounds = 7, condition = 10.0}")
     assert keys("[base]\nseed = 0") == keys("")
@@ -98,10 +97,10 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text("CLAIMS = ()")
     text = f"[base]\nplugins = {json.dumps(str(plugin))}"
-    before = sweep.parse(text).cells[0].key
-    assert sweep.parse(text).cells[0].key == before
+    before = grid.parse(text).cells[0].key
+    assert grid.parse(text).cells[0].key == before
     plugin.write_text("CLAIMS = []")
-    assert sweep.parse(text).cells[0].key != before
+    assert grid.parse(text).cells[0].key != before
 
 
 @pytest.mark.parametrize(
@@ -136,7 +135,7 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
 )
 def test_an_error_in_the_file_names_its_line(text, line, says):
     with pytest.raises(InputError) as wrong:
-        sweep.parse(text, "mine.toml")
+        grid.parse(text, "mine.toml")
     assert str(wrong.value).startswith(f"mine.toml, line {line}: ")
     assert says in str(wrong.value)
     assert "\n" not in str(wrong.value)
@@ -146,7 +145,7 @@ def test_an_error_in_the_file_names_its_line(text, line, says):
 def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp_path):
     (tmp_path / "long.toml").write_text(text)
     begun = time.process_time()
-    for read in (sweep.read, grid.settings_from):
+    for read in (grid.read, grid.settings_from):
         with pytest.raises(InputError, match="at most 65536 characters in 1000 lines"):
             read(tmp_path / "long.toml")
     assert time.process_time() - begun < 1
@@ -154,9 +153,9 @@ def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp
 
 def test_a_study_without_cells_or_with_too_many_is_refused():
     with pytest.raises(InputError, match="needs a cell"):
-        sweep.parse("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
+        grid.parse("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
     with pytest.raises(InputError, match="at most 1000000 cells"):
-        sweep.parse(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
+        grid.parse(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
 
 
 def test_rows_are_what_check_says(finished):
@@ -179,12 +178,11 @@ def test_rows_are_what_check_says(finished):
         assert row["gap_last"] == pytest.approx(run.trajectory.paths["alpha"].gap[:, -1].mean(), rel=1e-9)
         assert (row["tau"], row["rounds"], row["weightings"]) == (2, 6, '["fedmax","fedsoftmax:1"]')
     assert len({(row["cell"], row["weighting"]) for row in rows}) == 2 * 2 * 3 + 4
-    assert len(rows) == len(stored(out, "SELECT * FROM verdicts")) + 4
 
 
 def test_a_failed_cell_is_kept_with_its_error(finished):
     study, out = finished
-    ((message, count),) = sweep.failures(out)
+    ((message, count),) = read_table(out).failures()
     assert count == 4
     assert "k = 9" in message
     rows = [row for row in json.loads(exported(study, out, ".json")) if row["message"]]
@@ -197,8 +195,8 @@ def test_any_error_becomes_the_cell_s_message(monkeypatch):
         raise ZeroDivisionError("by zero")
 
     monkeypatch.setattr("fedbounds.study.check.check", broken)
-    outcome = compute_cell(sweep.parse("").cells[0])
-    assert (outcome.message, list(outcome.rows)) == ("ZeroDivisionError: by zero", [])
+    outcome = compute_cell(grid.parse("").cells[0])
+    assert (outcome.message, outcome.rows) == ("ZeroDivisionError: by zero", ())
 
 
 def test_export_is_the_same_for_any_number_of_processes(finished, tmp_path):
@@ -223,7 +221,7 @@ def test_finished_cells_are_never_computed_again(tmp_path):
 
 def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
     study, out = (
-        sweep.parse(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
+        grid.parse(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
         tmp_path,
     )
     assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 2, 1)
@@ -241,7 +239,7 @@ def wait_for(out, count, seconds=60):
     """Wait until ``count`` cells are in the table."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        if (out / sweep_table.TABLE).exists():
+        if (out / TABLE).exists():
             try:
                 if stored(out, "SELECT count(*) FROM cells")[0][0] >= count:
                     return
@@ -255,7 +253,7 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     text = STUDY.replace("rounds = 6", "rounds = 60").replace("seed = [0, 1]", "seed = [0, 1, 2]")
     file, out = tmp_path / "study.toml", tmp_path / "out"
     file.write_text(text)
-    study = sweep.parse(text)
+    study = grid.parse(text)
     for wanted, jobs in ((2, "2"), (4, "1")):
         process = subprocess.Popen(
             command(file, out, "--jobs", jobs), cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
@@ -316,10 +314,10 @@ def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
 def test_a_process_that_dies_costs_only_its_cell(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
-    ((message, count),) = sweep.failures(out)
+    ((message, count),) = read_table(out).failures()
     assert count == 1
     assert "killed" in message
-    assert [seed for (seed,) in stored(out, "SELECT seed FROM results WHERE message IS NOT NULL")] == [3]
+    assert [cell.settings["seed"] for cell in read_table(out).cells if cell.message] == [3]
 
 
 def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
@@ -344,7 +342,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert "every cell finished before is kept" in line
     kept = len(stored(out))
     assert 0 < kept < 12
-    assert sweep.run(sweep.parse(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
+    assert sweep.run(grid.parse(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
 
 
 def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
@@ -353,61 +351,53 @@ def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path
     with pytest.raises(InputError, match="could not be written"):
         sweep.run(study, tmp_path / "file" / "out", jobs=1)
     (tmp_path / "out").mkdir()
-    (tmp_path / "out" / sweep_table.TABLE).write_text("no database" * 100)
+    (tmp_path / "out" / TABLE).write_text("no database" * 100)
     with pytest.raises(InputError, match="not a database"):
         sweep.run(study, tmp_path / "out", jobs=1)
     with pytest.raises(InputError, match="must hold a sweep"):
-        sweep.export(tmp_path, tmp_path / "a.csv")
+        read_table(tmp_path)
     with pytest.raises(InputError, match="must not be 0"):
         sweep.run(study, tmp_path / "zero", jobs=0)
 
 
 def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     study = made(tmp_path / "log", 2)
-    with sweep_table.SweepTable(tmp_path / "out"), pytest.raises(InputError, match="one process at a time"):
+    with SweepTable(tmp_path / "out", "0.0.1"), pytest.raises(InputError, match="one process at a time"):
         sweep.run(study, tmp_path / "out", jobs=1)
-    with sweep_table.SweepTable(tmp_path / "out") as table:
-        table.claim_version("0.0.1")
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
         sweep.run(study, tmp_path / "out", jobs=1)
-
-
-def test_columns_differ_also_for_a_database_that_ignores_case():
-    names = [name.lower() for name in (*sweep_table.COLUMNS, *sweep_table.TIMINGS)]
-    assert len(set(names)) == len(names)
 
 
 def test_series_are_medians_and_ranges(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     sweep.run(made(log, 3), out, jobs=1, compute=sweep_cells.quick)
-    (line,) = sweep.series(out, "seed")
+    (line,) = lines_of(read_table(out), "seed")
     np.testing.assert_array_equal(line.x, [0, 1, 2])
     np.testing.assert_allclose(line.y, [0.05, 1.05, 2.05])
     np.testing.assert_allclose(line.upper - line.lower, 0.1)
-    (one,) = sweep.series(out, "seed", where={"seed": "2", "claim": "coro*"})
+    (one,) = lines_of(read_table(out), "seed", where={"seed": "2", "claim": "coro*"})
     assert (one.group, one.x.tolist()) == ("fedavg", [2])
     with pytest.raises(InputError, match="did you mean 'seed'"):
-        sweep.series(out, "sed")
+        lines_of(read_table(out), "sed")
     with pytest.raises(InputError, match="did you mean 'tightness'"):
-        sweep.series(out, "seed", "tightnes")
+        lines_of(read_table(out), "seed", "tightnes")
     with pytest.raises(InputError, match="claim = none"):
-        sweep.series(out, "seed", where={"claim": "none"})
+        lines_of(read_table(out), "seed", where={"claim": "none"})
 
 
 def test_axes_of_texts_with_one_number_are_numbers():
-    assert axis(["quadratics:2", "quadratics:0.5"]) == ([2.0, 0.5], (), "quadratics")
-    assert axis([1, 2.5]) == ([1.0, 2.5], (), "")
-    assert axis(["fedmax", "fedavg", "fedmax"]) == ([1.0, 0.0, 1.0], ("fedavg", "fedmax"), "")
-    assert axis(["a:1", "b:1"])[1] == ("a:1", "b:1")
-    assert axis(["synthetic:1,1", "synthetic:0,0"])[1] == ("synthetic:0,0", "synthetic:1,1")
+    assert positions_of(["quadratics:2", "quadratics:0.5"]) == ([2.0, 0.5], ())
+    assert positions_of([1, 2.5]) == ([1.0, 2.5], ())
+    assert positions_of(["fedmax", "fedavg", "fedmax"]) == ([1.0, 0.0, 1.0], ("fedavg", "fedmax"))
+    assert positions_of(["a:1", "b:1"])[1] == ("a:1", "b:1")
 
 
 def test_an_unbounded_floor_is_drawn_without_a_bar(finished):
-    for line in sweep.series(finished[1], "data", "floor"):
+    for line in lines_of(read_table(finished[1]), "data", "floor"):
         assert np.isfinite(line.y).all()
         assert np.isnan(line.lower).all()
-        figure = sweep_plot.panels_figure({"floor": [line]}, "data")
-        assert figure.axes[0].get_xlabel() == "data quadratics:"
+        figure = panels_figure({"floor": [line]}, "data")
+        assert figure.axes[0].get_xlabel() == "data"
 
 
 def test_plot_draws_every_axis_of_a_sweep(finished, tmp_path):
@@ -447,6 +437,6 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
 
 
 def test_the_example_is_a_valid_study():
-    study = sweep.read(ROOT / "validate" / "heterogeneity.toml")
+    study = grid.read(ROOT / "validate" / "heterogeneity.toml")
     assert study.axes == ("data", "condition", "seed")
     assert len(study.cells) == 96

@@ -14,7 +14,9 @@ import sweep_cells
 from test_sweep import STUDY, exported, made, stored
 
 from fedbounds.errors import InputError
+from fedbounds.study.sweep import grid
 from fedbounds.study.sweep import run as sweep
+from fedbounds.study.sweep.table import read_table
 
 # Seconds after which a test that waits for a cluster has failed.
 TOO_LONG = 150
@@ -76,7 +78,7 @@ def cluster():
 
 
 def test_a_cluster_computes_what_one_process_does(cluster, tmp_path):
-    study = sweep.parse(STUDY)
+    study = grid.parse(STUDY)
     address, _ = cluster
     assert sweep.run(study, tmp_path / "many", scheduler=address) == sweep.Summary(12, 12, 4)
     sweep.run(study, tmp_path / "one", jobs=1)
@@ -105,7 +107,7 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     # What was in the table is there still, with its seconds, and was begun once.
     assert kept.keys() <= dict.fromkeys(stored(out)).keys()
     begun = who_computed()
-    seeds = {row[0]: row[1] for row in stored(out, "SELECT cell, seed FROM results")}
+    seeds = {cell.key: cell.settings["seed"] for cell in read_table(out).cells}
     assert all(len(begun[seeds[row[0]]]) == 1 for row in kept)
     assert len(begun) == 24
     here = tmp_path / "here"
@@ -122,9 +124,9 @@ def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_pat
             # A nanny starts its worker again.
             stack.enter_context(worker(address))
         assert sweep.run(made(log), out, scheduler=address, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
-    ((message, _),) = sweep.failures(out)
+    ((message, _),) = read_table(out).failures()
     assert "KilledWorker" in message
-    assert stored(out, "SELECT seed FROM results WHERE message IS NOT NULL") == [(3,)]
+    assert [cell.settings["seed"] for cell in read_table(out).cells if cell.message] == [3]
 
 
 def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(tmp_path):

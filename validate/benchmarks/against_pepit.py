@@ -31,7 +31,7 @@ ROOM = F(1, 1000)
 
 def ours(N: int, tau: int) -> tuple[float, list[float]]:
     """(seconds a solve, values) along the curve, what it has in common included."""
-    from fedbounds.evidence.sdp.one_step.symmetry import coordinates
+    from fedbounds.evidence.sdp.symmetry import coordinates
 
     coordinates.cache_clear()
     begun = time.perf_counter()
@@ -43,7 +43,7 @@ def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
     """(setting, model, solution) at one point of the curve."""
     from fedbounds.evidence.sdp.one_step.parameters import round_setting
     from fedbounds.evidence.sdp.one_step.program import build
-    from fedbounds.evidence.sdp.one_step.solver import worst_case
+    from fedbounds.evidence.sdp.solver import worst_case
 
     setting = round_setting(N, tau, kappa=kappa, eta=F(1, 2))
     model = build(setting, float, bounds=())
@@ -53,15 +53,17 @@ def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
 
 def certificates(N: int, tau: int) -> tuple[float, float]:
     """(seconds a certificate, of which its solve) along the curve."""
-    from fedbounds.evidence.sdp.one_step.rounding import prove
-    from fedbounds.evidence.sdp.one_step.solver import interior
+    from fedbounds.evidence.sdp.expressions import exact
+    from fedbounds.evidence.sdp.one_step.program import build
+    from fedbounds.evidence.sdp.rounding import prove
+    from fedbounds.evidence.sdp.solver import interior
 
     whole = solves = 0.0
     for kappa in KAPPAS:
         setting, model, found = solution(N, tau, kappa)
         rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), found.y, strict=True)}
         gap = model.combine(rhs) - model.forms["Delta_next"]
-        proved, spent = _timed(functools.partial(prove, setting, "Delta_next", rhs, faces=False))
+        proved, spent = _timed(functools.partial(prove, model, build(setting, exact, bounds=()), "Delta_next", rhs))
         assert proved, "a curve with room is proved at every point"
         whole, solves = whole + spent, solves + _timed(functools.partial(interior, model, gap))[1]
     return whole / len(KAPPAS), solves / len(KAPPAS)

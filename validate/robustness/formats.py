@@ -261,8 +261,9 @@ def formats(folder: Path) -> list[tuple[Format, bytes]]:
 def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     import fedbounds
     from fedbounds.io import read_json
-    from fedbounds.report import check_text
+    from fedbounds.report.check_text import check_blocks
     from fedbounds.report.html.page import page
+    from fedbounds.report.terminal import to_text
     from fedbounds.study import store
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.result import Result
@@ -277,7 +278,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
     def shown(path: Path) -> None:
         found = Result.from_json(read_json(path))
         lines = ledger_lines(claims_of(found), found.verdicts)
-        check_text.to_text(check_text.summary(found, lines, True))
+        to_text(check_blocks(found, lines, True))
         json.dumps(found.to_json(), allow_nan=False)
 
     def paged(path: Path) -> None:
@@ -292,9 +293,11 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.grid import sweep_page
+    from fedbounds.report.html.sweep_page import sweep_page
+    from fedbounds.study.sweep import grid
     from fedbounds.study.sweep import run as sweep
-    from fedbounds.study.sweep.table import MEASURED, TABLE, failures
+    from fedbounds.study.sweep.table import TABLE, CellResult, Measured, export, read_table
+    from fedbounds.theory.verdict import Evidence, Status
 
     text = """\
 [base]
@@ -309,30 +312,30 @@ weightings = [["fedavg", "fedmax"], "fedsoftmax:1"]
 tau = 1
 batch = 2
 """
-    row = dict.fromkeys(MEASURED) | {"number": 0, "weighting": "fedavg", "claim": "corollary", "reading": "repaired"}
-    row |= {"evidence": "empirical", "status": "HOLDS", "tightness": 2.0, "gap_last": 1.0, "detail": "a word"}
-    row |= {"floor_low": 0.5, "floor_high": 1.5, "floor": "open", "engine_used": "reference", "N": 3, "kappa": 4.0}
+    about = ("fedavg", "corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS)
+    named = dict(zip(("weighting", "claim", "reading", "evidence", "status"), about, strict=True))
+    row = Measured(**named, tightness=2.0, gap_last=1.0, floor_low=0.5, floor_high=1.5, floor="open", N=3, detail="a")
     out = folder / "sweep"
     (folder / "study.toml").write_text(text)
-    study = sweep.read(folder / "study.toml")
+    study = grid.read(folder / "study.toml")
     failed = study.cells[-1].key
 
-    def compute(cell: sweep.Cell) -> sweep.CellOutcome:
+    def compute(cell: grid.Cell) -> CellResult:
         wrong = cell.key == failed
-        return sweep.CellOutcome(cell.key, 0.0, () if wrong else (row,), "out of memory" if wrong else None)
+        return CellResult(cell.key, dict(cell.settings), () if wrong else (row,), "out of memory" if wrong else None)
 
     sweep.run(study, out, jobs=1, compute=compute)
 
     def read(path: Path) -> None:
         for journal in path.parent.glob(f"{TABLE}-*"):
             journal.unlink()
-        sweep.verdicts(out)
-        failures(out)
-        sweep.export(out, out / "table.json")
-        sweep.export(out, out / "table.csv")
+        stored = read_table(out)
+        stored.failures()
+        export(stored, out / "table.json")
+        export(stored, out / "table.csv")
         sweep_page(out)
 
-    yield Format("study.toml", sweep.read, folder / "mutant.toml", toml_file), text.encode()
+    yield Format("study.toml", grid.read, folder / "mutant.toml", toml_file), text.encode()
     yield Format("sweep.sqlite", read, out / TABLE, sqlite_file), (out / TABLE).read_bytes()
 
 

@@ -1,28 +1,40 @@
 """``fedbounds sweep``: a grid of studies from a TOML file, on all cores or a cluster, continued where it stopped."""
 
+from __future__ import annotations
+
 from pathlib import Path
-from typing import Any
 
-import click
+from fedbounds.cli.adapter import command, say, show
 
-from fedbounds.cli.options import QUIET, Place, say
+# Reasons of failure that are printed; the table holds every one.
+SHOWN = 5
+FAILED = 2
 
 
-@click.command()
-@click.argument("study", type=Place())
-@click.option("--out", type=Place(), required=True, help="Folder of the table; also how to continue.")
-@click.option("--jobs", type=int, default=-1, show_default=True, help="Processes; -1 is one a core.")
-@click.option("--scheduler", metavar="ADDRESS", help="A Dask scheduler to use instead, as tcp://host:8786.")
-@click.option("--retry-failed", is_flag=True, help="Compute the cells that failed once more.")
-@QUIET
-def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed: bool, quiet: bool) -> int:
+@command("Study a problem")
+def sweep(
+    study: Path,
+    *,
+    out: Path,
+    jobs: int = -1,
+    scheduler: str | None = None,
+    retry_failed: bool = False,
+    quiet: bool = False,
+) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
     The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
     if cells failed.
+
+    out: Folder of the table; also how to continue.
+    jobs: Processes; -1 is one a core.
+    scheduler: A Dask scheduler to use instead, as tcp://host:8786.
+    retry_failed: Compute the cells that failed once more.
     """
     import fedbounds
     from fedbounds.report import terminal as console
+    from fedbounds.report.html.sweep_page import counts_table
+    from fedbounds.study.sweep.table import read_table
 
     try:
         with console.progress(not quiet, lines=True) as bar:
@@ -32,34 +44,11 @@ def sweep(study: Path, out: Path, jobs: int, scheduler: str | None, retry_failed
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
-    done = found.summary
-    click.echo(console.plain_table(HEAD, _counts(found.counts)), nl=False)
-    click.echo(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
+    done, counts = found.summary, counts_table(read_table(out, found.keys))
+    show(console.plain_table(counts.head, counts.rows))
+    show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
         for message, count in found.failures[:SHOWN]:
             say(f"  {count} x {message}")
     return FAILED if done.failed else 0
-
-
-# Reasons of failure that are printed; the table holds every one.
-SHOWN = 5
-FAILED = 2
-HEAD = ("claim", "reading", "evidence", "cells x weightings")
-
-
-def _counts(found: dict[tuple[str, ...], int]) -> list[list[Any]]:
-    """One row a claim, reading and evidence: how many verdicts of each status."""
-    from fedbounds.report.table import ORDER, Entry, Said
-    from fedbounds.theory.labels import shown
-    from fedbounds.theory.verdict import Evidence
-
-    rows: list[list[Any]] = []
-    for *claim, kind in sorted({key[:-1] for key in found}):
-        counts = [(status, found.get((*claim, kind, str(status)), 0)) for status in ORDER]
-        said = (Said(f"{shown(status, Evidence(kind))} {count}", status) for status, count in counts if count)
-        rows.append([*claim, kind, Entry(tuple(said))])
-    return rows
-
-
-COMMANDS = [sweep]

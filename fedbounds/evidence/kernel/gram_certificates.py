@@ -34,12 +34,12 @@ HEAD = (
 
 def standalone(certificates: Iterable[Certificate]) -> str:
     """A Rocq file that `coqc` alone checks, a module a certificate; it does not compile where one proves nothing."""
-    every = [(_statement(one), _proof(one)) for one in certificates]
+    every = [(module_of(one), _statement(one), _proof(one)) for one in certificates]
     texts = [sources()[name].read_text(encoding="utf-8") for name in ("Space", "Certificate")]
     together = "\n".join(line for text in texts for line in text.splitlines() if not line.startswith("Require"))
     modules = [
-        f"\nModule C{k}.\n{stated}\n{proof}Print Assumptions proof.\nEnd C{k}.\n"
-        for k, (stated, proof) in enumerate(every)
+        f"\nModule C{k}_{name}.\n{stated}\n{proof}Print Assumptions proof.\nEnd C{k}_{name}.\n"
+        for k, (name, stated, proof) in enumerate(every)
     ]
     return f"{together}\n{''.join(modules)}"
 
@@ -67,8 +67,8 @@ def obligation_of(certificate: Certificate) -> Obligation:
 
 
 def module_of(certificate: Certificate) -> str:
-    """The module of a certificate's proof."""
-    return "certificate_" + re.sub(r"\W", "_", certificate.name)
+    """The module of a certificate's proof, in letters, digits and _ alone."""
+    return "certificate_" + re.sub(r"\W", "_", certificate.name, flags=re.ASCII)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ class Program:
     """Constraints >= 0 of a class in ``vectors`` and ``values``, and named quantities, made when they are asked for.
 
     Where ``apart``, vectors of different letters have no inner products: the Gram matrix consists of blocks.
+    ``weights`` are (alpha_i, p_i) of the clients, of which those with equal ones may be exchanged.
     """
 
     vectors: tuple[Symbol, ...]
@@ -51,6 +52,7 @@ class Program:
     quantities: Mapping[str, Callable[[], Expression]] = field(repr=False)
     number: Arithmetic = field(repr=False)
     apart: bool = False
+    weights: tuple[tuple[Fraction, Fraction], ...] = ()
 
     @cached_property
     def basis(self) -> tuple[str, ...]:
@@ -110,10 +112,10 @@ class Program:
 
     def coordinates(self, vector: Vector) -> NDArray[Any]:
         """A vector in the basis, (n,)."""
-        found = np.full(len(self.vectors), self.number(Fraction(0)))
+        result = np.full(len(self.vectors), self.number(Fraction(0)))
         for symbol, value in vector.terms.items():
-            found[self._places[symbol]] = value
-        return found
+            result[self._places[symbol]] = value
+        return result
 
     def form(self, expression: Expression) -> Form:
         """An expression in coordinates."""

@@ -127,18 +127,18 @@ class Function:
         return hash(str(self))
 
     def __lt__(self, other: object) -> bool:
-        return self._told(other, {-1})
+        return self._holds(other, {-1})
 
     def __le__(self, other: object) -> bool:
-        return self._told(other, {-1, 0})
+        return self._holds(other, {-1, 0})
 
     def __gt__(self, other: object) -> bool:
-        return self._told(other, {1})
+        return self._holds(other, {1})
 
     def __ge__(self, other: object) -> bool:
-        return self._told(other, {0, 1})
+        return self._holds(other, {0, 1})
 
-    def _told(self, other: object, wanted: set[int]) -> bool:
+    def _holds(self, other: object, wanted: set[int]) -> bool:
         taken: set[int] = (self - other).signs
         if taken & wanted and not taken <= wanted:
             where = f"{self} against {other} for {self.over.parameter} {self.over}"

@@ -60,7 +60,7 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
-SHIPPED_OWN = (average_gap, eta_sum, gap_sum)
+SHIPPED_OWN = tuple(quantity for quantity in sy.QUANTITIES.values() if quantity.in_proof)
 OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 

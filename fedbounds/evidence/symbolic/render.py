@@ -37,38 +37,34 @@ def verdict_line(checked: Checked, verdict: Verdict | None) -> str:
 def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     """The proof step by step, with ticks, conditions, notes and corrections of the paper's lines."""
     derivation = checked.derivation
-    about = f"claim {derivation.claim} ({', '.join(derivation.readings)})"
-    blocks = {
-        "setting": [f"{key}: {text}" for key, text in checked.setting.items()],
-        "conditions": [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions],
-        "where": [f"{name} = {value}" for name, value in {**checked.schedule, **derivation.abbreviations}.items()],
-    }
-    lines = [f"{derivation.key}: {derivation.title}"]
-    lines.append(f"  about {about if derivation.claim else 'a result of its own'}")
-    for title, items in blocks.items():
-        lines += [f"  {title}:", *(f"    {item}" for item in items)] if items else []
-    for number, step in enumerate(derivation.steps, 1):
-        lines += ["", *_step_text(number, step, checked.outcomes[step.label])]
-    findings = [f"    {text}" for text in derivation.findings]
-    return "\n".join(
-        [*lines, "", *(["  findings:", *findings] if findings else []), f"  {verdict_line(checked, verdict)}"]
+    about = (
+        f"claim {derivation.claim} ({', '.join(derivation.readings)})" if derivation.claim else "a result of its own"
     )
+    meanings = {**checked.schedule, **derivation.abbreviations}
+    lines = [f"{derivation.key}: {derivation.title}", f"  about {about}"]
+    lines += _block("setting", [f"{key}: {text}" for key, text in checked.setting.items()])
+    lines += _block("conditions", [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions])
+    lines += _block("where", [f"{name} = {value}" for name, value in meanings.items()])
+    for number, step in enumerate(derivation.steps, 1):
+        outcome, paper = checked.outcomes[step.label], step.paper
+        statement = f"{step.lhs} {step.relation} {step.rhs}"
+        lines += ["", f"{TICK if outcome.ok else CROSS} {number}. [{step.label}]  {statement}"]
+        remarks = [f"because {reason}" for reason in reasons(step)]
+        remarks += [f"note: {step.note}"] if step.note else []
+        if paper is not None:
+            remarks.append(f"the paper has: {step.lhs} {step.relation} {paper.rhs}")
+            remarks += [f"ours minus the paper's: {paper.difference}", f"correction: {paper.correction}"]
+        remarks += [] if outcome.ok else [f"UNDECIDED: {outcome.message}"]
+        lines += [f"      {remark}" for remark in remarks]
+    return "\n".join([*lines, "", *_block("findings", derivation.findings), f"  {verdict_line(checked, verdict)}"])
+
+
+def _block(title: str, items: Sequence[str]) -> list[str]:
+    return [f"  {title}:", *(f"    {item}" for item in items)] if items else []
 
 
 def _sign(condition: Shown) -> str:
     return "> 0" if condition.strict else ">= 0"
-
-
-def _step_text(number: int, step: d.Step, outcome: StepCheck) -> list[str]:
-    lines = [f"because {reason}" for reason in reasons(step)]
-    lines += [f"note: {step.note}"] if step.note else []
-    if step.paper is not None:
-        lines.append(f"the paper has: {step.lhs} {step.relation} {step.paper.rhs}")
-        lines.append(f"ours minus the paper's: {step.paper.difference}")
-        lines.append(f"correction: {step.paper.correction}")
-    lines += [] if outcome.ok else [f"UNDECIDED: {outcome.message}"]
-    head = f"{TICK if outcome.ok else CROSS} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"
-    return [head, *(f"      {line}" for line in lines)]
 
 
 def reasons(step: d.Step, show: Callable[[sp.Expr], str] = str) -> list[str]:
@@ -125,17 +121,28 @@ def _latex(expression: sp.Expr, known: dict[str, str]) -> str:
 def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     """A complete LaTeX page of the proof."""
     derivation, known = checked.derivation, names(checked)
-    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
-    body += _items("Setting", [escape(text) for text in checked.setting.values()])
     conditions = [
         rf"${_latex(c.expression, known)} {RELATIONS[_sign(c)[:-2]]} 0$: {escape(c.why)}" for c in checked.conditions
     ]
+    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
+    body += _items("Setting", [escape(text) for text in checked.setting.values()])
     body += _items("Conditions", conditions)
     for step in derivation.steps:
-        body += _step_latex(step, checked.outcomes[step.label], known)
+        outcome, paper = checked.outcomes[step.label], step.paper
+        mark = r"$\checkmark$" if outcome.ok else r"$\times$ (undecided)"
+        # What stands between marks is mathematics already.
+        shown = (enumerate(reason.split("\0")) for reason in reasons(step, lambda m: f"\0{_latex(m, known)}\0"))
+        because = ["".join(f"${part}$" if index % 2 else escape(part) for index, part in one) for one in shown]
+        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}} {escape(step.note)}"]
+        body += [_display(_latex(step.lhs, known), step.relation, _broken(step.rhs, known)), *_listed(because)]
+        if paper is not None:
+            wrong = _display(_latex(step.lhs, known), step.relation, _broken(paper.rhs, known))
+            body += [r"The paper has", wrong, "which differs from the line above by"]
+            body += [_aligned(_broken(paper.difference, known)), f"{escape(paper.correction)}."]
+        body += [] if outcome.ok else [escape(outcome.message[:400])]
     body += _items("Findings", [escape(text) for text in derivation.findings])
-    verdict_text = escape(verdict_line(checked, verdict))
-    return "\n".join([*body, rf"\paragraph{{Verdict.}} {verdict_text}", r"\end{document}", ""])
+    ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
+    return "\n".join([*body, ending, r"\end{document}", ""])
 
 
 def _items(title: str, items: list[str]) -> list[str]:
@@ -146,25 +153,12 @@ def _listed(items: list[str]) -> list[str]:
     return [r"\begin{itemize}", *(rf"\item {item}" for item in items), r"\end{itemize}"]
 
 
-def _step_latex(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> list[str]:
-    mark = r"$\checkmark$" if outcome.ok else r"$\times$ (undecided)"
-    shown = reasons(step, lambda multiplier: f"\0{_latex(multiplier, known)}\0")
-    # What stands between marks is mathematics already.
-    parts = [enumerate(reason.split("\0")) for reason in shown]
-    told = ["".join(f"${part}$" if index % 2 else escape(part) for index, part in reason) for reason in parts]
-    lines = [rf"\paragraph{{{mark} Step {escape(step.label)}.}} {escape(step.note)}"]
-    lines += [*_display(step, step.rhs, known), *_listed(told)]
-    if step.paper is not None:
-        lines += [r"The paper has", *_display(step, step.paper.rhs, known), "which differs from the line above by"]
-        lines += [r"\begin{align*}", _broken(step.paper.difference, known), r"\end{align*}"]
-        lines.append(escape(step.paper.correction) + ".")
-    return lines if outcome.ok else [*lines, escape(outcome.message[:400])]
+def _display(left: str, relation: str, right: str) -> str:
+    return _aligned(rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[relation]} {right}")
 
 
-def _display(step: d.Step, rhs: sp.Expr, known: dict[str, str]) -> list[str]:
-    left, right = _latex(step.lhs, known), _broken(rhs, known)
-    separator = r"\\" if len(left) > LINE else ""
-    return [r"\begin{align*}", rf"{left} {separator}&{RELATIONS[step.relation]} {right}", r"\end{align*}"]
+def _aligned(formula: str) -> str:
+    return "\n".join([r"\begin{align*}", formula, r"\end{align*}"])
 
 
 def _broken(expression: sp.Expr, known: dict[str, str]) -> str:
@@ -202,25 +196,6 @@ def escape(text: str) -> str:
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
     """The derivation and its check as a JSON object."""
     derivation, known = checked.derivation, names(checked)
-    steps = []
-    for step in derivation.steps:
-        outcome, paper = checked.outcomes[step.label], step.paper
-        left, right = _latex(step.lhs, known), _latex(step.rhs, known)
-        wrong = None
-        if paper is not None:
-            rhs, difference = _latex(paper.rhs, known), _latex(paper.difference, known)
-            wrong = {"rhs": rhs, "difference": difference, "correction": paper.correction}
-        steps.append(
-            {
-                "label": step.label,
-                "checked": outcome.ok,
-                "statement": f"{left} {RELATIONS[step.relation]} {right}",
-                "because": reasons(step),
-                "note": step.note,
-                "paper": wrong,
-                "message": outcome.message,
-            }
-        )
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,
@@ -230,38 +205,58 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": steps,
+        "steps": [_step_json(step, checked.outcomes[step.label], known) for step in derivation.steps],
+    }
+
+
+def _step_json(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> dict[str, object]:
+    paper = step.paper and {
+        "rhs": _latex(step.paper.rhs, known),
+        "difference": _latex(step.paper.difference, known),
+        "correction": step.paper.correction,
+    }
+    return {
+        "label": step.label,
+        "checked": outcome.ok,
+        "statement": f"{_latex(step.lhs, known)} {RELATIONS[step.relation]} {_latex(step.rhs, known)}",
+        "because": reasons(step),
+        "note": step.note,
+        "paper": paper,
+        "message": outcome.message,
     }
 
 
 INTRODUCTION = """# Derivations
 
-Every proof below is checked by machine each time it is printed: an identity reduces to zero exactly, and an
-inequality is an exact combination of named facts with multipliers that are non-negative on sight. Written by
-`fedbounds derive --all --format markdown`; `fedbounds derive NAME` prints one proof step by step.
+Every proof below is checked each time it is printed. An identity reduces to zero exactly. An inequality is an exact
+combination of named facts, with multipliers that are visibly non-negative. `fedbounds derive --all --format markdown`
+writes this page; `fedbounds derive NAME` prints one proof step by step.
+
+What a proof may bring passes one gate. Each symbol of its own is real, non-negative or positive, and stands for one
+number: never for a client's or a step's. Definitions come with the claim's reading, and no author may assume one.
 """
 
 
-Found = tuple[Checked, Verdict | None]
+Result = tuple[Checked, Verdict | None]
 
 
-def one(found: Found, form: str) -> str:
+def one(result: Result, form: str) -> str:
     """A checked derivation in a format."""
     if form == "markdown":
-        raise reject("markdown is the format of the table", found[0].derivation.key, "use --all, or another format")
+        raise reject("markdown is the format of the table", result[0].derivation.key, "use --all, or another format")
     if form == "json":
-        return json.dumps(to_json(*found), indent=2)
-    return render_latex(*found) if form == "latex" else render_text(*found)
+        return json.dumps(to_json(*result), indent=2)
+    return render_latex(*result) if form == "latex" else render_text(*result)
 
 
-def table(found: Sequence[Found], form: str) -> str:
+def table(results: Sequence[Result], form: str) -> str:
     """Checked derivations in one table."""
     if form == "latex":
         raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
     if form == "json":
-        return json.dumps([to_json(*pair) for pair in found], indent=2)
+        return json.dumps([to_json(*pair) for pair in results], indent=2)
     rows, corrections, findings = [], [], []
-    for checked, verdict in found:
+    for checked, verdict in results:
         derivation = checked.derivation
         key = derivation.key
         count = f"{sum(outcome.ok for outcome in checked.outcomes.values())}/{len(checked.outcomes)}"

@@ -8,8 +8,8 @@ from pathlib import Path
 from fedbounds import io
 from fedbounds.errors import of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
-from fedbounds.report.html.grid import sweep_page
 from fedbounds.report.html.page import page
+from fedbounds.report.html.sweep_page import sweep_page
 from fedbounds.study import store
 from fedbounds.study.cache import kept
 from fedbounds.study.ledger import Line, claims_of, ledger_lines

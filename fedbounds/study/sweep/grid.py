@@ -15,16 +15,16 @@ is a list of one.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 import json
 import math
 import re
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from fedbounds.errors import InputError, of_kind, quoted, reject
@@ -34,13 +34,11 @@ from fedbounds.study.resolve import name_checks
 from fedbounds.study.settings import Settings, checked
 
 SECTIONS = ("base", "grid", "exclude")
-# More cells than this is a slip of the pen: a table of a million rows and more, and weeks of computing.
+# More cells than this is a slip of the pen: a table of millions of rows, and weeks of computing.
 MAX_CELLS = 1_000_000
-# To find the line at fault, the study is parsed once for each of its lines; keys of keys take time with their square.
+# No study is longer; keys of keys take a time that grows with their square.
 LONGEST, LINES = 2**16, 1_000
-_TOML_LINE = re.compile(r" \(at line (\d+), column \d+\)")
 Axes = dict[str, list[Any]]
-At = tuple[str | int, ...]
 
 
 @dataclass(frozen=True)
@@ -75,19 +73,80 @@ def settings_from(path: str | Path) -> dict[str, Any]:
     {'tau': 3}
     """
     of_kind("a study", path, (str, Path), "the path of a TOML file")
-    text, name = _text(Path(path)), Path(path).name
-    place: At = ()
-    table = _table(text, name)
+    file = _File(_text(Path(path)), Path(path).name)
+    table = file.table
     if "tool" in table:
-        place = ("tool", "fedbounds")
         table = table["tool"].get("fedbounds", {}) if isinstance(table["tool"], dict) else {}
     if not isinstance(table, dict) or not table:
-        raise reject(f"{name} must hold settings of a study", "none", "write them one a line, as tau = 5")
-    said, found = _Said(text, name), {}
+        raise reject(f"{file.name} must hold settings of a study", "none", "write them one a line, as tau = 5")
+    settings = {}
     for key, value in table.items():
-        with said.at(*place, key):
-            found[key] = checked(key, value)
-    return found
+        with file.at(key):
+            settings[key] = checked(key, value)
+    return settings
+
+
+def parse(text: str, name: str = "study.toml") -> Grid:
+    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
+    file = _File(text, name)
+    for section, value in file.table.items():
+        with file.at(section):
+            if section not in SECTIONS:
+                raise nearest("section", section, SECTIONS)
+            blocks = value if section == "exclude" else [value]
+            if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
+                raise reject(f"{section} must be a table", quoted(value), "see the documentation of sweeps")
+    axes = _axes(file)
+    _require_known_names(axes, file)
+    excluded = list(_excluded(axes, file))
+    count = math.prod(len(values) for values in axes.values())
+    if count > MAX_CELLS:
+        raise reject(f"{name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
+    every = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
+    chosen = [cell for cell in every if not any(_matches(cell, block) for block in excluded)]
+    if not chosen:
+        raise reject(f"{name}: a sweep needs a cell", "none", "exclude less")
+    return Grid(tuple(map(make_cell, chosen)), tuple(file.table.get("grid", {})), text)
+
+
+def make_cell(chosen: Mapping[str, Any]) -> Cell:
+    """The cell of these settings; its key changes with any of them and with the text of a plug-in file."""
+    settings = Settings(**chosen).to_json()
+    plugins = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings["plugins"]]
+    text = json.dumps([settings, plugins], sort_keys=True, allow_nan=False, separators=(",", ":"))
+    return Cell(hashlib.sha256(text.encode()).hexdigest()[:32], json.loads(json.dumps(settings)))
+
+
+class _File:
+    """The text of a TOML file, its table, and the line at fault before an input error."""
+
+    def __init__(self, text: str, name: str) -> None:
+        self.text, self.name = text, name
+        if len(text) > LONGEST or text.count("\n") > LINES:
+            remedy = "write what varies as a list on one line"
+            raise reject(f"{name} must have at most {LONGEST} characters in {LINES} lines", "more", remedy)
+        try:
+            self.table = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as wrong:
+            line = re.search(r" \(at line (\d+), column \d+\)", str(wrong))
+            number, said = (line[1], str(wrong).replace(line[0], "")) if line else (len(text.splitlines()), wrong)
+            raise InputError(f"{name}, line {number}: not valid TOML: {said}.") from None
+        except (RecursionError, ValueError) as wrong:
+            # Brackets within brackets without end, or an integer of thousands of digits.
+            raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None
+
+    @contextlib.contextmanager
+    def at(self, key: str, section: str = "", number: int = 1) -> Iterator[None]:
+        """Errors inside name the line of ``key`` in a section, the ``number``-th of that name."""
+        try:
+            yield
+        except InputError as wrong:
+            begun = number if not section else 0
+            for line, text in enumerate(self.text.splitlines(), 1):
+                begun += bool(section and re.match(rf"""\s*\[*["']?{section}\b""", text))
+                if begun >= number and re.search(rf"""(^|[\s.{{,\[])["']?{re.escape(key)}["']?\s*[]=.]""", text):
+                    raise InputError(f"{self.name}, line {line}: {wrong}") from None
+            raise InputError(f"{self.name}: {wrong}") from None
 
 
 def _text(path: Path) -> str:
@@ -97,93 +156,15 @@ def _text(path: Path) -> str:
         raise reject("a study needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
 
 
-def _table(text: str, name: str) -> dict[str, Any]:
-    if len(text) > LONGEST or text.count("\n") > LINES:
-        remedy = "write what varies as a list on one line"
-        raise reject(f"{name} must have at most {LONGEST} characters in {LINES} lines", "more", remedy)
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as wrong:
-        line = _TOML_LINE.search(str(wrong))
-        number = line[1] if line else len(text.splitlines())
-        raise InputError(f"{name}, line {number}: not valid TOML: {_TOML_LINE.sub('', str(wrong))}.") from None
-    except (RecursionError, ValueError) as wrong:
-        # Brackets within brackets without end, or an integer of thousands of digits.
-        raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None
-
-
-def parse(text: str, name: str = "study.toml") -> Grid:
-    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
-    table = _table(text, name)
-    said = _Said(text, name)
-    for section, value in table.items():
-        with said.at(section):
-            if section not in SECTIONS:
-                raise nearest("section", section, SECTIONS)
-            blocks = value if section == "exclude" else [value]
-            if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
-                raise reject(f"{section} must be a table", quoted(value), "see the documentation of sweeps")
-    axes = _axes(table.get("base", {}), table.get("grid", {}), said)
-    _check_names(axes, table.get("grid", {}), said)
-    cells = _cells(axes, _excludes(table.get("exclude", []), axes, said), name)
-    return Grid(cells, tuple(table.get("grid", {})), text)
-
-
-class _Said:
-    """Puts the file and the line at fault before an input error."""
-
-    def __init__(self, text: str, name: str) -> None:
-        self._text, self._name = text, name
-        self._path: At = ()
-
-    def at(self, *path: str | int) -> _Said:
-        """The context in which errors belong to the key at ``path``."""
-        self._path = path
-        return self
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: object, wrong: BaseException | None, trace: object) -> None:
-        if isinstance(wrong, InputError):
-            line = line_of(self._text, self._path)
-            raise InputError(f"{self._name}, line {line}: {wrong}") from None
-
-
-def line_of(text: str, path: At) -> int:
-    """The line (from 1) on which the key at ``path`` begins.
-
-    It follows the longest beginning of the text that is valid TOML and lacks the key, whatever the notation.
-    """
-    lines, before = text.splitlines(keepends=True), 0
-    for count in range(len(lines) + 1):
-        try:
-            table = tomllib.loads("".join(lines[:count]))
-        except tomllib.TOMLDecodeError:
-            continue
-        if _has(table, path):
-            break
-        before = count
-    return before + 1
-
-
-def _has(table: Any, path: At) -> bool:
-    for step in path:
-        try:
-            table = table[step]
-        except (KeyError, IndexError, TypeError):
-            return False
-    return True
-
-
-def _axes(base: Mapping[str, Any], grid: Mapping[str, Any], said: _Said) -> Axes:
+def _axes(file: _File) -> Axes:
     """Field -> its values, one for a fixed setting."""
+    base, grid = file.table.get("base", {}), file.table.get("grid", {})
     axes: Axes = {}
     for name, value in base.items():
-        with said.at("base", name):
+        with file.at(name):
             axes[name] = [checked(name, value)]
     for name, values in grid.items():
-        with said.at("grid", name):
+        with file.at(name, "grid"):
             if name in base:
                 raise reject(f"{name} must be fixed or vary", "both", "keep it in [base] or in [grid]")
             if not isinstance(values, list) or not values:
@@ -194,62 +175,33 @@ def _axes(base: Mapping[str, Any], grid: Mapping[str, Any], said: _Said) -> Axes
     return axes
 
 
-def _check_names(axes: Axes, grid: Mapping[str, Any], said: _Said) -> None:
+def _require_known_names(axes: Axes, file: _File) -> None:
     """Refuse names that no cell could use, before any work."""
-    extra: list[ModuleType] = []
-    for path in itertools.chain.from_iterable(axes.get("plugins", ())):
-        with said.at("grid" if "plugins" in grid else "base", "plugins"):
-            extra.append(load_file(path))
-    checks = name_checks(extra)
+    with file.at("plugins"):
+        checks = name_checks([load_file(path) for path in itertools.chain.from_iterable(axes.get("plugins", ()))])
     for name in axes.keys() & checks.keys():
-        with said.at("grid" if name in grid else "base", name):
+        with file.at(name):
             for value in axes[name]:
                 for part in value if isinstance(value, tuple) else (value,):
                     checks[name](part)
 
 
-def _excludes(blocks: Sequence[Mapping[str, Any]], axes: Axes, said: _Said) -> list[Axes]:
+def _excluded(axes: Axes, file: _File) -> Iterator[Axes]:
     """Every block of [[exclude]] as field -> values, each of which some cell takes."""
-    excludes: list[Axes] = []
-    for j, block in enumerate(blocks):
-        found: Axes = {}
+    for number, block in enumerate(file.table.get("exclude", []), 1):
+        values: Axes = {}
         for name, value in block.items():
-            with said.at("exclude", j, name):
+            with file.at(name, "exclude", number):
                 if name not in axes:
                     raise nearest("excluded setting", name, axes)
-                found[name] = [checked(name, part) for part in (value if isinstance(value, list) else [value])]
-                for part in found[name]:
+                values[name] = [checked(name, part) for part in (value if isinstance(value, list) else [value])]
+                for part in values[name]:
                     if part not in axes[name]:
                         raise reject(f"an excluded {name} must occur in the grid", quoted(part), "correct it")
-        with said.at("exclude", j):
-            if not found:
-                raise reject("a block of [[exclude]] needs a setting", "none", "remove the block")
-        excludes.append(found)
-    return excludes
-
-
-def _cells(axes: Axes, excludes: Sequence[Axes], name: str) -> tuple[Cell, ...]:
-    count = math.prod(len(values) for values in axes.values())
-    if count > MAX_CELLS:
-        raise reject(f"{name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
-    kept = [chosen for chosen in _product(axes) if not any(_matches(chosen, block) for block in excludes)]
-    if not kept:
-        raise reject(f"{name}: a sweep needs a cell", "none", "exclude less")
-    return tuple(make_cell(chosen) for chosen in kept)
-
-
-def _product(axes: Axes) -> Iterator[dict[str, Any]]:
-    for values in itertools.product(*axes.values()):
-        yield dict(zip(axes, values, strict=True))
+        if not values:
+            raise reject(f"{file.name}: a block of [[exclude]] needs a setting", "none", "remove the block")
+        yield values
 
 
 def _matches(chosen: Mapping[str, Any], block: Axes) -> bool:
     return all(chosen[name] in values for name, values in block.items())
-
-
-def make_cell(chosen: Mapping[str, Any]) -> Cell:
-    """The cell of these settings; its key changes with any of them and with the text of a plug-in file."""
-    settings = Settings(**chosen).to_json()
-    plugins = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings["plugins"]]
-    text = json.dumps([settings, plugins], sort_keys=True, allow_nan=False, separators=(",", ":"))
-    return Cell(hashlib.sha256(text.encode()).hexdigest()[:32], json.loads(json.dumps(settings)))

@@ -165,7 +165,7 @@ def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
 def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
     from fedbounds.study.check import check
     from fedbounds.study.store import series
-    from fedbounds.study.sweep.run import _of_run
+    from fedbounds.study.sweep.run import run_values
 
     asked = {"weightings": ["fedsoftmax:0.5"], "rounds": 6, "replicates": 80, "clients": 3, "engine": "reference"}
     stored = check(**asked)
@@ -177,7 +177,7 @@ def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
         for result in (stored, streamed)
     )
     assert wanted == found
-    mine, theirs = (_of_run(result.runs[0], result)["gap_last"] for result in (streamed, stored))
+    mine, theirs = (run_values(result.runs[0], result)["gap_last"] for result in (streamed, stored))
     assert mine == pytest.approx(theirs, rel=SUMS)
     drawn, (others,) = series(streamed)[0].sides, series(stored)
     for key, theirs in ((key, theirs) for key, theirs in others.sides.items() if key[0] not in ON_PATHS):

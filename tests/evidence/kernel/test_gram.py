@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.evidence import kernel
-from fedbounds.evidence.kernel import coqc, gram_certificates, integer_squares, proof_obligations
+from fedbounds.evidence.kernel import coqc, gram_certificates, integer_squares, proof_obligations, release_record
 from fedbounds.evidence.kernel import rocq_runs as checker
 from fedbounds.evidence.sdp.one_step.certificate_files import read, save
 from fedbounds.plugins import shipped
@@ -34,7 +34,7 @@ def refusal(folder, text):
 @pytest.mark.parametrize("certificate", [SMALL, CURVED], ids=lambda one: one.name)
 def test_weights_and_roots_make_up_the_remainder(certificate):
     text = gram_certificates.standalone([certificate])
-    assert text.count("Theorem proof") == 1 and certificate.name in text
+    assert text.count("Theorem proof") == 1 and gram_certificates.module_of(certificate) in text
     assert "Require Import Space" not in text and all(label in text for label in certificate.multipliers)
 
 
@@ -93,14 +93,14 @@ def test_certificates_of_each_kind_are_checked_in_one_file(folder):
     kinds = [gram_certificates.obligation_of(named(name)) for name in names]
     assert all("strongly_convex P" in obligation.statement for obligation in kinds)
     assert ["expected_distance" in obligation.statement for obligation in kinds] == [False, False, True]
-    said = coqc.asked(folder, kinds)
+    said = coqc.audited(folder, kinds)
     assert len(said) == 3 and all(not fault and axioms for fault, axioms in said)
 
 
 @needs_rocq
 def test_among_others_the_false_one_is_found(folder):
     halved = {name: str(Fraction(value) / 2) for name, value in STATED.rhs.items()}
-    (good, axioms), (bad, _) = coqc.asked(folder, [piece_with(), replace(piece_with(rhs=halved), module="other")])
+    (good, axioms), (bad, _) = coqc.audited(folder, [piece_with(), replace(piece_with(rhs=halved), module="other")])
     assert good == "" and bad and {name.rpartition(".")[2] for name in axioms} <= set(coqc.AXIOMS)
 
 
@@ -112,7 +112,7 @@ def test_a_planted_error_in_a_certificate_is_found(folder, planted):
         "multiplier": {**STATED.multipliers, first: "1/2"},
         "constraint": {label: STATED.multipliers[label] for label in others},
     }[planted]
-    ((fault, _),) = coqc.asked(folder, [piece_with(multipliers=wrong)])
+    ((fault, _),) = coqc.audited(folder, [piece_with(multipliers=wrong)])
     assert fault
 
 
@@ -122,7 +122,7 @@ def test_a_proof_under_an_extra_hypothesis_is_refused(folder, hypothesis):
     obligation, stated = gram_certificates.obligation_of(STATED), "Theorem proof : statement."
     stronger = obligation.proof().replace(stated, f"Theorem proof : (forall G_sq : R, {hypothesis}) -> statement.")
     stronger = stronger.replace("unfold statement. intros", "intros extra. unfold statement. intros")
-    ((fault, _),) = coqc.asked(folder, [replace(obligation, proof=lambda: stronger)])
+    ((fault, _),) = coqc.audited(folder, [replace(obligation, proof=lambda: stronger)])
     assert stronger.count("extra") == 1 and fault
 
 
@@ -130,7 +130,7 @@ def test_a_proof_under_an_extra_hypothesis_is_refused(folder, hypothesis):
 def test_a_swapped_index_is_refused(folder):
     obligation = gram_certificates.obligation_of(STATED)
     swapped = re.sub(r" (a0_\w+) (a0_\w+);", r" \2 \1;", obligation.proof(), count=1)
-    ((fault, _),) = coqc.asked(folder, [replace(obligation, proof=lambda: swapped)])
+    ((fault, _),) = coqc.audited(folder, [replace(obligation, proof=lambda: swapped)])
     assert swapped != obligation.proof() and fault
 
 
@@ -150,7 +150,7 @@ def test_a_tampered_record_says_nothing(monkeypatch, field):
     ]
     assert proof.statement[:12] in told and "the functions of every problem" in told
     wrong = replace(proof, **{field: {"status": Status.REFUTED, "axioms": ("Top.cheat",)}.get(field, "0" * 64)})
-    monkeypatch.setattr(checker, "stored", lambda file: (wrong,))
+    monkeypatch.setattr(release_record, "stored", lambda file: (wrong,))
     assert kernel.of_certificate(STATED) == ""
 
 
@@ -160,16 +160,11 @@ def test_a_changed_certificate_was_not_checked(part):
     assert kernel.of_certificate(replace(STATED, **{part: {**getattr(STATED, part), name: "1/20"}})) == ""
 
 
-def test_a_name_does_not_end_its_comment():
-    evil = replace(SMALL, name="x *) Axiom cheat : False. (*")
+@pytest.mark.parametrize("words", ["x *) Axiom cheat : False. (*", 'a " quote', "naïve. Axiom cheat"])
+def test_no_words_of_a_certificate_enter_rocq(words):
+    evil = replace(SMALL, name=words, setting={**SMALL.setting, "note": words})
     text = gram_certificates.standalone([evil])
-    assert (
-        "Axiom" not in text.replace("x-Axiom-cheat-False-", "") and gram_certificates.module_of(evil).isidentifier()
-    )
-    text = gram_certificates.standalone(
-        [replace(SMALL, setting={**SMALL.setting, "note": "*) Axiom cheat : False. (*"})]
-    )
-    assert "* ) Axiom cheat : False. ( *" in text and "*) Axiom" not in text
+    assert words not in text and "Axiom cheat" not in text and gram_certificates.module_of(evil).isidentifier()
 
 
 def test_a_certificate_is_never_a_claims_own_proof():

@@ -6,13 +6,13 @@ from fractions import Fraction as F
 import numpy as np
 import pytest
 
+from fedbounds.evidence.sdp import solver
 from fedbounds.evidence.sdp.one_step import parameters as settings
-from fedbounds.evidence.sdp.one_step import solver
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.one_step.solver import Solved, interior, worst_case
-from fedbounds.evidence.sdp.one_step.symmetry import exchange
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
+from fedbounds.evidence.sdp.solver import Solved, interior, worst_case
+from fedbounds.evidence.sdp.symmetry import exchange
 from fedbounds.plugins import claim_named
 
 QUARTERS = (F(1, 4), F(1, 4), F(1, 2))

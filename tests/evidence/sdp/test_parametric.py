@@ -22,12 +22,12 @@ from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.one_step.solver import worst_case
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
 from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, ranged, read, roots, variable
+from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
-from fedbounds.report.check_text import evidence_cell
+from fedbounds.report.describe import evidence_cell
 from fedbounds.study import ledger
 from fedbounds.theory.coverage import Coverage, Span
 from fedbounds.theory.quantity import measured

@@ -14,10 +14,9 @@ from fedbounds.evidence.sdp.one_step.certificate import check
 from fedbounds.evidence.sdp.one_step.interpolating_functions import simplex_minimum
 from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
 from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
-from fedbounds.evidence.sdp.one_step.program import build
-from fedbounds.evidence.sdp.one_step.rounding import size
-from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
+from fedbounds.evidence.sdp.one_step.program import build, size
 from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claim_named
 from validate.appendix import certify_appendix

@@ -15,7 +15,7 @@ from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step import program as true_model
 from fedbounds.evidence.sdp.one_step.certificate_files import read
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
-from fedbounds.evidence.sdp.one_step.solver import Solved, worst_case
+from fedbounds.evidence.sdp.solver import Solved, worst_case
 from validate.model_polynomials import polynomials
 from validate.second_checker import differences, judge
 

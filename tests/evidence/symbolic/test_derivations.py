@@ -9,7 +9,8 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
-from fedbounds.cli.commands.derive import COMMANDS
+from fedbounds.cli.builder import built
+from fedbounds.cli.commands.derive import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render
@@ -17,6 +18,7 @@ from fedbounds.evidence.symbolic.derivation import Averaged, Cited
 from fedbounds.evidence.symbolic.facts import citations
 from fedbounds.evidence.symbolic.render import escape, render_latex, render_text
 from fedbounds.plugins import claims
+from fedbounds.theory import symbols as sy
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 from validate.broken_proofs import accepted, mutants
@@ -117,7 +119,7 @@ def test_a_missing_condition_is_seen(key):
 def test_the_smoothness_constant_matters():
     key = "sharper-step"
     position, step = next((k, s) for k, s in enumerate(ALL[key].steps) if s.label == "client")
-    swapped = step.rhs.subs({sp.Symbol("L", positive=True): sp.Symbol("mu", positive=True)})
+    swapped = step.rhs.subs({sy.L: sy.mu})
     assert not recheck(with_step(ALL[key], position, replace(step, rhs=swapped))).outcomes["client"].ok
 
 
@@ -194,7 +196,7 @@ def test_averages_are_walked_for_citations():
 
 
 def run(*arguments):
-    return CliRunner().invoke(COMMANDS[0], arguments, catch_exceptions=False)
+    return CliRunner().invoke(built(command), arguments, catch_exceptions=False)
 
 
 def test_command_prints_a_proof_by_claim_or_derivation():

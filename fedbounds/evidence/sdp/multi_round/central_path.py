@@ -11,7 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round.program import Run, measured, points, program_of, verify
+from fedbounds.evidence.sdp.multi_round import by_client
+from fedbounds.evidence.sdp.multi_round.by_client import ByClient
+from fedbounds.evidence.sdp.multi_round.program import Run, above, measured, points, program_of, verify
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.
@@ -53,8 +55,16 @@ class Worst:
     exact: bool = False
     bias: Fraction = Fraction(0)
 
+    @property
+    def attained(self) -> bool:
+        """Whether some clients with these weights attain the value, up to inequalities that were left out."""
+        return self.exact or self.run.exact
 
-def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Worst | None:
+
+Bound = Worst | ByClient
+
+
+def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Bound | None:
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
     None where no proof verifies and the solver came to no accurate number either. With zeta_* = 0 the distance is
@@ -64,8 +74,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     from threadpoolctl import threadpool_limits
 
     if delta_0 <= 0 or zeta_sq < 0:
-        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
-        raise reject("Delta_0 must be positive and zeta_*^2 not negative", found, "mend them")
+        received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
+        raise reject("Delta_0 must be positive and zeta_*^2 not negative", received, "mend them")
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
@@ -75,10 +85,14 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
         if before is None or not before.certified:
             return None
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
+    if by_client.applies(run) and zeta_sq:
+        whole = by_client.worst(run, delta_0, zeta_sq)
+        if whole is not None:
+            return whole
     if run.T <= ALL_PAIRS and not run.all_pairs:
-        found = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
-        if found is not None and found.certified:
-            return found
+        result = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
+        if result is not None and result.certified:
+            return result
     tried: list[Worst] = []
     path = _Path(run, float(delta_0), float(zeta_sq))
     # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
@@ -98,12 +112,6 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
 
 
-def above(value: Fraction) -> float:
-    """The least float that is not below a fraction: the nearest one may be."""
-    nearest = float(value)
-    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
-
-
 def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
     """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
     total = [Fraction(0)] * (run.star + 1)
@@ -116,10 +124,10 @@ def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
 
 def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
     """The multipliers with those towards w* raised until the function values cancel."""
-    found = list(multipliers)
+    result = list(multipliers)
     for k, excess in enumerate(_surplus(run, multipliers)):
-        found[2 * k + (excess > 0)] += abs(excess)
-    return found
+        result[2 * k + (excess > 0)] += abs(excess)
+    return result
 
 
 class _Path:
@@ -159,7 +167,7 @@ class _Path:
         """
         z, factors = self.start()
         barriers = 2 * (self.run.star + 1) + self.run.biased + self.count
-        t, found = barriers / float(self.cost @ z), []
+        t, result = barriers / float(self.cost @ z), []
         for _ in range(STEPS):
             try:
                 step, decrement = self.newton(z, factors, t)
@@ -169,11 +177,11 @@ class _Path:
             if length < SHORTEST:
                 break
             if decrement < CENTRED and length == 1.0:
-                found.append((z, barriers / t))
+                result.append((z, barriers / t))
                 if barriers / t < GAP * float(self.cost @ z):
                     break
                 t *= GROWTH
-        return found
+        return result
 
     def start(self) -> tuple[Array, list[Array]]:
         """A strictly feasible proof: the contraction of one step, with room, as many times as there are steps.
@@ -221,13 +229,15 @@ class _Path:
 
     def paid(self, z: Array) -> list[float]:
         """Enough of what costs nothing for the whole matrices to be definite."""
-        found = []
+        result = []
         for block, at, _ in self.unpaid:
             S = self.slack(z, block, self.whole)
             others = np.delete(S[at], at)
             rest = np.delete(np.delete(S, at, 0), at, 1)
-            found.append(2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2)
-        return found
+            result.append(
+                2 * float(others @ np.linalg.solve(rest, others)) + abs(S[at, at]) + float(self.run.L) ** -2
+            )
+        return result
 
     def factors(self, z: Array) -> list[Array] | None:
         """The Cholesky factors of both matrices; None where z is no strictly feasible proof."""

@@ -82,16 +82,16 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         tried[2:4] = np.clip(tried[2:4], mu, L)
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
     problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
-    found = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
+    result = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
     if run.star == run.T:
-        return found
+        return result
     at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
     for _ in range(2 * TIMES):
         tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), 0, delta_0**0.5)
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
     line = Attained((float(at),), None, ends.max(keepdims=True))
-    return max(found, line, key=lambda one: one.value)
+    return max(result, line, key=lambda one: one.value)
 
 
 def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
@@ -101,19 +101,19 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
         return np.array([float(problem.gap(one)) for one in means])
-    found = simulate(begun, record="distance")
-    path: Array = (found.distance_sq if run.measure == "distance" else found.gap)[0]
+    result = simulate(begun, record="distance")
+    path: Array = (result.distance_sq if run.measure == "distance" else result.gap)[0]
     return path
 
 
-def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
+def surely(run: Run, result: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
     """A number that what is measured of an instance of that shape is not below, in interval arithmetic."""
     with in_digits(SURE_DIGITS):
-        if len(found.shape) == 1:
+        if len(result.shape) == 1:
             start = enclosed(delta_0).sqrt()
-            end = _on_a_line(run, enclosed, enclosed(found.shape[0]), start, lambda x, y: x.min(y))
+            end = _on_a_line(run, enclosed, enclosed(result.shape[0]), start, lambda x, y: x.min(y))
             return math.nextafter(float(end.lower()), 0.0)
-        angles, highs = found.shape[:2], (min(max(Fraction(high), run.mu), run.L) for high in found.shape[2:4])
+        angles, highs = result.shape[:2], (min(max(Fraction(high), run.mu), run.L) for high in result.shape[2:4])
         turned = [
             _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(high))
             for c, high in zip(map(enclosed, angles), highs, strict=True)
@@ -122,18 +122,18 @@ def surely(run: Run, found: Attained, delta_0: Fraction, zeta_sq: Fraction) -> f
             (*turned[k], enclosed(abs(pull) * zeta_sq).sqrt() * (1 if pull > 0 else -1), enclosed(alpha))
             for k, pull, alpha, _ in clients(run)
         ]
-        m, start = enclosed(delta_0).sqrt(), enclosed(found.shape[4])
+        m, start = enclosed(delta_0).sqrt(), enclosed(result.shape[4])
         end = _run(run, [enclosed(size) for size in run.sizes], several, (m * start.cos(), m * start.sin()))
         return math.nextafter(float(end.lower()), 0.0)
 
 
-def with_noise(run: Run, found: Attained, sigma_sq: float) -> float:
+def with_noise(run: Run, result: Attained, sigma_sq: float) -> float:
     """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
 
     The clients are those of the run: two, or as many as one likes of equal weight.
     """
-    several, end, value = clients(run), np.eye(2), found.value
-    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, found.shape)]
+    several, end, value = clients(run), np.eye(2), result.value
+    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, result.shape)]
     for start in reversed(range(0, run.T, run.tau)):
         mean = np.zeros((2, 2))
         for k, _, _, p in several:

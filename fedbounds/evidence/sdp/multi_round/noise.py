@@ -32,8 +32,8 @@ import numpy as np
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
 from fedbounds.evidence.sdp.expressions import Constraint, Expression, Symbol, Vector, exact
-from fedbounds.evidence.sdp.multi_round.central_path import Array, above
-from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.central_path import Array
+from fedbounds.evidence.sdp.multi_round.program import Run, above
 from fedbounds.evidence.sdp.program import Program
 
 # Bits of the potentials' entries, which are rounded up.
@@ -70,6 +70,7 @@ class Noisy:
     multipliers: tuple[Fraction, ...] = field(repr=False)
     potentials: tuple[Potential, ...] = field(repr=False)
     exact: bool = False
+    attained: bool = False
     gap: float | None = None
 
 
@@ -85,8 +86,8 @@ def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) ->
         said = "weights that are not p" if run.biased else f"the {run.measure}"
         raise reject("noise needs the measure distance and a server with the weights p", said, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
-        found = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
-        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", found, "mend them")
+        result = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
+        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", result, "mend them")
     share = float(shares(run)[0])
     spread = float(sigma_sq) * share, float(sigma_sq) * (1 - share)
     given = float(delta_0), float(zeta_sq), spread
@@ -127,7 +128,8 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
 def _potential(entries: Potential, m: Vector, d: Vector, s: Vector) -> Expression:
     """A ||m||^2 + B ||d||^2 + 2 C <d, s> + D ||s||^2."""
     A, B, C, D = map(exact, entries)
-    return A * m.squared + B * d.squared + C * 2 * (d @ s) + D * s.squared
+    value: Expression = A * m.squared + B * d.squared + C * 2 * (d @ s) + D * s.squared
+    return value
 
 
 def _best(run: Run, given: Given) -> Array | None:
@@ -206,13 +208,13 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
     Multipliers as floats would not do: over many steps what they differ by from these grows against A.
     """
     unit, zero = Fraction(1, 2**BITS), Fraction(0)
-    multipliers, found = [], [(Fraction(1), zero, zero, zero)]
+    multipliers, result = [], [(Fraction(1), zero, zero, zero)]
     for k in reversed(range(run.T)):
-        multipliers.append(Fraction(float(ratios[k])) * found[-1][0])
-        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], found[-1]))
+        multipliers.append(Fraction(float(ratios[k])) * result[-1][0])
+        A, B, C, D = _least(_step(run, run.sizes[k], multipliers[-1], result[-1]))
         A, D, B = (math.ceil(entry / unit) * unit + more for entry, more in ((A, zero), (D, unit), (B, unit)))
-        found.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
-    return tuple(reversed(multipliers)), tuple(reversed(found))
+        result.append((A, zero, zero, D) if k % run.tau == 0 else (A, B, round(C / unit) * unit, D))
+    return tuple(reversed(multipliers)), tuple(reversed(result))
 
 
 def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:

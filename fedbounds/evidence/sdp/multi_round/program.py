@@ -193,16 +193,16 @@ def points(run: Run, number: Any) -> list[Point]:
     def value(k: int) -> Expression:
         return Expression({(Symbol("f", step=k),): one})
 
-    found = []
+    result = []
     for k, size in enumerate(run.sizes):
         x = moment("m", k) + moment("d", k) if k % run.tau else moment("m", k)
         after = moment("m", k + 1) + moment("d", k + 1)
         kept, moved = number((1 - size * run.mu) / size), number(1 / size)
-        found.append(Point(str(k), x, kept * x - moved * after, value(k)))
+        result.append(Point(str(k), x, kept * x - moved * after, value(k)))
     if run.star > T:
-        found.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
+        result.append(Point(str(T), measured(run, number), moment("m", T + 1) + moment("d", T + 1), value(T)))
     slopes = moment("m", T + 1) + moment("d", 0) if run.biased else moment("d", 0)
-    return [*found, Point(str(run.star), _Moment(), slopes, Expression())]
+    return [*result, Point(str(run.star), _Moment(), slopes, Expression())]
 
 
 def measured(run: Run, number: Any) -> Vector:
@@ -246,6 +246,12 @@ def verify(run: Run, a: Fraction, b: Fraction, multipliers: list[Fraction], bias
     gap = program.sum({"Delta_0": a, "variance": b, "bias": bias}) - program["measured"]
     labels = dict(zip(program.labels, multipliers, strict=True))
     return verification.verify(program, gap, labels, is_definite)[0]
+
+
+def above(value: Fraction) -> float:
+    """The least float that is not below a fraction: the nearest one may be."""
+    nearest = float(value)
+    return nearest if Fraction(nearest) >= value else math.nextafter(nearest, math.inf)
 
 
 def is_definite(S: list[list[Any]]) -> bool:

@@ -57,16 +57,16 @@ def _read(text: bytes, where: str) -> Certificate:
         if len(text) > LONGEST_LINE:
             raise ValueError(f"more than {LONGEST_LINE} characters")
         data = parse_json(text, "it")
-        found: Certificate = convert(data, Certificate)
-        setting = setting_over(found.setting, found.interval).to_json()
-        if data.keys() - {field.name for field in fields(Certificate)} or found.setting.keys() - setting.keys():
+        result: Certificate = convert(data, Certificate)
+        setting = setting_over(result.setting, result.interval).to_json()
+        if data.keys() - {field.name for field in fields(Certificate)} or result.setting.keys() - setting.keys():
             raise ValueError("fields that no certificate has")
         numbers = [one for name in ("rhs", "multipliers", "scale") for one in data.get(name, {}).values()]
         if any(isinstance(one, dict) and one.keys() != {"num", "den"} for one in numbers):
             raise ValueError("a function with more than num and den")
         if (data.get("interval") or {}).keys() - {"parameter", "low", "high"}:
             raise ValueError("an interval with more than its ends")
-        return found
+        return result
     except ValueError as wrong:
         form = "a certificate must be a JSON object of this format"
         raise reject(form, f"{where} ({wrong})", "regenerate it") from None

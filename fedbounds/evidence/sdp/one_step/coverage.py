@@ -19,7 +19,6 @@ from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, 
 from fedbounds.evidence.sdp.one_step.program import entries
 from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
 from fedbounds.io import as_fraction
-from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Along, Coverage, Region, Span, only, weights_in_words
@@ -58,10 +57,10 @@ MOST_ENTRIES = 10**8
 
 def fraction(value: object) -> Fraction:
     """A number as written (3/8, 0.375 or 2), without rounding; InputError where it is none or a solver overflows."""
-    found = as_fraction(str(value).strip())
-    if abs(found) > LARGEST or 0 < abs(found) < 1 / LARGEST:
+    result = as_fraction(str(value).strip())
+    if abs(result) > LARGEST or 0 < abs(result) < 1 / LARGEST:
         raise reject("a number of a setting must lie within 1e-100 and 1e100, or be 0", value, "choose another")
-    return found
+    return result
 
 
 def fractions(values: str | Sequence[object]) -> tuple[Fraction, ...]:
@@ -148,7 +147,7 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     there = somewhere(setting)
     put = formula.xreplace({s: sp.Rational(numbers(there)[s.name]) for s in formula.free_symbols if s.name != "t"})
     try:
-        starts = sp.solve(put - sp.Rational(there.eta[0]), symbols.t) if put.free_symbols else [sp.Integer(0)]
+        starts = sp.solve(put - sp.Rational(there.eta[0]), *put.free_symbols) if put.free_symbols else [sp.Integer(0)]
     except NotImplementedError:  # as for Min(1/2, 2/(t + 1)), constant at first
         starts = [sp.Integer(t) for t in range(setting.tau)]
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
@@ -234,8 +233,8 @@ def in_words(claim: Claim, setting: Setting) -> str:
 def _demands_everyone(claim: Claim, setting: Setting) -> bool:
     """Whether an assumption excludes partial participation."""
     absent = numbers(setting) | {"C": Fraction(1, 2)}
-    found = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
-    return any(one is not None and not one.holds for one in found)
+    result = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
+    return any(one is not None and not one.holds for one in result)
 
 
 def homogeneous(claim: Claim) -> bool:

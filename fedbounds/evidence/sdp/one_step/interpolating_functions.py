@@ -51,7 +51,7 @@ def simplex_minimum(H: Array, m: Array) -> Array:
 
     k, scale = len(m), max(float(np.abs(H).max()), float(np.abs(m).max())) or 1.0
     H, m, ones = H / scale, m / scale, np.ones(len(m))
-    found: Array = minimize(
+    result: Array = minimize(
         lambda weights: weights @ H @ weights / 2 + m @ weights,
         np.eye(k)[np.argmin(np.diag(H) / 2 + m)],
         jac=lambda weights: H @ weights + m,
@@ -60,14 +60,14 @@ def simplex_minimum(H: Array, m: Array) -> Array:
         method="SLSQP",
         options={"ftol": 1e-16, "maxiter": 100 * k},
     ).x
-    free = np.flatnonzero(found > SUPPORT)
+    free = np.flatnonzero(result > SUPPORT)
     system = np.pad(H[np.ix_(free, free)], (0, 1), constant_values=1.0)
     system[-1, -1] = 0.0
     exact = np.linalg.lstsq(system, np.append(-m[free], 1.0), rcond=None)[0][:-1]
     if (exact >= 0).all():
-        found = np.zeros(k)
-        found[free] = exact
-    return found
+        result = np.zeros(k)
+        result[free] = exact
+    return result
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,12 +25,12 @@ def setting_over(data: Mapping[str, object], over: Interval | None) -> Setting:
     given = {name: _read(data[name], over) for name in NAMES if name in data}
     there = plain({name: _at(value, next(over.inside())) for name, value in given.items()})
     sample = Setting.from_json({**data, **there})
-    found = _each(sample, given.get)
+    result = _each(sample, given.get)
     x = variable(over)
-    pairs = [(x * found.mu, found.L)] if over.parameter == "kappa" else [(eta * found.L, x) for eta in found.eta]
-    if any(one != other for one, other in pairs) or isinstance(found.L, Function):
+    pairs = [(x * result.mu, result.L)] if over.parameter == "kappa" else [(eta * result.L, x) for eta in result.eta]
+    if any(one != other for one, other in pairs) or isinstance(result.L, Function):
         raise reject(f"a setting must have the parameter {over.parameter}", str(pairs[0][0]), "write it again")
-    return found
+    return result
 
 
 def somewhere(setting: Setting) -> Setting:

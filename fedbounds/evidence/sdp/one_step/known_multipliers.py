@@ -34,11 +34,11 @@ def derived(lhs: str, rhs: Mapping[str, Any], setting: Setting) -> dict[str, Any
 
 def _paid(model: Model, gap: Expression, known: Mapping[str, Any]) -> dict[str, Any]:
     """The multipliers with what the claim has to spare of G^2, sigma^2, e_i(w*) and the variances spent too."""
-    setting, found = model.setting, dict(known)
+    setting, result = model.setting, dict(known)
     rows = {one.label: one.expression for one in model.constraints}
     every = [Symbol("G_sq"), Symbol("sigma_sq"), *(Symbol(letter, i) for letter in "en" for i in range(setting.N))]
     for value in every:
-        used = Expression.mean(map(exact, found.values()), [rows[label] for label in found])
+        used = Expression.mean(map(exact, result.values()), [rows[label] for label in result])
         spare = (gap - used).terms.get((value,), 0)
         if spare == 0:
             continue
@@ -49,8 +49,8 @@ def _paid(model: Model, gap: Expression, known: Mapping[str, Any]) -> dict[str, 
             more = {
                 f"interpolation {value.client} star|own" if value.letter == "e" else f"noise {value.client}": spare
             }
-        found |= {label: number + exact(found.get(label, Fraction(0))) for label, number in more.items()}
-    return {label: number for label, number in found.items() if number != 0}
+        result |= {label: number + exact(result.get(label, Fraction(0))) for label, number in more.items()}
+    return {label: number for label, number in result.items() if number != 0}
 
 
 def candidates(setting: Setting) -> Iterator[dict[str, Fraction]]:
@@ -83,30 +83,30 @@ def _surely(left: Any, right: Any) -> bool:
         return False
 
 
-def _with_noise(setting: Setting, found: dict[str, Fraction], bounded: bool = False) -> dict[str, Fraction]:
+def _with_noise(setting: Setting, result: dict[str, Fraction], bounded: bool = False) -> dict[str, Fraction]:
     """The multipliers of the noises: eta^2 alpha_i^2 n_i <= eta^2 alpha_i n_i, which sigma^2 pays for.
 
     Where G^2 bounds the whole second moment (``bounded``), it pays for the noise too.
     """
     if setting.gradients == "stochastic":
         eta = setting.eta[-1]
-        found = found | {f"noise {i}": eta**2 * (a - a**2) for i, a in enumerate(setting.alpha)}
+        result = result | {f"noise {i}": eta**2 * (a - a**2) for i, a in enumerate(setting.alpha)}
         if not bounded:
-            found |= {f"variance {i}": eta**2 * a for i, a in enumerate(setting.alpha)}
-    return {label: value for label, value in found.items() if value}
+            result |= {f"variance {i}": eta**2 * a for i, a in enumerate(setting.alpha)}
+    return {label: value for label, value in result.items() if value}
 
 
 def _smooth_at_star(setting: Setting) -> dict[str, Fraction]:
     """Convexity and skews, and Lemma 1 at w*: ||grad F_i(w*)||^2 <= 2 L e_i(w*), for weights alpha_i - pi p_i."""
     eta, mu, pi = setting.eta[-1], setting.mu, setting.ratios[0]
-    found = _values(setting, 2 * eta * (1 - eta * mu))
+    result = _values(setting, 2 * eta * (1 - eta * mu))
     cost = eta**2 * (1 - eta * mu) / (1 - eta * setting.L) * 2 * setting.L * (1 - pi)
     for i, (a, p) in enumerate(zip(setting.alpha, setting.p, strict=True)):
         label = f"interpolation {i} star|own"
-        found[label] = found.get(label, Fraction(0)) + cost * (a - pi * p)
+        result[label] = result.get(label, Fraction(0)) + cost * (a - pi * p)
     if setting.rho_tilde is not None:
-        found["rho_tilde star"] = found.get("rho_tilde star", Fraction(0)) + cost
-    return found
+        result["rho_tilde star"] = result.get("rho_tilde star", Fraction(0)) + cost
+    return result
 
 
 def _values(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
@@ -115,15 +115,15 @@ def _values(setting: Setting, weight: Fraction) -> dict[str, Fraction]:
         # A rho_bar below 1 leaves (1 - rho_bar) Gamma over, which is not negative.
         over = {f"interpolation {i} star|own": weight * (1 - setting.rho_bar) * p for i, p in enumerate(setting.p)}
         return _monotone(setting, weight) | (over if setting.rho_tilde is None else {})
-    found = {}
+    result = {}
     for i, (a, p) in enumerate(zip(setting.alpha, setting.p, strict=True)):
-        found[f"interpolation {i} star|x0"] = weight * a
-        found[f"interpolation {i} x0|w0"] = weight * a
-        found[f"interpolation {i} w0|star"] = weight * setting.rho_bar * p
-    found["rho_bar w0"] = weight
+        result[f"interpolation {i} star|x0"] = weight * a
+        result[f"interpolation {i} x0|w0"] = weight * a
+        result[f"interpolation {i} w0|star"] = weight * setting.rho_bar * p
+    result["rho_bar w0"] = weight
     if setting.rho_tilde is not None:
-        found["rho_tilde star"] = weight
-    return found
+        result["rho_tilde star"] = weight
+    return result
 
 
 def _contracting(setting: Setting) -> dict[str, Any]:
@@ -131,20 +131,20 @@ def _contracting(setting: Setting) -> dict[str, Any]:
 
     Co-coercivity between the step's start and w_t0 contracts; ||u + v||^2 <= (1 + b/a) ||u||^2 + (1 + a/b) ||v||^2.
     """
-    reach, found = None, dict[str, Any]()
+    reach, result = None, dict[str, Any]()
     for k, eta in enumerate(setting.eta[:-1]):
         kept = 1 - eta * setting.mu
         if reach is not None:
             grown = 1 + eta / (kept * reach)
             pairs = dict.fromkeys((f"x{k}|x0", f"x0|x{k}"), 2 * eta * kept * grown)
-            found = {way: value * kept**2 * grown for way, value in found.items()} | pairs
+            result = {way: value * kept**2 * grown for way, value in result.items()} | pairs
         reach = eta if reach is None else kept * reach + eta
     # What the variance costs: alpha_i each, or 2 a alpha_i where a client has a > 1/2, and 2 a (1 - a) for that one:
     # diag(cost - alpha) + alpha alpha^T then annihilates 1 - 2 e_h and has one negative entry on its diagonal.
     weights, most = list(enumerate(setting.alpha)), max(setting.alpha)
     if 2 * most > 1:
         weights = [(i, 2 * most * (a if a != most else 1 - a)) for i, a in weights]
-    every = {f"interpolation {i} {way}": value * a for i, a in weights for way, value in found.items()}
+    every = {f"interpolation {i} {way}": value * a for i, a in weights for way, value in result.items()}
     return every if reach is None else every | {f"gradient {i} x0": reach**2 * a for i, a in weights}
 
 

@@ -125,8 +125,8 @@ class Setting:
     @property
     def ratios(self) -> tuple[Fraction, Fraction]:
         """(pi, Pi): the smallest and largest alpha_i / p_i over clients with p_i > 0."""
-        found = [a / p for a, p in zip(self.alpha, self.p, strict=True) if p > 0]
-        return min(found), max(found)
+        result = [a / p for a, p in zip(self.alpha, self.p, strict=True) if p > 0]
+        return min(result), max(result)
 
     @property
     def how(self) -> Reading:
@@ -136,8 +136,8 @@ class Setting:
     @property
     def over(self) -> Interval | None:
         """The interval over which the setting is one of functions."""
-        found: Iterable[object] = (self.mu, self.rho_bar, self.rho_tilde, *self.eta)
-        return next((one.over for one in found if isinstance(one, Function)), None)
+        result: Iterable[object] = (self.mu, self.rho_bar, self.rho_tilde, *self.eta)
+        return next((one.over for one in result if isinstance(one, Function)), None)
 
     def to_json(self) -> dict[str, object]:
         """The setting as a JSON object; every rational is a string."""
@@ -207,10 +207,10 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
     for at in times:
         require_defined(claim.steps, at)
     sizes = [rational(claim.steps, at) for at in times]
-    found = tuple(size for size in sizes if size is not None)
-    if len(found) < count:
+    result = tuple(size for size in sizes if size is not None)
+    if len(result) < count:
         raise reject(f"{claim.key} needs a rational step size here", str(claim.eta), "choose another kappa, or --eta")
-    return found
+    return result
 
 
 def applies(claim: Claim) -> bool:
@@ -250,7 +250,7 @@ def term_form(claim: Claim, setting: Setting, term: str) -> dict[str, Fraction]:
 def numbers(setting: Setting) -> dict[str, Fraction]:
     """Symbol -> value, of those that have one at a setting."""
     low, high = setting.ratios
-    found = {
+    result = {
         "eta": setting.eta[-1],
         "mu": setting.mu,
         "L": setting.L,
@@ -263,7 +263,7 @@ def numbers(setting: Setting) -> dict[str, Fraction]:
         "p_min": min(setting.p),
         **{name: q.in_class(setting) for name, q in QUANTITIES.items() if q.in_class is not None},
     }
-    return found if setting.rho_tilde is None else {**found, "rho_tilde": setting.rho_tilde}
+    return result if setting.rho_tilde is None else {**result, "rho_tilde": setting.rho_tilde}
 
 
 def _linear(
@@ -278,7 +278,7 @@ def _linear(
         put = _without_noise(put, key, functions)
     bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")
     expanded = sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))
-    found: dict[str, Fraction] = {}
+    result: dict[str, Fraction] = {}
     for term in sp.Add.make_args(expanded):
         value, monomial = term.as_independent(*map(sp.Symbol, (*FORMS, FREE_BIAS)), as_Add=False)
         name, known = str(monomial), rational(value, functions) if _names(value) <= functions.keys() else None
@@ -288,15 +288,15 @@ def _linear(
             raise reject(
                 f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
             )
-        found[name] = found.get(name, Fraction(0)) + known
-    for value in found.values():
+        result[name] = result.get(name, Fraction(0)) + known
+    for value in result.values():
         if isinstance(value, Function):
             require_finite(value.den, value.over)
     require_defined(plain, values)
-    found = {name: value for name, value in found.items() if value != 0}
-    if found.get(FREE_BIAS, Fraction(0)) < 0:
-        raise _falls(key, "rho_tilde", found[FREE_BIAS], "give rho_tilde")
-    return found
+    result = {name: value for name, value in result.items() if value != 0}
+    if result.get(FREE_BIAS, Fraction(0)) < 0:
+        raise _falls(key, "rho_tilde", result[FREE_BIAS], "give rho_tilde")
+    return result
 
 
 def _names(expression: sp.Expr) -> set[str]:

@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.expressions import (
     interpolation,
 )
 from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.program import Program
+from fedbounds.evidence.sdp.program import Form, Program
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
@@ -55,7 +55,8 @@ def build(setting: Setting, number: Arithmetic = float, bounds: Collection[str] 
     points, iterates = writer.points()
     quantities = writer.quantities(points, iterates)
     constraints = tuple(writer.constraints(points, quantities, bounds))
-    return Model(vectors, values, constraints, quantities, number, setting=setting, points=points)
+    weights = tuple(zip(setting.alpha, setting.p, strict=True))
+    return Model(vectors, values, constraints, quantities, number, weights=weights, setting=setting, points=points)
 
 
 def entries(setting: Setting) -> int:
@@ -64,6 +65,12 @@ def entries(setting: Setting) -> int:
     here = _last(setting) + 1 + len(_skewed_times(setting)) + 2
     rows = setting.N * here**2 + 2 * setting.N + here
     return rows * (len(vectors) ** 2 + len(values))
+
+
+def size(model: Model) -> Form:
+    """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq + sigma_sq, which bounds everything."""
+    parts = [model.forms[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
+    return sum(parts, model.forms["Delta_start"])
 
 
 def _last(setting: Setting) -> int:

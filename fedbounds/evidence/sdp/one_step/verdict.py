@@ -17,15 +17,16 @@ from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
+from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
 from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
-from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
-from fedbounds.evidence.sdp.one_step.rounding import prove, size
-from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, worst_case
+from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
 from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.rounding import prove
+from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -60,28 +61,28 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
         coefficients(claim, setting)
     except InputError as wrong:
         return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
-    found = _proof(claim, setting)
-    if found is None and setting.over is not None:
+    result = _proof(claim, setting)
+    if result is None and setting.over is not None:
         detail = f"no multipliers that are known prove it for {setting.over.parameter} {setting.over}"
         return replace(verdict, status=Status.UNDECIDED, detail=f"{detail}: narrow this, or ask at a number"), None
-    if found is None:
+    if result is None:
         return _without_proof(claim, setting, unknown, verdict), None
     # What is proved is at most 1; the solver's number may exceed it by its own error.
     # Where both sides are 0 there is no ratio.
     ratio = worst_ratio(claim, setting) if setting.over is None else math.nan
     ratio, known = min(ratio, 1.0), math.isfinite(ratio)
-    shown = setting_over(found.setting, found.interval)
+    shown = setting_over(result.setting, result.interval)
     verdict = replace(
         verdict,
         status=Status.HOLDS,
         margin=1 - ratio if known else None,
         tightness=(1 / ratio if ratio > NOTHING else math.inf) if setting.over is None else None,
         worst_t=setting.step,
-        detail=f"{len(found.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
+        detail=f"{len(result.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
         data={"setting": shown.to_json(), "worst_ratio": ratio},
         coverage=coverage(claim, shown),
     )
-    return verdict, found
+    return verdict, result
 
 
 def _proof(claim: Claim, setting: Setting) -> Certificate | None:
@@ -89,11 +90,11 @@ def _proof(claim: Claim, setting: Setting) -> Certificate | None:
     if setting.gradients == "full" and setting.knows_skew and not pointwise(claim):
         noisy = replace(setting, gradients="stochastic", local="any" if setting.step else setting.local)
         try:
-            found = certify(claim, noisy)
+            result = certify(claim, noisy)
         except InputError:  # its variances are not those of the model
-            found = None
-        if found is not None:
-            return found
+            result = None
+        if result is not None:
+            return result
     return certify(claim, setting)
 
 
@@ -105,11 +106,11 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
     model, gap = _gap(claim, setting)
     edge = _violation(model, gap)
     if edge.outcome is not Solved.OPTIMAL or edge.value <= VIOLATION:
-        found = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
-        return replace(verdict, detail=f"no proof was found, and {found}{lacking}")
+        result = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
+        return replace(verdict, detail=f"no proof was found, and {result}{lacking}")
     if setting.local == "any" or setting.gradients == "stochastic":
-        found = f"the solver's worst case violates by {edge.value:.2e}"
-        return replace(verdict, detail=f"{found}, and only local steps with full gradients are replayed{lacking}")
+        result = f"the solver's worst case violates by {edge.value:.2e}"
+        return replace(verdict, detail=f"{result}, and only local steps with full gradients are replayed{lacking}")
     shown = replay(claim, model, edge)
     if shown.unknown:
         return replace(verdict, detail=cannot_express(shown.unknown))
@@ -143,10 +144,10 @@ def _violation(model: Model, gap: Form) -> Solution:
     """
     first = None
     for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
-        found = worst_case(model, -gap, [unit])
-        if found.outcome is Solved.OPTIMAL and found.value > VIOLATION:
-            return found
-        first = first or found
+        result = worst_case(model, -gap, [unit])
+        if result.outcome is Solved.OPTIMAL and result.value > VIOLATION:
+            return result
+        first = first or result
     assert first is not None
     return first
 
@@ -160,12 +161,12 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     lhs, rhs = str(claim.lhs), coefficients(claim, setting, scale)
     whole = setting.over is not None
     known = derived(lhs, rhs, setting) if whole else None
-    found = None if whole and known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
-    if found is None and not whole and setting.local == "steps":
+    result = None if whole and known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
+    if result is None and not whole and setting.local == "steps":
         known = derived(lhs, rhs, setting)
-        found = None if known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
-    if found is not None or not setting.knows_skew:
-        return found
+        result = None if known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
+    if result is not None or not setting.knows_skew:
+        return result
     wider = replace(setting, local="any")
     known = derived(lhs, rhs, wider)
     if known is None and (whole or setting.local == "any"):
@@ -184,7 +185,12 @@ def certify_form(
     known: Mapping[str, Fraction] | None = None,
 ) -> Certificate | None:
     """A certificate of lhs <= sum_k rhs_k form_k at a setting, by multipliers ``known`` or found; None without."""
-    multipliers = prove(setting, lhs, rhs, faces) if known is None else known
+    multipliers = known
+    if known is None:
+        bounds = [name for name in BOUNDS if rhs.get(name)]
+        model = build(setting, float, bounds)
+        unit = size(model) if faces else None
+        multipliers = prove(model, build(setting, exact, bounds), lhs, rhs, unit)
     if multipliers is None:
         return None
     return Certificate(
@@ -203,8 +209,8 @@ def worst_ratio(claim: Claim, setting: Setting) -> float:
     """sup lhs / rhs over the class, for a claim that holds there (so that rhs >= 0)."""
     model, gap = _gap(claim, setting)
     lhs = model.forms[str(claim.lhs)]
-    found = worst_case(model, lhs, [gap + lhs])
-    return found.value if found.outcome is Solved.OPTIMAL else math.nan
+    result = worst_case(model, lhs, [gap + lhs])
+    return result.value if result.outcome is Solved.OPTIMAL else math.nan
 
 
 def round_model(claim: Claim, setting: Setting) -> Model:

@@ -15,7 +15,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant, InterpolatedProblem
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.one_step.solver import Solution
+from fedbounds.evidence.sdp.solver import Solution
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -57,9 +57,9 @@ class Replay:
         }
 
 
-def rebuild(model: Model, found: Solution) -> tuple[InterpolatedProblem, Array]:
+def rebuild(model: Model, result: Solution) -> tuple[InterpolatedProblem, Array]:
     """(problem, w_t0): functions in R^r, r the rank of the Gram matrix, that interpolate the worst case."""
-    eigenvalues, vectors = np.linalg.eigh(found.gram)
+    eigenvalues, vectors = np.linalg.eigh(result.gram)
     kept = eigenvalues > FLAT * eigenvalues[-1]
     frame = vectors[:, kept] * np.sqrt(eigenvalues[kept])
     setting = model.setting
@@ -68,7 +68,7 @@ def rebuild(model: Model, found: Solution) -> tuple[InterpolatedProblem, Array]:
     for points in model.points:
         x = np.stack([model.coordinates(q.x) for q in points]) @ frame
         g = np.stack([model.coordinates(q.g) for q in points]) @ frame
-        f = np.array([model.form(q.f).lin @ found.values for q in points])
+        f = np.array([model.form(q.f).lin @ result.values for q in points])
         clients.append(Interpolant(x, g, f, mu, L))
         own.append(x[-1])
         values.append(f[-1])
@@ -78,12 +78,12 @@ def rebuild(model: Model, found: Solution) -> tuple[InterpolatedProblem, Array]:
     return problem, frame[model.basis.index("w0")]
 
 
-def replay(claim: Claim, model: Model, found: Solution) -> Replay:
+def replay(claim: Claim, model: Model, result: Solution) -> Replay:
     """Run the worst case for one round in the simulator and evaluate the claim's two sides at its step."""
     setting = model.setting
     if setting.local == "any":
         raise reject("a worst case is replayed as gradient steps", "local models of any kind", "use local steps")
-    problem, start = rebuild(model, found)
+    problem, start = rebuild(model, result)
     alpha = np.array([float(v) for v in setting.alpha])
     trajectory = simulate(_experiment(setting, problem, alpha, start))
     run = examine_run(trajectory, setting.how, Policy())
@@ -97,7 +97,7 @@ def replay(claim: Claim, model: Model, found: Solution) -> Replay:
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
     predicted = {
-        name: float((model.forms[name].quad * found.gram).sum() + model.forms[name].lin @ found.values)
+        name: float((model.forms[name].quad * result.gram).sum() + model.forms[name].lin @ result.values)
         for name in measured
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}

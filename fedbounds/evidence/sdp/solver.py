@@ -6,7 +6,7 @@ It is solved on the side of the proof: the smallest y with
 
 an identity of forms, so that every feasible (y, lambda, S) is a proof of objective <= sum_k y_k against_k
 on the whole class; the Gram matrix of the worst case is the multiplier of S >= 0. Clients with the same weights are
-exchanged (`fedbounds.evidence.sdp.one_step.symmetry`): the programme does not grow with their number.
+exchanged (`fedbounds.evidence.sdp.symmetry`): the programme does not grow with their number.
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.one_step.symmetry import Exchange, corners, exchange, triangles
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, Program
+from fedbounds.evidence.sdp.symmetry import Exchange, corners, exchange, triangles
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
 CLOSE: dict[str, object] = {
@@ -65,7 +64,7 @@ class Solution:
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
+def worst_case(model: Program, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
     A status other than optimal is tried again in other settings, never accepted.
@@ -88,7 +87,7 @@ def worst_case(model: Model, objective: Form, against: Sequence[Form], sign: str
 
 
 def interior(
-    model: Model, gap: Form, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
+    model: Program, gap: Form, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
 ) -> tuple[float, NDArray[Any]]:
     """The multipliers furthest inside the proofs of gap >= 0: largest delta with lambda >= delta, S >= delta I.
 
@@ -115,11 +114,11 @@ def interior(
     outcome, x, _ = _solved(-one, equal, above, semidefinite, sizes, inaccurate=True)
     if outcome is not Solved.OPTIMAL:
         return float("-inf"), np.empty(0)
-    found = x[:m] * top / rows
+    result = x[:m] * top / rows
     if keep is None:
-        return float(x[-1]), cut.multipliers(found)
+        return float(x[-1]), cut.multipliers(result)
     whole = np.zeros(len(keep))
-    whole[keep] = found
+    whole[keep] = result
     return float(x[-1]), whole
 
 
@@ -145,16 +144,16 @@ def _solved(
         for name, value in ({"verbose": False} | options).items():
             setattr(settings, name, value)
         try:
-            found = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
+            result = clarabel.DefaultSolver(nothing, cost, csc_matrix(A), b, cones, settings).solve()
         except BaseException as wrong:
             # Clarabel's panics are no Exception, and have no name that could be imported.
             if type(wrong).__name__ != "PanicException":
                 raise
             continue
-        almost = str(found.status) == "AlmostSolved" and (inaccurate or options is CLOSE)
-        if almost or str(found.status) in OUTCOMES:
-            outcome = Solved.OPTIMAL if almost else OUTCOMES[str(found.status)]
-            return outcome, np.array(found.x), np.array(found.z)
+        almost = str(result.status) == "AlmostSolved" and (inaccurate or options is CLOSE)
+        if almost or str(result.status) in OUTCOMES:
+            outcome = Solved.OPTIMAL if almost else OUTCOMES[str(result.status)]
+            return outcome, np.array(result.x), np.array(result.z)
     return Solved.UNDECIDED, np.empty(0), np.empty(0)
 
 

@@ -16,8 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.expressions import Symbol
-from fedbounds.evidence.sdp.one_step.program import Model
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, Program
 
 # A form that an exchange changes by less, relative to its largest number, is unchanged up to rounding.
 SAME = 1e-9
@@ -59,13 +58,13 @@ class Exchange:
         frame = self.frame[:, self.used]
         return triangles(frame.T @ quad @ frame, self.sizes)
 
-    def rows(self, model: Model) -> tuple[NDArray[Any], NDArray[Any]]:
+    def rows(self, model: Program) -> tuple[NDArray[Any], NDArray[Any]]:
         """The mean constraint of each kind: packed (m', K), and of the values (m', q')."""
         return self.packed(model.quad[self.first]) * self.weight, model.lin[self.first] @ self.shared
 
-    def multipliers(self, found: NDArray[Any]) -> NDArray[Any]:
+    def multipliers(self, result: NDArray[Any]) -> NDArray[Any]:
         """(m',) -> (m,): each kind's in equal parts."""
-        return np.asarray((found / np.bincount(self.orbit))[self.orbit])
+        return np.asarray((result / np.bincount(self.orbit))[self.orbit])
 
     def gram(self, packed: NDArray[Any]) -> NDArray[Any]:
         """(K,) -> (n, n): the multiplier of S >= 0, in equal parts too."""
@@ -110,15 +109,16 @@ def corners(sizes: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any], NDArray
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2))
 
 
-def exchange(model: Model, *forms: Form, any_client: bool = True) -> Exchange:
+def exchange(model: Program, *forms: Form, any_client: bool = True) -> Exchange:
     """The exchanges that leave the class and all of ``forms`` as they are: none where one of them is changed."""
-    setting, classes = model.setting, dict[Any, list[int]]()
-    for i, weights in enumerate(zip(setting.alpha, setting.p, strict=True)):
+    classes = dict[Any, list[int]]()
+    for i, weights in enumerate(model.weights):
         classes.setdefault(weights if any_client else i, []).append(i)
     kinds = tuple(one[:3] for one in model.constraints)
-    given = (setting.alpha, setting.p, model.vectors, model.values, kinds)
-    found = coordinates(*given, tuple(map(tuple, classes.values())))
-    return found if not forms or found.keep(forms) else exchange(model, any_client=False)
+    alpha, p = zip(*model.weights, strict=True)
+    given = (alpha, p, model.vectors, model.values, kinds)
+    result = coordinates(*given, tuple(map(tuple, classes.values())))
+    return result if not forms or result.keep(forms) else exchange(model, any_client=False)
 
 
 @lru_cache(maxsize=64)

@@ -17,10 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.one_step.parameters import Setting
-from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build
-from fedbounds.evidence.sdp.one_step.solver import Solution, Solved, interior, worst_case
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, Program
+from fedbounds.evidence.sdp.solver import Solution, Solved, interior, worst_case
 from fedbounds.evidence.sdp.verification import verify
 
 # Multipliers are rounded to multiples of 2^-BITS: far below the margin of an interior proof.
@@ -46,33 +44,33 @@ class Face:
         return np.array([[float(v) for v in row] for row in self.kernel])
 
 
-def prove(setting: Setting, lhs: str, rhs: Mapping[str, Fraction], faces: bool = True) -> dict[str, Fraction] | None:
-    """Rational multipliers that prove lhs <= sum_k rhs_k form_k at a setting, verified exactly; else None.
+def prove(
+    model: Program, rational: Program, lhs: str, rhs: Mapping[str, Fraction], unit: Form | None = None
+) -> dict[str, Fraction] | None:
+    """Rational multipliers that prove lhs <= sum_k rhs_k quantity_k in a programme, verified exactly; else None.
 
-    ``faces`` False looks only for proofs with room to spare, which is quicker.
+    ``model`` and ``rational`` are the programme in floats and exactly. Proofs on a face are sought where ``unit``
+    bounds everything; else only those with room to spare, which is quicker.
     """
-    bounds = [name for name in BOUNDS if rhs.get(name)]
-    model, rational = build(setting, float, bounds), build(setting, exact, bounds)
-    gap = model.combine(rhs) - model.forms[lhs]
-    proved = rational.sum(rhs) - rational[lhs]
+    gap, proved = model.combine(rhs) - model.forms[lhs], rational.sum(rhs) - rational[lhs]
     target = rational.form(proved)
-    for multipliers, face in _candidates(model, gap, faces):
+    for multipliers, face in _candidates(model, gap, unit):
         repaired = _repair(rational, multipliers, target, face)
         if repaired is not None and min(repaired) >= 0:
-            found = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
-            if verify(rational, proved, found)[0]:
-                return found
+            result = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
+            if verify(rational, proved, result)[0]:
+                return result
     return None
 
 
-def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray[Any], Face | None]]:
+def _candidates(model: Program, gap: Form, unit: Form | None) -> Iterator[tuple[NDArray[Any], Face | None]]:
     """Floating-point proofs, the most promising first."""
     delta, inside = interior(model, gap)
     if delta > MARGIN:
         yield inside, None
-    if not faces:
+    if unit is None:
         return
-    edge = worst_case(model, -gap, [size(model)])
+    edge = worst_case(model, -gap, [unit])
     if edge.outcome is not Solved.OPTIMAL or edge.value > REFUTED:
         return
     for zero, denominator in GUESSES:
@@ -83,13 +81,7 @@ def _candidates(model: Model, gap: Form, faces: bool) -> Iterator[tuple[NDArray[
                     yield inside, face
 
 
-def size(model: Model) -> Form:
-    """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq + sigma_sq, which bounds everything."""
-    parts = [model.forms[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
-    return sum(parts, model.forms["Delta_start"])
-
-
-def _proof_face(model: Model, gap: Form, edge: Solution, zero: float, denominator: int) -> Face | None:
+def _proof_face(model: Program, gap: Form, edge: Solution, zero: float, denominator: int) -> Face | None:
     """The face on which the solver's own proof lies: its non-zero multipliers, and the kernel of its S."""
     S = gap.quad - np.einsum("m,mij->ij", edge.multipliers, model.quad)
     eigenvalues, vectors = np.linalg.eigh(S)
@@ -99,7 +91,7 @@ def _proof_face(model: Model, gap: Form, edge: Solution, zero: float, denominato
     return Face(edge.multipliers > zero * edge.multipliers.max(), _echelon(flat, denominator))
 
 
-def _face(model: Model, edge: Solution, zero: float, denominator: int) -> Face | None:
+def _face(model: Program, edge: Solution, zero: float, denominator: int) -> Face | None:
     """The face of every proof that the worst case allows: active constraints, S zero on its Gram matrix."""
     slack = np.einsum("mij,ij->m", model.quad, edge.gram) + model.lin @ edge.values
     eigenvalues, vectors = np.linalg.eigh(edge.gram)
@@ -118,7 +110,7 @@ def _echelon(span: NDArray[Any], denominator: int) -> list[list[Fraction]]:
     return [[Fraction(float(v)).limit_denominator(denominator) for v in row] for row in reduced]
 
 
-def _repair(model: Model, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
+def _repair(model: Program, multipliers: NDArray[Any], target: Form, face: Face | None) -> list[Fraction] | None:
     """Rounded multipliers moved so that sum_j lambda_j lin_j = target.lin and S kernel = 0 hold exactly.
 
     Columns are taken largest first, so that none turns negative, until they span. None where the equations

@@ -1,0 +1,119 @@
+"""A quantity is one object: its definition on a path is what engines are tested against, and what evidence needs."""
+
+import pickle
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import sympy as sp
+
+from fedbounds.engine.replay import replay
+from fedbounds.engine.simulate import simulate
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.paths import histories, quantity_values
+from fedbounds.evidence.quantity_values import Quadratic
+from fedbounds.evidence.run_constants import examine_run
+from fedbounds.evidence.run_quantities import with_quantities
+from fedbounds.evidence.symbolic.gate import admit
+from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.referee import stages
+from fedbounds.referee.regime import Suite, experiment, line
+from fedbounds.report.claim_text import explain
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import quantity, symbols
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import Path, Quantity
+from fedbounds.theory.reading import READINGS
+from fedbounds.weightings.fedmax import FedMax
+
+PLAIN = READINGS["plain"]
+FARTHEST = quantity.measured(
+    "my_farthest",
+    lambda path: path.losses.excess(path.w).max(axis=-1),
+    latex="f_t",
+    meaning="largest gap of a client",
+    units=(0, 1),
+    nonnegative=True,
+)
+MINE = Claim(
+    "mine", "", "", "step", FARTHEST, {"L": symbols.L * symbols.Delta}, assumptions=(a.smooth, a.full_participation)
+)
+# Of several paths together, or defined by a claim, or a bound that no path shows.
+NO_PATH = {"gamma", "sigma_0_sq", "growth", "L_sample", "rho_pairs", "m", "turn", "reach", "push", "skew", "kept"}
+
+
+def no_variance(points):
+    return 0 * points.sum(-1)
+
+
+def value(name, path):
+    q = symbols.RECORDED[name]
+    if q.statistic == "constant":
+        return q.on_path(path.losses)
+    found = np.asarray(q.on_path(path)).ravel()
+    return {"largest": max, "smallest": min}.get(q.statistic, list)(found)
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_a_run_records_what_the_definitions_on_its_path_say(sync):
+    planned = experiment(line([1, 3, 4], [-1, 2, 0.5], noise=0), [3.0], eta=0.2, tau=2, rounds=3)
+    planned = planned.with_(weighting=FedMax(2))
+    reading = READINGS["sync" if sync else "all-steps"]
+    seen = examine_run(simulate(planned), reading)
+    w, X, alpha = replay(planned)
+    path = Path(2, seen.trajectory.eta, planned.problem, w["alpha"][0], X[0], alpha[0], None, no_variance, sync)
+    constants = {**{name: c.value for name, c in seen.constants.items()}, "C": 1.0, "eta_ratio": 1.0}
+    for name in symbols.RECORDED.keys() - NO_PATH:
+        q = symbols.RECORDED[name]
+        if not q.recorded:
+            assert value(name, path) == pytest.approx(constants[name], abs=1e-12), name
+        for scope, field in (q.recorded or {}).items():
+            measured = np.ravel(seen.measurement().field(scope, field))
+            assert np.allclose(np.asarray(value(name, path), float)[: len(measured)], measured, atol=1e-12), name
+
+
+def test_fractions_are_what_the_definitions_say_exactly():
+    data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
+    instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
+    record = run(instance)
+    c, m, p = (np.array(x, dtype=object) for x in (instance.curvatures, instance.minima, instance.p))
+    ((_, states, last),) = histories(instance)
+    rows = [[s.w["alpha"] for s in states] + [last], [s.X for s in states], [s.alpha for s in states]]
+    losses, paths = Quadratic(c, m, p, instance.L, instance.mu), (np.array(x, dtype=object) for x in rows)
+    path = replace(Path(2, np.array(instance.eta, dtype=object), losses, *paths), variance=no_variance)
+    for name in symbols.RECORDED.keys() - NO_PATH:
+        if not symbols.RECORDED[name].recorded and name in record.values:
+            assert value(name, path) == record.values[name], name
+    assert value("rho_bar", path) == record.rho_all
+    assert value("rho_bar", replace(path, synchronised_skew=True)) == record.rho_sync
+    for name, field in (("Delta_T", "distance_sq"), ("gap", "gap")):
+        assert tuple(value(name, path)) == record.paths["alpha"][field]
+    assert tuple(value("drift", path)) == record.paths["alpha"]["drift"][:-1]
+
+
+def test_a_new_quantity_is_seen_by_every_evidence_that_can_express_it():
+    planned = experiment(line([1, 4], [-1, 1], noise=0), [0.0], eta=0.125, tau=2, rounds=2)
+    seen = with_quantities(MINE, examine_run(simulate(planned), PLAIN)).quantities.fields["my_farthest"]
+    data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": ["0"], "eta": ["1/8"] * 4, "tau": 2}
+    exact = quantity_values(MINE, run(from_json(data | {"weighting": "fedavg"})), PLAIN).fields["my_farthest"]
+    assert len(exact) == 4 and all(x.denominator >= 1 for x in exact) and seen.shape[-1] == 4
+    assert explain(MINE)["symbols"]["my_farthest"] == "largest gap of a client"
+
+
+def test_evidence_without_its_facet_says_so():
+    lines = stages.read_back(stages.Case(MINE, PLAIN, "small", 0, Suite(()))).lines
+    for kind in ("certificates", "proofs", "Rocq"):
+        assert f"{kind} cannot express my_farthest" in lines
+    assert not any("search cannot" in said for said in lines)
+    with pytest.raises(Unproved):
+        admit(sp.sympify(FARTHEST), None)
+
+
+def test_a_shipped_quantity_is_itself_in_another_process_and_its_name_is_taken():
+    assert pickle.loads(pickle.dumps(symbols.eta_sum)) is symbols.eta_sum
+    assert pickle.loads(pickle.dumps(symbols.L * symbols.mu)) == symbols.L * symbols.mu
+    with pytest.raises(InputError, match="free"):
+        quantity.constant("Delta", len)
+    assert all(isinstance(q, Quantity) and q.latex and q.meaning for q in symbols.QUANTITIES.values())

@@ -1,0 +1,63 @@
+"""How often is the band wrong on tails heavier than its reference law? Prints the table of docs/calibration.md.
+
+python -m validate.heavy_tails    (half a minute)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from fedbounds.evidence.empirical.band_validity import largest_share, share_limit
+from fedbounds.evidence.empirical.bands import Array, band
+
+RATE, TRIALS, SEED = 1e-3, 10_000, 1
+Draw = Callable[[np.random.Generator, int], Array]
+
+
+def lognormal(sigma: float) -> Draw:
+    """Lognormal samples less their mean."""
+    return lambda rng, R: rng.lognormal(0, sigma, R) - np.exp(sigma**2 / 2)
+
+
+def pareto(index: float) -> Draw:
+    """Pareto (Lomax) samples less their mean; of index 2 or less the variance is infinite."""
+    return lambda rng, R: rng.pareto(index, R) - 1 / (index - 1)
+
+
+LAWS: dict[str, Draw] = {
+    "chi-square": lambda rng, R: rng.chisquare(1, R) - 1,
+    "lognormal, sigma = 1": lognormal(1),
+    "lognormal, sigma = 1.5": lognormal(1.5),
+    "lognormal, sigma = 2": lognormal(2),
+    "Pareto, index 2": pareto(2),
+    "Pareto, index 1.2": pareto(1.2),
+}
+
+
+def rates(draw: Draw, R: int, rng: np.random.Generator, trials: int = TRIALS) -> tuple[float, float]:
+    """(share of trials with a wrong verdict, share left undecided) at nominal RATE, of means that are 0."""
+    wrong = undecided = 0
+    for _ in range(trials):
+        x = draw(rng, R)[:, None]
+        limits = band(x, RATE)
+        share = largest_share(np.abs(x - x.mean(0)).max(0), x.var(0, ddof=1), R)
+        doubtful = bool(share.max() > share_limit(R))
+        undecided += doubtful
+        wrong += not doubtful and not limits.lower[0] <= 0 <= limits.upper[0]
+    return wrong / trials, undecided / trials
+
+
+def main() -> None:
+    """Print the table."""
+    rng = np.random.default_rng(SEED)
+    print("| law | replicates | wrong, % | undecided, % |\n|---|---|---|---|")
+    for R in (16, 64, 256):
+        for name, draw in LAWS.items():
+            wrong, undecided = rates(draw, R, rng)
+            print(f"| {name} | {R} | {100 * wrong:.3g} | {100 * undecided:.3g} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
