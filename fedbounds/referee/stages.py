@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -194,10 +194,7 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
 
 def search(case: Case) -> Found:
     """The adversarial search over small quadratics."""
-
-    def each(rung: str, function: Callable[[Any], Any], tasks: list[Any]) -> Iterable[Any]:
-        return case.pieces.each(rung, function, tasks, is_outcome)
-
+    each = partial(case.pieces.each, stands=is_outcome)
     verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each)
     if "limits" not in verdict.data:
         return Found((verdict.detail,), (verdict,))
