@@ -20,7 +20,6 @@ import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
@@ -33,11 +32,12 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
-from fedbounds.model.trajectory import Trajectory, VirtualPath
+from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
+from fedbounds.study.algorithm_record import record_of
 from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
 from fedbounds.study.error_curve import error_curve, stays_from
 from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
@@ -211,46 +211,10 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     """
     experiment = study.experiment(algorithm, eta=lambda t: float(eta[t]))
     if not claim.on_fedavg:
-        return _of_algorithm(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
+        return record_of(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
     if eta.tobytes() not in study.runs:
         study.runs[eta.tobytes()] = simulate(experiment.with_(stride=1))
     return study.runs[eta.tobytes()]
-
-
-def _of_algorithm(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
-    """A run of any algorithm as the record that claims are examined on, ``like`` that of FedAvg with other steps.
-
-    ``squares``: the second moments of gradients are looked at too, which takes as long as the run; else they are inf.
-    """
-    problem, batch, clock = experiment.problem, experiment.batch_size, make_time_grid(experiment)
-    variance, radius = np.zeros(problem.N), np.zeros(1)
-    second = np.full(problem.N, 0.0 if squares else np.inf)
-
-    def watch(x: Array) -> None:
-        noise = np.zeros(1) if batch is None else problem.client_variance(x, batch, experiment.replacement)
-        np.maximum(variance, noise.max(axis=0), out=variance)
-        if squares:
-            np.maximum(second, (noise + (problem.client_grads(x) ** 2).sum(-1)).max(axis=0), out=second)
-        np.maximum(radius, np.sqrt(((x - problem.w_star) ** 2).sum(-1)).max(), out=radius)
-
-    found = run_algorithm(algorithm, experiment, watch)
-    path = VirtualPath(found.distance_sq, found.gap, *np.full((3, *found.gap.shape), np.nan))
-    extremes = replace(
-        like.extremes,
-        sigma_i_sq=variance[None],
-        G_sq=second.max(keepdims=True),
-        radius=radius,
-        eta_ratio=clock.eta_ratio,
-    )
-    return replace(
-        like,
-        experiment=experiment,
-        eta=clock.eta,
-        paths={"alpha": path, "p": path},
-        extremes=extremes,
-        engine=found.engine,
-        tosses=algorithm.tosses,
-    )
 
 
 def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> tuple[float | None, float | None]:

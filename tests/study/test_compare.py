@@ -13,6 +13,7 @@ from fedbounds.report import comparison_text as show
 from fedbounds.report import table, terminal
 from fedbounds.study import compare as study
 from fedbounds.study import resolve
+from fedbounds.study.algorithm_record import record_of
 from fedbounds.study.bounds import rounds_to
 from fedbounds.study.check import check
 from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
@@ -129,7 +130,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
     like = simulate(build_experiment(settings, problem, FedAvg()).with_(stride=2))
     experiment = like.experiment.with_(eta=lambda t: 0.1 / problem.L)
     right = simulate(experiment)
-    found = study._of_algorithm(algorithm_named("fedavg"), experiment, like, squares=True)
+    found = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
     np.testing.assert_allclose(found.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
     np.testing.assert_allclose(found.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
     np.testing.assert_allclose(found.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)
