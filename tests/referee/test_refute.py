@@ -37,7 +37,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
@@ -419,7 +419,7 @@ def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, mon
     monkeypatch.setitem(BUDGETS, "small", TINIEST)
     out, file = tmp_path / "found.json", tmp_path / "mine.py"
     text = (
-        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, L\n"
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, Delta_T, L\n"
         "CLAIMS = (Claim('mine', '', '', 'step', L * Delta_0, {'x': %s * L * Delta_0}),)\n"
     )
     for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
@@ -486,3 +486,23 @@ def test_what_is_not_refuted_is_told_in_one_sentence():
     verdict = found("pi-max", "literal", TINY)
     assert summary(verdict)[2].startswith("not refuted for the problem diagonal quadratics")
     assert instance_text(verdict).endswith("proves nothing.")
+
+
+def test_square_roots_are_decided_by_enclosures():
+    """||w_T - w*|| <= ||w_0 - w*||/3 fails and sqrt(2) ||w_0 - w*|| bounds it, although no side is a fraction."""
+    instance = from_json({"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": ["2"], "eta": ["1/8"]})
+    for factor, status in ((sp.Rational(1, 3), Status.REFUTED), (sp.sqrt(2), Status.HOLDS)):
+        claim = Claim("root", "", "", "horizon", sp.sqrt(Delta_T), {"start": factor * sp.sqrt(Delta_0)})
+        verdict = examine(instance, claim, READINGS["plain"])
+        assert verdict.status is status and verdict.data["lhs"] != verdict.data["rhs"]
+        again = examine(from_json(verdict.data["instance"]), claim, READINGS["plain"])
+        assert again.data == verdict.data
+    assert refute(claim, READINGS["plain"], TINIEST, known=DIAGONAL).status is Status.REFUTED, "noise moves w_0 = w*"
+
+
+def test_numbers_of_many_digits_are_written():
+    long = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/2"]})
+    long = long.with_(eta=(F(1, 10**1200 + 1),) * 2)
+    claim = Claim("long", "", "", "horizon", Delta_T, {"none": sp.Integer(0)})
+    verdict = examine(long, claim, READINGS["plain"])
+    assert verdict.status is Status.REFUTED and len(verdict.data["lhs"]) > 4300
