@@ -103,7 +103,7 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
             return None
         for part in assumption.parts:
             exact = rational(part.left, values), rational(part.right, values)
-            both = apart(part.left, part.right, values) if None in exact else exact
+            both: Any = apart(part.left, part.right, values) if None in exact else exact
             if both is None:
                 return None
             left, right = both

@@ -219,7 +219,9 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
 def known_sentences(lines: Sequence[Line]) -> list[str]:
     """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
     paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
-    false, repaired, open_ = [], [], []
+    false: list[Claim] = []
+    repaired: list[Claim] = []
+    open_: list[Claim] = []
     for claim in _claims(paper):
         printed, last = (_line(paper, claim, reading) for reading in (claim.readings[0], claim.readings[-1]))
         if claim.kind is not Kind.RATE and any(v.status is Status.REFUTED for v in printed.verdicts(Evidence.EXACT)):

@@ -49,9 +49,9 @@ def referee(
     fail_on: Exit with code 1 if a claim is refuted.
     verbose: Also what each stage found, and the statement in full.
     """
-    import fedbounds
     from fedbounds import io
     from fedbounds.cli.options import CONTRADICTION
+    from fedbounds.referee.theorems import referee as referee_theorems
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text as show
 
@@ -63,7 +63,7 @@ def referee(
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
-        trials = fedbounds.referee(
+        trials = referee_theorems(
             theorem,
             reading,
             budget,

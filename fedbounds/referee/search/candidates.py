@@ -139,7 +139,7 @@ def _kinds(
     ``answers`` keeps what was looked at: an assumption on losses and weights does not ask how many rounds there are.
     """
     assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
-    few = {"rounds": min(shape.rounds, FEW_ROUNDS)}
+    few = min(shape.rounds, FEW_ROUNDS)
     narrow = [a for a in without_penalty(claim, reading) if a in assumed]
     others = _others(shape)
     several = any("m" in a.symbols() for a in assumed)
@@ -155,7 +155,7 @@ def _kinds(
         kinds = [kind for name in weighting if _affordable(kind := replace(form, weighting=name), family)]
         possible = []
         for kind in kinds:
-            short = replace(kind, **few)
+            short = replace(kind, rounds=few)
             if short not in answers:
                 answers[short] = _possible(claim, reading, assumed, short, family, narrow, count)
             possible += [kind] * answers[short]
