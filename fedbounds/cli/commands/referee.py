@@ -57,7 +57,7 @@ def referee(
 
     def said(trial: Trial) -> None:
         if not as_json:
-            show(show.to_text(trial, verbose))
+            say(show.to_text(trial, verbose))
 
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
