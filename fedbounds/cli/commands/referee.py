@@ -87,7 +87,7 @@ def referee(
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
-    return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
+    return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
 def _say(k: int, step: Step, found: Stage | None) -> None:
