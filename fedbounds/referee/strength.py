@@ -184,7 +184,11 @@ def _whole_row(
     """
     read, of = as_read(mutant.claim, reading), as_read(mutant.of, reading)
     fewer = all(assumption in of.assumptions for assumption in read.assumptions)
-    same = (read.sides(reading), read.computed, mutant.claim.steps) == (of.sides(reading), of.own, mutant.of.steps)
+    same = (read.sides(reading), read.computed, mutant.claim.steps) == (
+        of.sides(reading),
+        of.computed,
+        mutant.of.steps,
+    )
     decided = {r.name: v for r, v in unmutated if fewer and same and v.status in (Status.HOLDS, Status.REFUTED)}
     verdicts = list(verdicts_in(mutant.claim, reading, suite, decided))
     row = _row(mutant.of, reading, mutant.part, mutant.change, verdicts)

@@ -33,7 +33,7 @@ class Evidence(enum.StrEnum):
     on_run: bool
 
     def __new__(
-        cls, value: str, label: str, about: str, on_holds: str = "NOT REFUTED", on_run: bool = False
+        cls, value: str, label: str = "", about: str = "", on_holds: str = "NOT REFUTED", on_run: bool = False
     ) -> Evidence:
         kind = str.__new__(cls, value)
         kind._value_ = value

@@ -10,7 +10,7 @@ import sympy as sp
 from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import histories, quantity_values
 from fedbounds.evidence.quantity_values import Quadratic

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from run_oracle import by_clients
 
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.worst import AXES, _print
+from fedbounds.cli.commands.worst import AXES, print_table
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
@@ -421,7 +421,7 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     assert found.theorem in ("fedavg-rounds", "fedavg-contraction") and found.bound >= found.worst
     assert list(found.refuted) == ["own"] and alone.theorem is None and alone.bound is None
     assert not sandwich(run, zeta_sq=Q(0), extra=[own]).refuted
-    _print([found], "rounds", "")
+    print_table([found], "rounds", "")
     assert f"REFUTED by the instance: own, {0.95**4:.10g} < {found.lower:.10g}" in capsys.readouterr().out
 
 
