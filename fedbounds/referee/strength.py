@@ -6,7 +6,7 @@ changes nothing in any regime.
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -68,8 +68,10 @@ class Row:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-def mutant_rows(claim: Claim, suite: Suite) -> list[Row]:
-    """One row a mutant, after one for the claim in each reading.
+def mutant_rows(
+    claim: Claim, suite: Suite, more: Callable[[Claim], Iterable[Mutant]] = lambda claim: ()
+) -> list[Row]:
+    """One row a mutant, after one for the claim in each reading; ``more`` gives mutants of the right side alone.
 
     Mutants are made in the repaired reading where there is one. A claim already false there has no mutants.
     """
@@ -87,7 +89,7 @@ def mutant_rows(claim: Claim, suite: Suite) -> list[Row]:
         rows += _part_rows(claim, reading, part, places)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
         rows.append(_whole_row(mutant, reading, places, suite, verdicts[reading.name]))
-    return rows
+    return rows + [_right_side_row(mutant, reading, places) for mutant in more(claim)]
 
 
 def _row(
@@ -149,6 +151,16 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
             row = _if_proved(row, scaled(claim, part, FACTORS[change], change), reading)
         rows.append(row)
     return rows
+
+
+def _right_side_row(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
+    """A mutant that has the claim's left side and assumptions."""
+    read = replace(as_read(mutant.claim, reading), assumptions=())
+    effect = _effect(read, places)
+    if effect is not None:
+        return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)
+    row = _row(mutant.of, reading, mutant.part, mutant.change, closest(read, places))
+    return _if_proved(row, mutant, reading) if row.outcome is Outcome.SURVIVES else row
 
 
 def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:

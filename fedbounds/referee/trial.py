@@ -59,8 +59,8 @@ class Outcome(enum.StrEnum):
     NOT_TESTED = "NOT TESTED"
 
 
-# How the search begins its report of a violation in floating point that exact arithmetic did not confirm.
-UNCONFIRMED = "it fails by"
+# What the search calls a violation in floating point that exact arithmetic did not confirm.
+UNCONFIRMED = "unconfirmed"
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class Trial(Tabled):
         """A violation that was found in floating point and that no instance in exact arithmetic confirms."""
         if self.refutation is not None:
             return None if self.refutation.evidence is Evidence.EXACT else self.refutation
-        unconfirmed = (v for v in self.verdicts if str(v.data.get("approach", "")).startswith(UNCONFIRMED))
+        unconfirmed = (v for v in self.verdicts if UNCONFIRMED in v.data)
         return next(unconfirmed, None)
 
     @property
