@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -25,8 +25,8 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.slips import kind, slips
-from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
+from fedbounds.referee.slips import slips
+from fedbounds.referee.strength import after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -157,22 +157,11 @@ def regimes(case: Case) -> Found:
     if not held:
         return Found((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
     if case.claim.scope == "horizon":
-        held = _after_the_start(case, {name for _, name, _ in held})
+        held = after_the_start(places_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
     closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
     after = " after the start" if case.claim.scope == "horizon" else ""
     near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] if math.isfinite(closest) else []
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
-
-
-def _after_the_start(case: Case, names: Set[str]) -> list[tuple[float, str, Status]]:
-    """The smallest bound over measured at T > 0 in each of these regimes: at T = 0 every such bound is met."""
-    found = []
-    for place in places_of(case.claim, case.reading, case.suite):
-        lhs, rhs = (side.mean(axis=0) for side in (place.sides.lhs, place.sides.rhs))
-        chosen = (place.sides.times > 0) & (lhs > 0)
-        if place.regime.name in names and chosen.any():
-            found.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
-    return found
 
 
 def certificates(case: Case) -> Found:
@@ -267,34 +256,7 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 def strength(case: Case) -> Found:
     """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
-    rows = mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips)
-    counts = tally(rows)
-    judged = [row for row in rows if row.change and row.outcome in (Outcome.REFUTED, Outcome.SURVIVES)]
-    if not judged:
-        return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
-    noticed = Counter(kind(row.change) for row in judged if row.outcome is Outcome.REFUTED)
-    total = Counter(kind(row.change) for row in judged)
-    missed: dict[str, list[str]] = {}
-    for row in judged:
-        if row.outcome is Outcome.SURVIVES:
-            missed.setdefault(kind(row.change), []).append(f"{row.part} ({row.change})")
-    lines = [
-        "slips that the regimes, quadratics all of them, notice where the claim holds in them, by kind:",
-        *(f"  {name}: {noticed[name]} of {count}" for name, count in total.items()),
-    ]
-    if missed:
-        lines += [f"not noticed by the regimes: {', '.join(missed)}"]
-        lines += [f"  {name}: {', '.join(changes)}" for name, changes in missed.items()]
-    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
-    return Found((*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else [])))
-
-
-# Mutants that count neither for nor against the regimes.
-UNJUDGED = {
-    "weaker": "are weaker claims",
-    "still true": "are proved to be true",
-    "not exercised": "change nothing in any regime",
-}
+    return Found(in_words(mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips)))
 
 
 def neighbours(case: Case) -> Found:

@@ -6,7 +6,8 @@ changes nothing in any regime.
 
 import enum
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from fedbounds.referee.mutants import (
     swapped,
 )
 from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.slips import kind
 from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -224,3 +226,42 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
         if row.change:
             counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
     return counts
+
+
+# Mutants that count neither for nor against the regimes.
+UNJUDGED = {
+    "weaker": "are weaker claims",
+    "still true": "are proved to be true",
+    "not exercised": "change nothing in any regime",
+}
+
+
+def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
+    """How many changes of each kind the regimes notice, and by name those that they do not."""
+    judged = [row for row in rows if row.change and row.outcome in (Outcome.REFUTED, Outcome.SURVIVES)]
+    if not judged:
+        return ("the regimes judge no mutant of it, so that nothing is known of what they would notice",)
+    noticed = Counter(kind(row.change) for row in judged if row.outcome is Outcome.REFUTED)
+    missed: dict[str, list[str]] = {}
+    for row in judged:
+        if row.outcome is Outcome.SURVIVES:
+            missed.setdefault(kind(row.change), []).append(f"{row.part} ({row.change})")
+    lines = ["slips that the regimes, quadratics all of them, notice where the claim holds in them, by kind:"]
+    lines += [f"  {name}: {noticed[name]} of {n}" for name, n in Counter(kind(row.change) for row in judged).items()]
+    if missed:
+        lines += [f"not noticed by the regimes: {', '.join(missed)}"]
+        lines += [f"  {name}: {', '.join(changes)}" for name, changes in missed.items()]
+    counts = tally(rows)
+    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
+    return (*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else []))
+
+
+def after_the_start(places: Iterable[Place], names: Set[str]) -> list[tuple[float, str, Status]]:
+    """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
+    found = []
+    for place in places:
+        lhs, rhs = (side.mean(axis=0) for side in (place.sides.lhs, place.sides.rhs))
+        chosen = (place.sides.times > 0) & (lhs > 0)
+        if place.regime.name in names and chosen.any():
+            found.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
+    return found

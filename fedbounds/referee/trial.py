@@ -48,8 +48,7 @@ PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 class Outcome(enum.StrEnum):
     """The headline of a trial: FALSE and PROVED are certain, OPEN is everything else that was tested.
 
-    FALSE: an instance in exact arithmetic violates the claim. PROVED: the whole statement, symbolically or by the
-    kernel. CONTRADICTION: one kind of evidence proves what another one refutes.
+    FALSE: an exact instance violates the claim. PROVED: the whole statement. CONTRADICTION: both.
     """
 
     CONTRADICTION = "CONTRADICTION"
@@ -150,7 +149,7 @@ class Trial(Tabled):
 
     @property
     def whole_proof(self) -> Verdict | None:
-        """The proof, where it covers all that the claim speaks of in this reading."""
+        """The proof, where it covers all that the claim speaks of."""
         claimed = self.claim.coverage(READINGS[self.reading])
         whole = self.proof is not None and (self.proof.coverage is None or self.proof.coverage.includes(claimed))
         return self.proof if whole else None
