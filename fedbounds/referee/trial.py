@@ -58,10 +58,6 @@ class Outcome(enum.StrEnum):
     NOT_TESTED = "NOT TESTED"
 
 
-# What the search calls a violation in floating point that exact arithmetic did not confirm.
-UNCONFIRMED = "unconfirmed"
-
-
 @dataclass(frozen=True)
 class Stage:
     """What one stage found, in sentences and verdicts, and the seconds it took."""
@@ -144,7 +140,7 @@ class Trial(Tabled):
         """A violation that was found in floating point and that no instance in exact arithmetic confirms."""
         if self.refutation is not None:
             return None if self.refutation.evidence is Evidence.EXACT else self.refutation
-        unconfirmed = (v for v in self.verdicts if UNCONFIRMED in v.data)
+        unconfirmed = (v for v in self.verdicts if "unconfirmed" in v.data)
         return next(unconfirmed, None)
 
     @property
