@@ -172,11 +172,11 @@ def _affordable(shape: Shape, family: InstanceFamily) -> bool:
 
 
 def _others(shape: Shape) -> list[str]:
-    """The weightings of installed plug-ins that need no argument, no problem and no random numbers."""
+    """Every weighting but FedAvg and FedMax that needs no argument, no problem and no random numbers."""
     if shape.N == 1:
         return []
-    theirs = [key for key, plugin in weightings().items() if not plugin.build.__module__.startswith("fedbounds.")]
-    rules = {key: weighting_named(key) for key in theirs if not weightings()[key].example}
+    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in ("fedavg", "fedmax")]
+    rules = {key: weighting_named(key) for key in keys}
     return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
 
 
