@@ -13,6 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.ball_arithmetic import has_roots
 from fedbounds.evidence.evaluate import evaluate, rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector
@@ -77,7 +78,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
 
 def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
     """A term as a fraction, or about its value where it is none."""
-    exact = rational(term, values)
+    exact = None if has_roots(term) else rational(term, values)
     return f"about {float(evaluate(term, values)):.6g}" if exact is None else text(exact)
 
 
