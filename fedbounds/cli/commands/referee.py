@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, show_json
+from fedbounds.cli.adapter import Place, command, say, show, show_json
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
@@ -49,21 +49,21 @@ def referee(
     fail_on: Exit with code 1 if a claim is refuted.
     verbose: Also what each stage found, and the statement in full.
     """
+    import fedbounds
     from fedbounds import io
     from fedbounds.cli.options import CONTRADICTION
-    from fedbounds.referee.theorems import referee as referee_theorems
     from fedbounds.referee.trial import Outcome
-    from fedbounds.report import trial_text as show
+    from fedbounds.report import trial_text
 
     def said(trial: Trial) -> None:
         if not as_json:
-            say(show.to_text(trial, verbose))
+            show(trial_text.to_text(trial, verbose))
 
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
-        trials = referee_theorems(
+        trials = fedbounds.referee(
             theorem,
             reading,
             budget,
@@ -76,17 +76,17 @@ def referee(
             each=said,
         ).items
         if out is not None:
-            io.write_text(out / "referee.html", show.to_html(trials))
-            io.write_text(out / "referee.tex", show.to_latex(trials))
+            io.write_text(out / "referee.html", trial_text.to_html(trials))
+            io.write_text(out / "referee.tex", trial_text.to_latex(trials))
     if junit is not None:
-        io.write_text(junit, show.to_junit(trials))
+        io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
     if not all(trial.finished for trial in trials):
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
-    return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
+    return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
 def _say(k: int, step: Step, found: Stage | None) -> None:

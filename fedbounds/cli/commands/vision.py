@@ -152,11 +152,7 @@ def _experiment(
     quiet, threads = machine["quiet"], machine["threads"]
     where = training.machine(machine["device"], default_threads() if threads is None else threads)
     precision: Any = where.precision if machine["precision"] == "auto" else machine["precision"]
-    settings = dataclasses.replace(
-        settings,
-        partition=images.canonical(settings.partition),
-        precision=precision,
-    )
+    settings = dataclasses.replace(settings, partition=images.canonical(settings.partition), precision=precision)
     with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
     experiment.deal(settings, pixels.train_labels, repetitions[0])
