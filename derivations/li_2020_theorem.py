@@ -6,10 +6,10 @@ from ._recursion import *
 
 CLAIM = claim("li-2020")
 k = t + gamma
-KNOWN = sigma_p_sq + 6 * L * Gamma
+CONSTANT_TERMS = sigma_p_sq + 6 * L * Gamma
 A_SQUARE = Square(tau - 1, "a square", vector=False)
-NOISE = KNOWN + 8 * (tau - 1) ** 2 * G_sq
-BOUND = gamma * Delta_0 + 4 * NOISE / mu**2
+PER_STEP = CONSTANT_TERMS + 8 * (tau - 1) ** 2 * G_sq
+BOUND = gamma * Delta_0 + 4 * PER_STEP / mu**2
 wide, long = sp.Symbol("wide", nonnegative=True), sp.Symbol("long", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
 
@@ -23,17 +23,17 @@ STEPS = (
         (2 * (LATE + BEGUN + long + 1) / (mu * k * M_S), ONE),
         note="2(s + gamma) - (t + gamma) >= s + gamma - tau + 1 > 0 since gamma >= tau",
     ),
-    step("recursion", Delta_next, "<=", (1 - eta * mu) * Delta + eta**2 * NOISE).by(
+    step("recursion", Delta_next, "<=", (1 - eta * mu) * Delta + eta**2 * PER_STEP).by(
         Cited("li-one-step", {"quarter-steps": "quarter"}), (2, Cited("li-drift", {"halving": "halve"}))
     ),
     step("base", Delta_0, "<=", BOUND / gamma).by(
-        (4 * KNOWN / (mu**2 * gamma), ONE), (32 * G_sq / (mu**2 * gamma), A_SQUARE)
+        (4 * CONSTANT_TERMS / (mu**2 * gamma), ONE), (32 * G_sq / (mu**2 * gamma), A_SQUARE)
     ),
     step("carry", Delta_next, "<=", BOUND / (k + 1)).by(
         Earlier("recursion"),
         ((t + wide + 8 * ell / mu + 6) / k, HYPOTHESIS),
         (gamma * Delta_0 * (1 / k**2 + 1 / (k**2 * (k + 1))), ONE),
-        (4 * KNOWN / (mu**2 * k**2 * (k + 1)), ONE),
+        (4 * CONSTANT_TERMS / (mu**2 * k**2 * (k + 1)), ONE),
         (32 * G_sq / (mu**2 * k**2 * (k + 1)), A_SQUARE),
         note="(k - 1)/k^2 <= 1/(k + 1) with k = t + gamma, and 1 - 2/k >= 0 since gamma >= 8",
     ),

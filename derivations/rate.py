@@ -34,7 +34,7 @@ START_SIZE = Assumption("start-size", "K is at least gamma |w_0| and 5/4", sp.Ge
 # For y = |w_t| > 0 FedMax picks the client on the other side: the step goes to (1 - 1/k) y - 1/k.
 LANDED = (1 - 1 / k) * y - 1 / k
 FARTHER = sp.Max(LANDED, -LANDED, evaluate=False)
-NEXT = Assumption(
+AWAY = Assumption(
     "next", "|w_{t+1}| is the larger of a step and its opposite", sp.Eq(y_next, FARTHER, evaluate=False)
 )
 DRAWN = (
@@ -67,7 +67,7 @@ DERIVATIONS = (
         key="rate-attraction",
         title="From every start FedMax is drawn to the point where the gaps tie (tau = 1, eta_t = 1/(t + gamma))",
         steps=DRAWN,
-        assumes=(SCALE, START_SIZE, NEXT),
+        assumes=(SCALE, START_SIZE, AWAY),
         conditions=(Condition(above_four, premise("scale")),),
         abbreviations={landed: FARTHER},
         sequences={y_T: (y_0, y, y_next)},

@@ -25,7 +25,7 @@ T = TypeVar("T")
 # This package's own derivations, as they are installed.
 OWN = "fedbounds_derivations"
 # What a plug-in file may define.
-KINDS = ("CLAIMS", "WEIGHTING", "ALGORITHM", "PROBLEM", "DERIVATIONS")
+KINDS = ("CLAIMS", "WEIGHTING", "ALGORITHM", "PROBLEM", "DERIVATIONS", "FAMILY")
 # What other distributions may register, as fedbounds.KIND.
 REGISTERED = ("claims", "weightings", "problems", "algorithms", "derivations")
 
@@ -105,7 +105,7 @@ def load_plugin(file: PluginFile) -> ModuleType:
         exec(compile(file.source, file.path, "exec"), module.__dict__)
     except InputError:
         raise
-    except Exception as wrong:  # whatever a file of somebody's own may raise
+    except (Exception, SystemExit) as wrong:  # whatever a file of somebody's own may raise
         said = f"{type(wrong).__name__}: {wrong}"
         raise reject(f"the plug-in {file.path} must run", said, "mend the file") from wrong
     _check_plugin(module, file.path)

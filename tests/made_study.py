@@ -116,7 +116,9 @@ def objects(result, arrays):
         sides = {}
         for key in [key.removesuffix("t") for key in arrays if key.startswith(f"{j}/claim/") and key.endswith("/t")]:
             claim, _, reading = key.split("/")[2].partition("@")
-            sides[claim, reading] = store.Sides(*(np.asarray(arrays[key + n], dtype=float) for n in store.SIDES))
+            sides[claim, reading] = store.SidesOverTime(
+                *(np.asarray(arrays[key + n], dtype=float) for n in store.SIDES)
+            )
         plain = {name: np.asarray(arrays[f"{j}/{name}"], dtype=float) for name in store.PLAIN}
         drawn.append(store.RunSeries(**plain, sides=sides))
     return found, tuple(drawn)

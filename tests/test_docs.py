@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 import pytest
 
+from fedbounds.cli.adapter import Plugin
 from fedbounds.cli.app import main
-from fedbounds.cli.options import Plugin
 from fedbounds.errors import InputError
 from validate.ledger_page import PAGE, filled, marked
 

@@ -31,7 +31,7 @@ STUDIES: dict[str, list[str]] = {
     "all-readings": ["--reading", "literal", "--reading", "sync", "--reading", "all-steps", "--reading", "repaired",
                      "--weighting", "fedsoftmax:0.5", "--weighting", "power-of-choice:4,2", "--weighting",
                      "bound-optimal:0.5", *SMALL],
-    "reference-ball": ["--engine", "reference", "--constants", "ball", "--radius", "30", "--without-replacement",
+    "reference-ball": ["--engine", "reference", "--constants-from", "ball", "--radius", "30", "--without-replacement",
                        "--tau", "3", "--rounds", "10", "--replicates", "8"],
 }  # fmt: skip
 # Words for people, and what says which software computed a result.
@@ -52,7 +52,9 @@ def record(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, flags in STUDIES.items():
         print(name, flush=True)
-        (folder / f"{name}.json").write_text(fedbounds("check", "--format", "json", "--quiet", *flags))
+        (folder / f"{name}.json").write_text(
+            fedbounds("check", "--format", "json", "--quiet", "--claims", "all", *flags)
+        )
     (folder / "derivations.json").write_text(fedbounds("derive", "--all", "--format", "json"))
     (folder / "counterexamples.txt").write_text(fedbounds("refute", "--verify"))
     files = sorted(str(path) for path in Path("derivations/certificates").glob("*.json*"))

@@ -45,7 +45,7 @@ COROLLARY = Claim(
     eta=ETA,
     readings=("literal", "sync", "repaired"),
     repair=REPAIR,
-    roles=(Role.MAIN, Role.BOUND, Role.PICTURED),
+    roles=(Role.MAIN, Role.BOUND, Role.PICTURED, Role.HEADLINE),
     short="corollary",
 )
 ERROR_FREE = Claim(
@@ -75,6 +75,7 @@ RATE = Claim(
     readings=("literal",),
     remark="A floor of the gap refutes it on a run; no finite run proves it.",
     floor=ERROR,
+    roles=(Role.HEADLINE,),
 )
 SPEED_FLOOR = Claim(
     key="speed-floor",

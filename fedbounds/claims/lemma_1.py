@@ -1,7 +1,7 @@
 """Lemma 1: the squared gradient norm of an L-smooth function is at most 2L times its gap."""
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.symbols import *
 
 LEMMA_1 = Claim(
@@ -13,6 +13,7 @@ LEMMA_1 = Claim(
     terms={"gap": 2 * L * excess},
     assumptions=(a.smooth,),
     readings=("literal",),
+    roles=(Role.HEADLINE,),
     remark="True on all of R^d; false where f is only known on a restricted domain.",
 )
 CLAIMS = (LEMMA_1,)

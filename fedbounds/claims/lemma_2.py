@@ -14,6 +14,6 @@ LEMMA_2 = Claim(
     assumptions=(a.bounded_gradient, a.full_participation),
     readings=("literal", "repaired"),
     repair=Repair("a step may be bounded by a later eta_t only if steps shrink slowly", (a.slow_decay,)),
-    roles=(Role.YARDSTICK,),
+    roles=(Role.YARDSTICK, Role.HEADLINE),
 )
 CLAIMS = (LEMMA_2,)

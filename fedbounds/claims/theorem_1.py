@@ -30,7 +30,7 @@ THEOREM_1 = Claim(
     assumptions=(*a.PAPER, a.full_participation),
     readings=("literal", "sync", "repaired"),
     repair=REPAIR,
-    roles=(Role.PICTURED,),
+    roles=(Role.PICTURED, Role.HEADLINE),
     short="Theorem 1",
 )
 ERROR_FREE_STEP = Claim(

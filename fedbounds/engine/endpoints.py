@@ -53,7 +53,7 @@ def run_endpoints(experiment: Experiment, progress: Progress | None = None, thre
 class Endpoints:
     """Keeps distance and gap of a block at the steps ``times``."""
 
-    virtuals = ("alpha",)
+    virtuals: tuple[str, ...] = ("alpha",)
     every_step = False
 
     def __init__(self, experiment: Experiment, engine: Backend, times: Indices) -> None:

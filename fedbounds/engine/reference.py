@@ -115,7 +115,8 @@ def round_weights(
     present, gaps = np.broadcast_arrays(present, gaps)
     equal = present * one(p) / present.sum(-1, keepdims=True)
     p = restricted(np.broadcast_to(p, gaps.shape), present, equal)
-    seen = np.where(present, gaps, ABSENT_EXCESS if gaps.dtype != object else Fraction(ABSENT_EXCESS))
+    absent: Any = ABSENT_EXCESS if gaps.dtype != object else Fraction(ABSENT_EXCESS)
+    seen = np.where(present, gaps, absent)
     alpha = check_simplex(weighting(p, seen, round, stream), gaps.shape, weighting.name)  # type: ignore[arg-type]
     return p, restricted(alpha, present, p)
 

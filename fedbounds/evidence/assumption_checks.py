@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.ball_arithmetic import compared
+from fedbounds.evidence.evaluate import Array, Numbers, evaluate
 from fedbounds.evidence.judge import Unmet
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
@@ -25,7 +26,7 @@ from fedbounds.theory.verdict import Failure
 NEGLIGIBLE = 1e-9
 
 
-def on_run(assumption: Assumption, run: Run) -> Answer | None:
+def on_run(assumption: Assumption, run: MeasuredRun) -> Answer | None:
     """The assumption on a run: its own check, or its relation at every step."""
     if assumption.on_run is not None:
         return Answer(*assumption.on_run(run))
@@ -76,7 +77,7 @@ def judged(assumptions: Iterable[Assumption], answer: Callable[[Assumption], Ans
     return Unmet(tuple(failed), tuple(assumption.key for assumption, said in answers if said is None))
 
 
-def with_quantities_if_needed(claim: Claim, run: Run) -> Run:
+def with_quantities_if_needed(claim: Claim, run: MeasuredRun) -> MeasuredRun:
     """The run with the claim's own symbols, which may cost a replay; as it is if an assumption without them fails."""
     names = {symbol.name for symbol in claim.computed}
     plain = [a for a in claim.assumptions_in(run.reading) if not a.symbols() & names] if names else []
@@ -84,7 +85,7 @@ def with_quantities_if_needed(claim: Claim, run: Run) -> Run:
     return run if unmet.failed else with_quantities(claim, run)
 
 
-def judged_on(claim: Claim, run: Run) -> Unmet:
+def judged_on(claim: Claim, run: MeasuredRun) -> Unmet:
     """The assumptions of a claim that a run does not meet, and those that cannot be expressed on it."""
     assumed, names = claim.assumptions_in(run.reading), {symbol.name for symbol in claim.computed}
     if any(assumption.symbols() & names for assumption in assumed):
@@ -101,9 +102,10 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
         if not assumption.symbols() <= values.keys():
             return None
         for part in assumption.parts:
-            left, right = rational(part.left, values), rational(part.right, values)
-            if left is None or right is None:
+            both = compared(part.left, part.right, values)
+            if both is None:
                 return None
+            left, right = both
             holds = {"<": lt, "<=": le, "=": eq}[part.sign](left, right)
             if not holds or not found:
                 numbers = {name: float(values[name]) for name in _shown(assumption)}

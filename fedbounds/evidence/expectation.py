@@ -23,10 +23,9 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.status import concluded, this_run
 from fedbounds.evidence.evaluate import Numbers, difference
-from fedbounds.evidence.judge import Unmet, judge, verdict
-from fedbounds.evidence.measured_run import Policy, Run, rho_bar
+from fedbounds.evidence.judge import Unmet, conclude, coverage_of, judge, verdict
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.experiment import Experiment
@@ -53,10 +52,10 @@ EIGENVALUE_ROUNDING = 1e-11
 
 Range = tuple[Array, Array]
 # The claim and the run with rho_bar at one value, and both sides there.
-Pinned = tuple[Claim, Run, empirical.Comparison]
+Pinned = tuple[Claim, MeasuredRun, empirical.Comparison]
 
 
-def exact_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> Run:
+def exact_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> MeasuredRun:
     """The constants of a trajectory of exact expectations: moments in the `total` reading unless given.
 
     rho_bar is a lower bound, exact where `skew_range` is a point. Raises InputError for a sampled trajectory.
@@ -82,7 +81,7 @@ def exact_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = 
     return replace(run, constants=exact)
 
 
-def skew_range(run: Run) -> tuple[float, float]:
+def skew_range(run: MeasuredRun) -> tuple[float, float]:
     """An interval that contains rho_bar, the smallest skew rho(t, w_t) over the reading's steps and all paths.
 
     rho_bar sum_i p_i e_i(w_t) <= sum_i alpha_i e_i(w_t) on every path, so that it is at most the ratio of their
@@ -96,7 +95,7 @@ def skew_range(run: Run) -> tuple[float, float]:
     return min(high, *(smallest_skew(trajectory.experiment.problem, alpha) for alpha in weights)), high
 
 
-def _largest_skew(run: Run) -> float:
+def _largest_skew(run: MeasuredRun) -> float:
     return float(rho_bar(run.trajectory, run.reading).min())
 
 
@@ -129,7 +128,7 @@ class Expected:
     and a claim about every visited point says nothing about expectations.
     """
 
-    run: Run
+    run: MeasuredRun
     evidence = Evidence.EXPECTATION
 
     def of(self, claim: Claim) -> Expected:
@@ -146,7 +145,7 @@ class Expected:
 
     def coverage(self) -> Coverage:
         """This problem and protocol."""
-        return this_run(self.run)
+        return coverage_of(self.run)
 
     def refusal(self, claim: Claim) -> Verdict | None:
         """NOT_APPLICABLE to a claim about every point."""
@@ -171,7 +170,8 @@ class Expected:
             return _verdict(claim, self.run, Status.NOT_APPLICABLE, detail="the bound is infinite on this run")
         certain = np.ones(len(sides[0][2].times), dtype=bool)
         decided = [
-            empirical.decide(*pinned, side, side.band(empirical.CERTAIN, certain), certain) for *pinned, side in sides
+            empirical.decide(at_end, run, side, side.band(empirical.CERTAIN, certain), certain)
+            for at_end, run, side in sides
         ]
         worst = min(decided, key=lambda verdict: verdict.margin if verdict.margin is not None else np.inf)
         if len(sides) == 1:
@@ -180,7 +180,7 @@ class Expected:
         return _over_skews(claim, self.run, worst, [side for _, _, side in sides], low, high)
 
 
-def examine(claim: Claim, run: Run) -> Verdict:
+def examine(claim: Claim, run: MeasuredRun) -> Verdict:
     """Judge a claim on a run of exact expectations (`exact_run`), in the run's reading."""
     return judge(claim, run.reading, Expected(run))
 
@@ -193,7 +193,7 @@ def verdicts(
     One that is not applicable is left out: the empirical evidence says why. ``limit`` bounds the `work` of a run.
     """
     trajectories: dict[int, Trajectory | None] = {}
-    runs: dict[tuple[int, str], Run] = {}
+    runs: dict[tuple[int, str], MeasuredRun] = {}
     found = []
     for claim, experiment, readings in examined:
         own = id(experiment)
@@ -219,7 +219,7 @@ def _affordable(experiment: Experiment, limit: float) -> Trajectory | None:
         return None
 
 
-def _with_skew(claim: Claim, run: Run, value: float) -> tuple[Claim, Run]:
+def _with_skew(claim: Claim, run: MeasuredRun, value: float) -> tuple[Claim, MeasuredRun]:
     """The claim, with one symbol for every smallest skew, and the run with that skew at ``value``."""
     constants = {**run.constants, "rho_bar": replace(run.constants["rho_bar"], value=value)}
     run, same = replace(run, constants=constants), {symbols.rho_pairs: symbols.rho_bar}
@@ -229,14 +229,14 @@ def _with_skew(claim: Claim, run: Run, value: float) -> tuple[Claim, Run]:
     return replace(claim, lhs=sp.sympify(claim.lhs).subs(same), terms=terms), run
 
 
-def _difference(claim: Claim, run: Run) -> sp.Expr:
+def _difference(claim: Claim, run: MeasuredRun) -> sp.Expr:
     """lhs - rhs in the run's reading."""
     left, right, _ = claim.sides(run.reading)
     return difference(left, right)
 
 
 def _over_skews(
-    claim: Claim, run: Run, found: Verdict, sides: Sequence[empirical.Comparison], low: float, high: float
+    claim: Claim, run: MeasuredRun, found: Verdict, sides: Sequence[empirical.Comparison], low: float, high: float
 ) -> Verdict:
     """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
@@ -256,7 +256,7 @@ def _over_skews(
     untested = np.logical_and.reduce([side.untested(*[(side.lhs - side.rhs)[0]] * 2) for side in sides])
     where = f"for every rho_bar in [{low:.4g}, {high:.4g}]"
     refuted = np.atleast_1d(wrong.any(axis=1).all())
-    status, grounds = concluded(claim, run, refuted, np.atleast_1d(right.all(axis=0)), untested)
+    status, grounds = conclude(claim, run, refuted, np.atleast_1d(right.all(axis=0)), untested)
     if status is Status.UNDECIDED and not grounds:
         where = f"not decided {where}"
     detail = f"{found.detail}; {where}{grounds}; {TOTAL}"
@@ -305,5 +305,5 @@ def _power(base: Range, exponent: int) -> Range:
     return low, high
 
 
-def _verdict(claim: Claim, run: Run, status: Status, detail: str) -> Verdict:
+def _verdict(claim: Claim, run: MeasuredRun, status: Status, detail: str) -> Verdict:
     return verdict(claim, run.reading, status, detail=detail)

@@ -57,7 +57,7 @@ class Policy:
 
 
 @dataclass(frozen=True)
-class Run:
+class MeasuredRun:
     """A trajectory seen in one reading: what claims and assumptions are evaluated on.
 
     ``constants`` are scalars with provenance; ``overrides`` replaces values per path, shape (R, 1).
@@ -204,15 +204,15 @@ class Run:
         return float({"sigma_sq": extremes.sigma_i_sq, "G_sq": extremes.G_sq, "radius": extremes.radius}[name].max())
 
 
-def _moments(run: Run) -> PathMoments:
+def _moments(run: MeasuredRun) -> PathMoments:
     return run.trajectory.moments(run.reading.virtual)
 
 
-def _pairs(run: Run) -> tuple[float, bool]:
+def _pairs(run: MeasuredRun) -> tuple[float, bool]:
     return rho_pairs(run.trajectory)
 
 
-def with_pairs(run: Run) -> dict[str, Constant]:
+def with_pairs(run: MeasuredRun) -> dict[str, Constant]:
     """The run's constants plus rho_pairs, which costs a product over all visited pairs."""
     value, complete = run.once(_pairs)
     provenance = Provenance.EXACT if complete else Provenance.BOUND
@@ -220,7 +220,7 @@ def with_pairs(run: Run) -> dict[str, Constant]:
     return {**run.constants, "rho_pairs": Constant(value, provenance, note)}
 
 
-def with_growth(run: Run) -> dict[str, Constant]:
+def with_growth(run: MeasuredRun) -> dict[str, Constant]:
     """The run's constants plus sigma_0^2 and c of E||g_i - grad F_i||^2 <= sigma_0^2 + c ||grad F_i||^2 on R^d.
 
     The standard deviation is Lipschitz in x with constant ell_i/sqrt(b) and ||x - w_i*|| <= ||grad F_i(x)||/mu, so

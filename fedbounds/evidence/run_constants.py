@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fedbounds.errors import reject
-from fedbounds.evidence.measured_run import Policy, Run, every_round_recorded, rho_bar, rho_tilde
+from fedbounds.evidence.measured_run import MeasuredRun, Policy, every_round_recorded, rho_bar, rho_tilde
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory.constant import Constant, Provenance
 from fedbounds.theory.reading import Reading
@@ -55,7 +55,7 @@ def _over_ball(trajectory: Trajectory, radius: float) -> tuple[Constant, Constan
     return _three(Provenance.BOUND, note, sigma_i_sq.max(), G_sq, problem.p**2 @ sigma_i_sq)
 
 
-def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> Run:
+def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None = None) -> MeasuredRun:
     """Collect every constant symbol's value on a trajectory, in one reading."""
     policy = policy or Policy()
     if trajectory.streamed and policy.across == "path":
@@ -92,7 +92,7 @@ def examine_run(trajectory: Trajectory, reading: Reading, policy: Policy | None 
     }
     paths = {"rho_bar": skew_bar[:, None], "rho_tilde": skew_tilde[:, None]} if policy.across == "path" else {}
     overrides = {name: values for name, values in paths.items() if np.ptp(values) > 0}
-    return Run(trajectory, reading, policy, constants, overrides)
+    return MeasuredRun(trajectory, reading, policy, constants, overrides)
 
 
 def at_optimum(trajectory: Trajectory) -> dict[str, Constant]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.replay import replay
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.quantity_values import EXTREMES, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
@@ -16,7 +16,7 @@ from fedbounds.theory.quantity import Path, Quantity
 MOST_ENTRIES = 2**25
 
 
-def with_quantities(claim: Claim, run: Run) -> Run:
+def with_quantities(claim: Claim, run: MeasuredRun) -> MeasuredRun:
     """The run with the values of the claim's own symbols, at the times of its scope."""
     wanted = frozenset(claim.computed)
     if run.evaluated is not None:
@@ -42,7 +42,7 @@ def with_quantities(claim: Claim, run: Run) -> Run:
     return replace(run, constants={**run.constants, **constants}, quantities=own, evaluated=(wanted, claim.scope))
 
 
-def _narrowed(run: Run, kept: frozenset[Quantity]) -> Run:
+def _narrowed(run: MeasuredRun, kept: frozenset[Quantity]) -> MeasuredRun:
     """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
     if run.evaluated is None or kept == run.evaluated[0]:
         return run
@@ -52,7 +52,7 @@ def _narrowed(run: Run, kept: frozenset[Quantity]) -> Run:
     return replace(run, constants=constants, quantities=run.quantities.without(gone), evaluated=evaluated)
 
 
-def _paths(run: Run) -> list[tuple[None, Path]]:
+def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:
     """Every repetition's path. Raises ValueError where there is none."""
     experiment, eta = run.trajectory.experiment, run.trajectory.eta
     entries = experiment.replicates * len(eta) * experiment.problem.N * experiment.problem.d

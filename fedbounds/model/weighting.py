@@ -151,7 +151,8 @@ def check_simplex(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> Arr
     array([[0.25, 0.75]])
     """
     if np.asarray(alpha).dtype == object:
-        return _check_fractions(np.asarray(alpha), shape, name)
+        fractions: Array = _check_fractions(np.asarray(alpha), shape, name)
+        return fractions
     alpha = np.array(alpha, dtype=float)  # a rule may fill one array again and again
     if alpha.shape != shape:
         raise reject(
@@ -176,11 +177,15 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
         raise not_in_fractions(name, "floats")
     exact = np.array([Fraction(a.numerator, a.denominator) for a in alpha.flat], dtype=object).reshape(alpha.shape)
     if exact.shape != shape or np.any(exact < 0) or np.any(exact.sum(-1) != 1):
-        row = [str(a) for a in exact.reshape(-1, exact.shape[-1])[0]]
+        row = [str(a) for a in exact.reshape(-1, alpha.shape[-1])[0]]
         raise reject(f"weighting {name} must return rows of shape {shape} on the simplex", row, "normalise its rows")
     return exact
 
 
 def not_in_fractions(name: str, what: str) -> InputError:
-    """The error of a weighting that has no value in fractions, because it needs ``what``."""
+    """The error of a weighting that has no value in fractions, because it needs ``what``.
+
+    >>> print(not_in_fractions("fedsoftmax", "exp"))
+    weighting fedsoftmax has no weights in fractions, but received exp: use sums, quotients and comparisons.
+    """
     return reject(f"weighting {name} has no weights in fractions", what, "use sums, quotients and comparisons")

@@ -33,7 +33,7 @@ class LeastSquaresProblem(LinearModel):
     features: Sequence[NDArray]
     targets: Sequence[NDArray]
     regularisation: float = 0.0
-    p: Array = None  # type: ignore[arg-type]  # None stands for n_i / n
+    p: Array = None  # type: ignore[assignment]  # None stands for n_i / n
     X: Array = field(init=False)
     y: Array = field(init=False)
     offsets: Indices = field(init=False)

@@ -32,7 +32,7 @@ class LogisticProblem(LinearModel):
     features: Sequence[NDArray]
     labels: Sequence[NDArray]
     regularisation: float = 0.0
-    p: Array = None  # type: ignore[arg-type]  # None stands for n_i / n
+    p: Array = None  # type: ignore[assignment]  # None stands for n_i / n
     X: Array = field(init=False)
     classes: NDArray = field(init=False)
     y: Indices = field(init=False)

@@ -90,7 +90,7 @@ class QuadraticProblem(AdditiveNoise):
     w_i_star: Array = field()  # or the property of that name would be its default
     F_i_star: Array = field()
     p: Array
-    noise_std: Array = 0.0  # type: ignore[arg-type]  # a scalar is broadcast
+    noise_std: Array = 0.0  # type: ignore[assignment]  # a scalar is broadcast
 
     def __post_init__(self) -> None:
         H = check_finite(self.H, "H")

@@ -10,7 +10,7 @@ import numpy as np
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.referee.regime import Regime
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.verdict import Verdict
@@ -29,7 +29,7 @@ class Place:
     """
 
     regime: Regime
-    run: Run
+    run: MeasuredRun
     sides: empirical.Comparison
 
     @cached_property
@@ -82,7 +82,7 @@ def closest(bare: Claim, places: Sequence[Place]) -> list[tuple[Regime, Verdict]
     return [verdicts[k] for k in sorted(verdicts)]
 
 
-def examined(claim: Claim, run: Run) -> Verdict | None:
+def examined(claim: Claim, run: MeasuredRun) -> Verdict | None:
     """The verdict, or None where a mutant is undefined on the run (a division by zero)."""
     try:
         with np.errstate(all="ignore"):

@@ -11,7 +11,7 @@ from fedbounds.evidence.evaluate import Numbers, steps_asked
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.measured_run import MeasuredRun, Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.experiment import Experiment
@@ -113,9 +113,9 @@ class Suite:
 
     regimes: tuple[Regime, ...]
     trajectories: dict[tuple[str, str], Trajectory | None] = field(default_factory=dict)
-    runs: dict[tuple[str, str, str], Run] = field(default_factory=dict)
+    runs: dict[tuple[str, str, str], MeasuredRun] = field(default_factory=dict)
 
-    def run(self, regime: Regime, reading: Reading, claim: Claim) -> Run | None:
+    def run(self, regime: Regime, reading: Reading, claim: Claim) -> MeasuredRun | None:
         """The regime seen in a reading, with the claim's own step size if it asks for one; None if there is no
         such run or it diverged."""
         eta = str(claim.steps or "")

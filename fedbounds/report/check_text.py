@@ -1,284 +1,291 @@
-"""What `check` shows first: what is false, proved or open, a table a weighting, and on request the grounds."""
+"""The first screen of `check`: does the O(1/T) bound hold here, what of the claims, and what is known of them."""
 
-import math
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from typing import Any
+from __future__ import annotations
 
-from fedbounds.report.number_format import compact, number, readable, times
-from fedbounds.report.table import ORDER, Block, Entry, Listed, Said, Table, plain
-from fedbounds.study.contradictions import alarms
-from fedbounds.study.ledger import ANYWHERE, Line, Remarked
+from collections.abc import Sequence
+from pathlib import Path
+
+from fedbounds.evidence.empirical.decay import Decay
+from fedbounds.report.ledger_text import alarm_blocks, grounds_of, run_table
+from fedbounds.report.number_format import compact, number
+from fedbounds.report.table import Block, Cell, Phrase, Table
+from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
-from fedbounds.theory.coverage import Span
-from fedbounds.theory.labels import LABELS, shown
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.claim import Claim, Kind, Role
+from fedbounds.theory.labels import shown
+from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.verdict import Evidence, Status
 
-# Evidence about a run, in the order in which a cell is filled.
-MEASURED = (Evidence.EMPIRICAL, Evidence.EXPECTATION)
-# Heads of narrow columns.
-BRIEF = {Evidence.EXPECTATION: "Expect.", Evidence.SYMBOLIC: "Symb."}
-SILENT = (Status.NOT_APPLICABLE, Status.VACUOUS)
+# Claims that have a column; others share a line below the table.
+COLUMNS = 3
 LEGEND = (
     "The number beside a word is bound / measured, the smallest over what was tested (below 1: violated; <0: the "
     "bound is negative); ~46 replicates: about how many would decide. What is said of a run is about this problem "
     "and run, at error rate {rate:g} a claim, and proves nothing beyond it; the other columns are about the claim."
 )
+DECAY_NOTE = (
+    "O(1/T)? Slope of the log gap in log(T + gamma) over the last half, its interval, the floor. yes: no floor seen "
+    "and as fast as 1/T; no: a floor; slower: not seen. No finite run proves a rate."
+)
+# Shorter words for narrow columns.
+BRIEF = {Status.UNDECIDED: "open"}
 
 
-def summary(result: Result, lines: Sequence[Line], verbose: bool = False) -> list[Block]:
-    """The blocks of a study, whose ledger is ``lines``; ``verbose`` adds the grounds of every verdict."""
-    runs = len(result.runs)
-    return [
-        *alarm_blocks(lines),
-        "\n".join(heading(result)),
-        "\n".join(findings(lines, runs)),
-        *(run_table(run, lines, result.settings.replicates) for run in result.runs),
-        LEGEND.format(rate=result.settings.error_rate),
-        *(grounds_of(lines, runs) if verbose else ()),
-    ]
+def check_blocks(
+    result: Result, lines: Sequence[Line], verbose: bool = False, out: Path | None = None
+) -> list[Block]:
+    """The first screen of a study whose ledger is ``lines`` and whose pictures are in ``out``.
+
+    A table a weighting follows where more claims were examined than have a column; ``verbose`` adds it always, with
+    the grounds of every verdict.
+    """
+    claims = _claims(lines)
+    blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
+    blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines)])]
+    if verbose or len(claims) > COLUMNS + len(_beside(claims)):
+        blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
+        blocks += [LEGEND.format(rate=result.settings.error_rate)]
+    blocks += grounds_of(lines, len(result.runs)) if verbose else []
+    return [*blocks, f"{_further(out)}\n{summary_line(result, lines)}"]
 
 
-def alarm_blocks(lines: Iterable[Line]) -> list[Block]:
-    """The contradictions between kinds of evidence, if there are any."""
-    found = tuple(map(str, alarms(lines)))
-    return [Listed("ALARM: two kinds of evidence contradict each other", found)] if found else []
+def _further(out: Path | None) -> str:
+    """Where the pictures are, and what shows more."""
+    if out is None:
+        saved = "Pictures and numbers: --out DIR."
+    else:
+        saved = f"Pictures: {out / 'bounds.png'} and beside it. Page: fedbounds report {out}."
+    return f"{saved} More: -v, --constants, --claims field, ours or all."
 
 
-def heading(result: Result) -> list[str]:
-    """The lines above everything: the problem, its constants with provenance, and the protocol."""
+def problem_sentence(result: Result) -> str:
+    """What was run, in two sentences."""
     facts, settings = result.facts, result.settings
-    constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
-    known = [f"{name} = {number(found.value)} ({found.provenance})" for name, found in constants.items()]
-    batch = "full gradients" if settings.batch is None else f"batch {settings.batch}"
-    if settings.batch is not None and not settings.replacement:
-        batch += " without replacement"
     data = f" on {settings.data}" if settings.data else ""
-    return [
-        f"{facts.kind}{data}: N = {facts.N} clients, d = {facts.d}",
-        f"{', '.join(known)}, F* = {number(facts.F_star)}",
-        f"tau = {settings.tau}, {settings.rounds} rounds (T = {settings.tau * settings.rounds}), "
-        f"{settings.replicates} replicates, {batch}, C = {settings.participation:g}, "
-        f"step {settings.step}, seed {settings.seed}",
-    ]
-
-
-def findings(lines: Sequence[Line], runs: int) -> list[str]:
-    """Three lines: what is false and where, how much is proved or certified, and what is open."""
-    false = [line for line in lines if line.under(Status.REFUTED)]
-    proved = [line for line in lines if line.proved() and line not in false]
-    open_ = [line for line in lines if line not in false and line not in proved]
-    undecided = [line for line in open_ if line.under(Status.UNDECIDED)]
-    here = [line for line in false if line.under(Status.REFUTED) != [ANYWHERE]]
-    elsewhere = [line for line in false if line not in here]
-    parts = [
-        f"on this run {_named(here, runs)}" if here else "",
-        f"on another instance {_named(elsewhere, runs)}" if elsewhere else "",
-    ]
-    total = len(lines)
-    undecided_words = f": undecided on this run {_named(undecided, 0)}" if undecided else ""
-    return [
-        f"False, {len(false)} of {total} claims as read" + (": " if false else "") + "; ".join(filter(None, parts)),
-        f"Proved or certified, {len(proved)} of {total}",
-        f"Open, {len(open_)} of {total}{undecided_words}",
-    ]
-
-
-def _named(lines: Sequence[Line], runs: int) -> str:
-    """Claims with the readings concerned and, of several ``runs``, the weightings."""
-    groups: dict[tuple[str, str], list[str]] = {}
-    for line in lines:
-        names = [name for name in line.under(Status.REFUTED) if name != ANYWHERE] if runs else []
-        where = "" if not names else "every weighting" if len(names) == runs > 1 else ", ".join(names)
-        groups.setdefault((line.claim.key, where), []).append(line.reading)
-    return ", ".join(
-        f"{claim} [{', '.join(readings)}]" + (f" ({where})" if where else "")
-        for (claim, where), readings in groups.items()
+    kappa = facts.L.value / facts.mu.value
+    batch = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
+    part = "" if settings.participation == 1 else f", a share {settings.participation:g} of the clients a round"
+    return (
+        f"{facts.kind.capitalize()}{data}, {facts.N} clients, d = {facts.d}, kappa = L/mu = {number(kappa, 3)}, "
+        f"Gamma = {number(facts.Gamma.value, 3)}. tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
+        f"{settings.replicates} runs, {batch}{part}."
     )
 
 
-def run_table(run: WeightingRun, lines: Sequence[Line], replicates: int) -> Table:
-    """What concerns one run: the claims that apply to it, what it says of them, and what else is known of them.
-
-    Refuted rows come first, then open ones; readings of a claim that say the same share a row.
-    """
-    others = [kind for kind in Evidence if kind not in MEASURED]
-    rows: dict[tuple[str, ...], tuple[list[str], list[Entry]]] = {}
-    silent: list[str] = []
-    for line in lines:
-        here = replace(line, found=tuple(pair for pair in line.found if pair[0] in (run.weighting, ANYWHERE)))
-        measured = [verdict for kind in MEASURED for verdict in line.verdicts(kind, run.weighting)]
-        if not any(verdict.status not in SILENT for verdict in measured):
-            silent += ["; ".join(map(str, measured[0].failed))] if measured else []
-            continue
-        cells = [_brief(here, kind, replicates) for kind in (*MEASURED, *others)]
-        rows.setdefault((line.claim.key, *map(str, cells)), ([], cells))[0].append(line.reading)
-    worst = [Status.REFUTED, Status.UNDECIDED]
-    body = [[key[0], ", ".join(readings), *cells] for key, (readings, cells) in rows.items()]
-    body.sort(key=lambda row: min(_place(cell, worst) for cell in row[2 : 2 + len(MEASURED)]))
-    head = ("Claim", "Reading", *(BRIEF.get(kind, LABELS[kind]) for kind in (*MEASURED, *others)))
-    those = "claim as read does" if len(silent) == 1 else "claims as read do"
-    beyond = f"; {len(silent)} {those} not apply" if silent else ""
-    beyond += f" ({silent[0]})" if len(silent) == 1 and silent[0] else ""
-    return Table.of(head, body, _constants(run) + beyond).without_empty()
-
-
-def _place(cell: Any, worst: Sequence[Status]) -> int:
-    return min((worst.index(status) for status in cell.statuses if status in worst), default=len(worst))
-
-
-def _brief(line: Line, kind: Evidence, replicates: int) -> Entry:
-    """The statuses; of a run also bound over measured and, where it is open, how many replicates would decide."""
-    said = []
-    cell = evidence_cell(line, kind)
-    for item in cell.said:
-        # The column says whose proof it is.
-        text, note = item.text.partition(" (")[0], ""
-        if kind is Evidence.EMPIRICAL:
-            needed = replicates_needed(line.verdicts(kind)[0], replicates)
-            note = compact(line.verdicts(kind)[0].tightness, 6) + (
-                f", ~{number(needed, 2)} replicates" if needed else ""
-            )
-        elif kind is Evidence.SDP:
-            text = text.rstrip(" 0123456789")
-        said.append(Said(text, item.status, note))
-    return Entry(tuple(said), cell.hint)
-
-
-def replicates_needed(verdict: Verdict, replicates: int) -> float | None:
-    """About how many replicates would decide an UNDECIDED: the band's half-width falls as their square root.
-
-    The mean of lhs - rhs, d, and the band's end u on the far side of 0 are those of the worst t: R ((u - d)/d)^2.
-    None where nothing was estimated, where d is 0, and for rates, which a longer run decides.
-    """
-    lhs, rhs = verdict.data.get("lhs"), verdict.data.get("rhs")
-    if verdict.status is not Status.UNDECIDED or verdict.margin is None or not verdict.error_rate:
-        return None
-    if not isinstance(lhs, float) or not isinstance(rhs, float) or lhs == rhs:
-        return None
-    mean, end = lhs - rhs, -verdict.margin * max(abs(lhs), abs(rhs))
-    needed = replicates * ((end - mean) / mean) ** 2
-    return needed if math.isfinite(needed) and needed > replicates else None
-
-
-def _constants(run: WeightingRun) -> str:
-    """The weighting with the constants that the bounds are made of."""
-    sync = "" if run.rho_bar == run.rho_bar_sync else f" ({number(run.rho_bar_sync)} at synchronisation times)"
-    known = {"rho_tilde": run.rho_tilde, "speed": run.speed, "error": run.error}
-    known |= {name: run.constants[name].value for name in ("sigma_sq", "G_sq") if name in run.constants}
-    words = [f"rho_bar {number(run.rho_bar)}{sync}", *(f"{name} {number(value)}" for name, value in known.items())]
-    return f"{run.weighting}: {', '.join(words)}"
-
-
-def grounds_of(lines: Iterable[Line], runs: int) -> list[Listed]:
-    """The grounds of every verdict, by what it says; weightings that say the same share an item."""
-    titles = {
-        Status.REFUTED: "Refuted",
-        Status.UNDECIDED: "Undecided",
-        Status.HOLDS: "Not refuted, decided, certified or proved",
-        Status.VACUOUS: "Nothing was tested",
-        Status.NOT_APPLICABLE: "Not applicable",
-    }
-    groups: dict[Status, dict[tuple[str, str], list[str]]] = {status: {} for status in titles}
-    for line in lines:
-        for where, verdict in line.found:
-            at = "" if verdict.worst_t is None else f" at t = {verdict.worst_t}"
-            subject, said = (
-                f"{line.claim.key} [{line.reading}], {LABELS[verdict.evidence]}{at}",
-                line.grounds(verdict),
-            )
-            if verdict.failed and verdict.status is Status.NOT_APPLICABLE:
-                subject, said = line.claim.key, "; ".join(f"needs {failure.statement}" for failure in verdict.failed)
-            names = groups[verdict.status].setdefault((subject, said), [])
-            names += [where] if where not in names else []
-    return [
-        Listed(title, tuple(f"{subject}{_under(names, runs)}: {said}" for (subject, said), names in found.items()))
-        for title, found in zip(titles.values(), groups.values(), strict=True)
-        if found
-    ]
-
-
-def _under(names: Sequence[str], runs: int) -> str:
-    known = [name for name in names if name != ANYWHERE]
-    return f" under {'every weighting' if len(known) == runs > 1 else ', '.join(known)}" if known else ""
-
-
-def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
-    """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
-    from fedbounds.report.terminal import columns, render_blocks
-
-    return render_blocks(blocks, width or columns(), colour)
-
-
-def to_markdown(blocks: Iterable[Block]) -> str:
-    made = []
-    for block in blocks:
-        if isinstance(block, Table):
-            made += [plain(block.caption), block.to_markdown().rstrip()]
-        elif isinstance(block, Listed):
-            made += [f"{plain(block.title)}:", "\n".join(f"- {plain(item)}" for item in block.items)]
-        else:
-            made += map(plain, block.split("\n"))
-    return "\n\n".join(made) + "\n"
-
-
-def evidence_cell(line: Line, kind: Evidence) -> Entry:
-    """One kind of evidence on one claim: a word a status, how often if more than once, and the numbers beside it."""
-    verdicts = line.verdicts(kind)
-    said = []
-    for status in ORDER:
-        own = [verdict for verdict in verdicts if verdict.status is status]
-        if own:
-            count = "" if len(verdicts) == 1 else f" {len(own)}"
-            said.append(Said(shown(status, kind) + count, status, _note(own)))
-    return ranked(said, kind, "; ".join(dict.fromkeys(map(line.grounds, verdicts))))
-
-
-def ranked(said: Sequence[Said], kind: Evidence, hint: str = "") -> Entry:
-    """A cell of a kind of evidence that sorts by its leading status."""
-    cell = Entry(tuple(said), hint, evidence=str(kind))
-    return replace(cell, place=str(cell.rank))
-
-
-def _note(verdicts: Sequence[Verdict]) -> str:
-    """The two sides of a counterexample; else the smallest margin and the smallest bound over measured."""
-    if verdicts[0].evidence is Evidence.EXACT:
-        return verdicts[0].detail
-    if verdicts[0].evidence is Evidence.SDP:
-        noisy = sum("stochastic" in str(v.coverage.axes.get("gradients")) for v in verdicts if v.coverage)
-        checked = sum("kernel" in v.data for v in verdicts)
-        whole = sum(any(isinstance(r, Span) for r in v.coverage.axes.values()) for v in verdicts if v.coverage)
-        counts = {"over an interval": whole, "with noise": noisy, "checked by Rocq": checked}
-        return ", ".join(f"{count} {what}" for what, count in counts.items() if count)
-    margin = min((v.margin for v in verdicts if v.margin is not None), default=None)
-    # A margin of 1 means a left side of 0: one that only rounds to 1 must not look so.
-    text = ">0.999" if margin is not None and 0.9995 <= margin < 1 else readable(number(margin, 3))
-    ratio = times(min((v.tightness for v in verdicts if v.tightness is not None), default=None))
-    return ", ".join(filter(None, [f"margin {text}" if margin is not None else "", ratio]))
-
-
-def ledger_table(lines: Iterable[Line]) -> Table:
-    body = [[line.claim.key, line.reading, *(evidence_cell(line, kind) for kind in Evidence)] for line in lines]
-    return Table.of(("claim", "reading", *(LABELS[kind] for kind in Evidence)), body)
-
-
-def remark_table(remarks: Iterable[Remarked]) -> Table:
-    """What the paper remarks without a formula: how it is read, and what exact instances say of it."""
+def answer_table(result: Result, lines: Sequence[Line]) -> Table:
+    """A row a weighting: how the gap decays, the status of each claim in its last reading, and how loose it is."""
+    claims = _claims(lines)
+    columns, loose = _columns(claims), _measured(claims)
+    head = ["", "O(1/T)?", *(_name(claim) for claim in columns), *(["bound / measured"] if loose else [])]
     body = [
         [
-            item.remark.key,
-            item.remark.words,
-            item.remark.reading,
-            Said(str(verdict.status), verdict.status),
-            _because(verdict),
+            run.weighting,
+            _decay_cell(run, lines),
+            *(_status(run, claim) for claim in columns),
+            *([_looseness(run, loose)] if loose else []),
         ]
-        for item in remarks
-        for verdict in item.verdicts
+        for run in result.runs
     ]
-    head = ("remark", "the paper", "read as", "verdict", "because")
-    return Table.of(head, body, "Remarks, each by exact instances")
+    return Table.of(head, body)
 
 
-def _because(verdict: Verdict) -> str:
-    place = verdict.coverage.words() if verdict.coverage and verdict.coverage.axes else ""
-    return f"{verdict.detail} (at {place})" if place else verdict.detail
+def decay_words(decay: Decay | None) -> str:
+    """The answer, the slope with its interval, and the floor."""
+    if decay is None:
+        return ""
+    words = decay.answer
+    if decay.slope is not None:
+        words += f": {_decimal(decay.slope)}"
+    if decay.slope_low is not None and decay.slope_high is not None and decay.error_rate:
+        words += f" [{_decimal(decay.slope_low)}, {_decimal(decay.slope_high)}]"
+    if decay.decision == "floor":
+        return f"{words}, stays above {number(decay.floor_low, 2)}"
+    if decay.decision == "no-floor-seen":
+        return f"{words}, no floor above {number(decay.excluded, 2)}"
+    return f"{words}, floor undecided"
+
+
+def _decimal(value: float) -> str:
+    """One digit after the point, and no -0.0."""
+    return f"{round(value, 1) + 0.0:.1f}"
+
+
+def _decay_cell(run: WeightingRun, lines: Sequence[Line]) -> Cell | None:
+    """The decay, in the colour of the claim on the rate where one was examined."""
+    if run.decay is None:
+        return None
+    rates = {line.claim.key for line in lines if line.claim.kind is Kind.RATE}
+    statuses = [v.status for v in run.verdicts if v.claim in rates and v.evidence is Evidence.EMPIRICAL]
+    floor = Status.REFUTED if run.decay.decision == "floor" else None
+    return Cell((Phrase(decay_words(run.decay), next((s for s in statuses if s is Status.REFUTED), floor)),))
+
+
+def _claims(lines: Sequence[Line]) -> list[Claim]:
+    return list({line.claim.key: line.claim for line in lines}.values())
+
+
+def _beside(claims: Sequence[Claim]) -> list[Claim]:
+    """Claims without a column that the screen names all the same: rates, and the others of the paper."""
+    columns = _columns(claims)
+    return [claim for claim in claims if claim not in columns and Role.HEADLINE in claim.roles]
+
+
+def _columns(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims that have a column: the paper's that have a repair, its others, then those in the order given."""
+    stated = [claim for claim in claims if claim.kind is not Kind.RATE]
+    first = sorted(stated, key=lambda claim: (Role.HEADLINE not in claim.roles, claim.repair is None))[:COLUMNS]
+    paper = sorted((c for c in first if Role.HEADLINE in c.roles), key=lambda claim: claim.source, reverse=True)
+    return [*paper, *(claim for claim in first if claim not in paper)]
+
+
+def _measured(claims: Sequence[Claim]) -> Claim | None:
+    """The claim whose bound is set against what was measured: the theory's, or the first at a horizon."""
+    bounds = [claim for claim in claims if claim.scope == "horizon" and claim.kind is Kind.INEQUALITY]
+    return min(bounds, key=lambda claim: Role.MAIN not in claim.roles, default=None)
+
+
+def _name(claim: Claim) -> str:
+    """What the paper calls the claim, or its short name, with a star where a repaired reading is shown."""
+    name = claim.source.partition(",")[0] if Role.HEADLINE in claim.roles else claim.short or claim.key
+    return name + "*" * (claim.repair is not None)
+
+
+def _on_run(run: WeightingRun, claim: Claim) -> list[tuple[str, Status, float | None]]:
+    """(reading, status, bound over measured) of what a run says of a claim."""
+    return [
+        (verdict.reading, verdict.status, verdict.tightness)
+        for verdict in run.verdicts
+        if verdict.claim == claim.key and verdict.evidence.on_run
+    ]
+
+
+def _shown_reading(run: WeightingRun, claim: Claim) -> str:
+    """The last of the claim's readings that was examined: the repaired one where there is a repair."""
+    examined = {reading for reading, _, _ in _on_run(run, claim)}
+    return next((reading for reading in reversed(claim.readings) if reading in examined), "")
+
+
+def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
+    """The weightiest status of what the run says of the shown reading."""
+    reading = _shown_reading(run, claim)
+    found = [status for name, status, _ in _on_run(run, claim) if name == reading]
+    order = (Status.REFUTED, Status.HOLDS, Status.UNDECIDED, Status.VACUOUS, Status.NOT_APPLICABLE)
+    status = next((status for status in order if status in found), None)
+    return None if status is None else Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status)
+
+
+def _looseness(run: WeightingRun, claim: Claim) -> str | None:
+    reading = _shown_reading(run, claim)
+    ratios = [ratio for name, _, ratio in _on_run(run, claim) if name == reading and ratio is not None]
+    return compact(min(ratios), 6) or None if ratios else None
+
+
+def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:
+    """What the star and the columns mean, readings that say otherwise, and the claims without a column."""
+    claims, rate = _claims(lines), result.settings.error_rate
+    notes = [DECAY_NOTE] if any(run.decay for run in result.runs) else []
+    if any(claim.repair for claim in _columns(claims)):
+        notes.append(f"* repaired; on this run, at error rate {100 * rate:g}% a claim: no proof.")
+    else:
+        notes.append(f"On this run, at error rate {100 * rate:g}% a claim: no proof.")
+    notes += [f"{claim.source.partition(',')[0]}: {words}." for claim in _beside(claims)
+              if claim.kind is not Kind.RATE and (words := _everywhere(result, claim))]  # fmt: skip
+    return notes + _other_readings(result, claims)
+
+
+def _everywhere(result: Result, claim: Claim) -> str:
+    """The statuses of a claim without a column, with the weightings where they differ."""
+    under: dict[str, list[str]] = {}
+    for run in result.runs:
+        if (phrase := _status(run, claim)) is not None:
+            under.setdefault(phrase.text, []).append(run.weighting)
+    if len(under) == 1:
+        return f"{next(iter(under))}{' under every weighting' if len(result.runs) > 1 else ''}"
+    return "; ".join(f"{word} under {', '.join(names)}" for word, names in under.items())
+
+
+def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
+    """Readings that a run refutes while the one in the table stands."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for run in result.runs:
+        for claim in claims:
+            for reading, status, _ in _on_run(run, claim):
+                if status is Status.REFUTED and reading != _shown_reading(run, claim):
+                    names = groups.setdefault((_name(claim).rstrip("*"), reading), [])
+                    names += [run.weighting] if run.weighting not in names else []
+    return [f"{name} [{reading}] is REFUTED on the run of {', '.join(w)}." for (name, reading), w in groups.items()]
+
+
+def known_sentences(lines: Sequence[Line]) -> list[str]:
+    """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
+    paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
+    false, repaired, open_ = [], [], []
+    for claim in _claims(paper):
+        printed, last = (_line(paper, claim, reading) for reading in (claim.readings[0], claim.readings[-1]))
+        if claim.kind is not Kind.RATE and any(v.status is Status.REFUTED for v in printed.verdicts(Evidence.EXACT)):
+            false.append(claim)
+            (repaired if claim.repair is not None and last.proved() else open_).append(claim)
+    if not false:
+        return []
+    names = _and([_name(claim).rstrip("*") for claim in reversed(false)])
+    sentence = (
+        f"As printed in the paper, {names} {'is' if len(false) == 1 else 'are'} false (a counterexample is known)"
+    )
+    if repaired and not open_:
+        return [f"{sentence}; repaired, {'it is' if len(false) == 1 else 'all are'} proved."]
+    also = f"; repaired, {_and([_name(claim).rstrip('*') for claim in repaired])} proved" if repaired else ""
+    return [f"{sentence}{also}."]
+
+
+def _line(lines: Sequence[Line], claim: Claim, reading: str) -> Line:
+    return next((line for line in lines if line.claim is claim and line.reading == reading), Line(claim, reading))
+
+
+def _and(names: Sequence[str]) -> str:
+    return ", ".join(names[:-1]) + f" and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def summary_line(result: Result, lines: Sequence[Line]) -> str:
+    """How many claims were examined, what this run refutes, and how many are known to be false or proved."""
+    claims = _claims(lines)
+    here = {claim.key: _refuting(result, claim) for claim in claims}
+    refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
+    exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
+    proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.found) for line in lines)
+    count = f"{_many(len(claims), 'claim')}, {_many(len(lines), 'reading')}, {_many(len(result.runs), 'weighting')}"
+    known = f"{exact} false by a counterexample, {proved} proved or certified"
+    return f"{count}: {known}; refuted on this run: {', '.join(refuted) or 'none'}."
+
+
+def _many(count: int, what: str) -> str:
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
+def _refuting(result: Result, claim: Claim) -> list[str]:
+    return [
+        run.weighting for run in result.runs if any(status is Status.REFUTED for _, status, _ in _on_run(run, claim))
+    ]
+
+
+def constants_table(result: Result) -> Table:
+    """Everything that the bounds are made of, a column a weighting."""
+    facts, runs = result.facts, result.runs
+    shared = {
+        "w*": None if facts.w_star is None else f"({', '.join(number(value, 3) for value in facts.w_star)})",
+        "F*": number(facts.F_star),
+        "F_i*": f"({', '.join(number(value, 3) for value in facts.F_i_star)})",
+        "zeta_*": None if facts.zeta_star is None else number(facts.zeta_star),
+        "kappa": number(facts.L.value / facts.mu.value),
+    } | {name: number(getattr(facts, name).value) for name in ("L", "mu", "Gamma")}
+    names = dict.fromkeys(name for run in runs for name in run.constants if name not in shared)
+    order = [*(name for name in QUANTITIES if name in names), *(name for name in names if name not in QUANTITIES)]
+    body: list[list[str | None]] = []
+    for name in order:
+        found = [run.constants.get(name) for run in runs]
+        source = "/".join(sorted({str(item.provenance) for item in found if item}))
+        body.append([name, *(None if item is None else number(item.value) for item in found), source])
+    for name in ("rho_bar_sync", "speed", "error"):
+        body.append([name, *(number(getattr(run, name)) for run in runs), "computed"])
+    of_problem = [f"{name} = {text}" for name, text in shared.items() if text is not None]
+    caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
+    return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)

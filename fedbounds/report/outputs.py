@@ -13,13 +13,14 @@ from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text as trials
-from fedbounds.report.check_text import ledger_table, summary
+from fedbounds.report.check_text import check_blocks
 from fedbounds.report.figures import line_styles, study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
+from fedbounds.report.ledger_text import ledger_table
 from fedbounds.report.number_format import number
-from fedbounds.report.table import MARKS, ORDER, Block, Entry, Said, Table
+from fedbounds.report.table import LOOKS, ORDER, Block, Cell, Phrase, Table
 from fedbounds.study import store
 from fedbounds.study.derive import Proof
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
@@ -30,8 +31,12 @@ from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
 # What a trial's word is drawn as.
-DRAWN = {Outcome.NOT_TESTED: Status.VACUOUS, Outcome.CONTRADICTION: Status.REFUTED, Outcome.REFUTED: Status.REFUTED}
-COLOURS = {Status.HOLDS: line_styles.GREEN, Status.REFUTED: line_styles.ORANGE, Status.UNDECIDED: "#8C6D00"}
+DRAWN = {
+    Outcome.NOT_TESTED: Status.VACUOUS,
+    Outcome.CONTRADICTION: Status.REFUTED,
+    Outcome.FALSE: Status.REFUTED,
+    Outcome.OPEN: Status.UNDECIDED,
+}
 # Columns that tell entries of one claim apart, and those that are a number beside a mark.
 ACROSS, NUMBERS = ("weighting", "evidence", "step", "term"), ("tightness", "tight")
 
@@ -56,7 +61,7 @@ def report(found: Tabled, out: str | Path) -> Path:
 def _blocks(found: Tabled) -> Sequence[Block]:
     items = _items(found)
     if isinstance(found, Result):
-        return summary(found, ledger_lines(claims_of(found), found.verdicts))
+        return check_blocks(found, ledger_lines(claims_of(found), found.verdicts))
     if items and isinstance(items[0], Trial):
         return ["\n".join(trials.verdict(item)) for item in items]
     return [_table(found)]
@@ -78,11 +83,11 @@ def _table(found: Tabled) -> Table:
     return Table.of(head, [[_entry(name, row.get(name)) for name in head] for row in rows]).without_empty()
 
 
-def _entry(name: str, value: Any) -> Entry:
+def _entry(name: str, value: Any) -> Cell:
     if value is None or value == "":
-        return Entry()
+        return Cell()
     status = Status(value) if name == "status" else None
-    return Entry((Said(number(value) if isinstance(value, float) else str(value), status),))
+    return Cell((Phrase(number(value) if isinstance(value, float) else str(value), status),))
 
 
 def to_latex(found: Tabled) -> str:
@@ -139,13 +144,13 @@ def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figu
     for (down, across), own in cells.items():
         status = min(filter(None, map(_status, own)), key=ORDER.index, default=None)
         known = [row[name] for row in own for name in NUMBERS if isinstance(row.get(name), float)]
-        mark = MARKS.get(status, "") if status else ""
+        mark = LOOKS[status].mark if status else ""
         words = f"{mark} {number(min(known), 3)}" if known else mark
         place = acrosses.index(across), downs.index(down)
         # The fonts of formulas lack the marks.
         font: Any = {
             "family": "DejaVu Sans",
-            "color": COLOURS.get(status, "#777777") if status else line_styles.BLACK,
+            "color": LOOKS[status].colour if status else line_styles.BLACK,
         }
         axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
     axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)

@@ -1,4 +1,4 @@
-"""One table, four outputs: Markdown and JSON here, HTML in ``report/table.html.jinja``, text in `terminal`."""
+"""One table with its outputs: text, Markdown, LaTeX, JSON and, through its templates, HTML."""
 
 from __future__ import annotations
 
@@ -9,22 +9,33 @@ from typing import Any
 from markupsafe import Markup
 
 from fedbounds.report.number_format import MISSING
-from fedbounds.theory.verdict import Status
-
-# Shapes that tell the statuses apart without colour; the first in this order leads a cell.
-MARKS = {
-    Status.REFUTED: "✗",
-    Status.UNDECIDED: "?",
-    Status.HOLDS: "✓",
-    Status.NOT_APPLICABLE: "∅",
-    Status.VACUOUS: "○",
-}
-ORDER = tuple(MARKS)
+from fedbounds.theory.verdict import Evidence, Status
 
 
 @dataclass(frozen=True)
-class Said:
-    """One thing that a cell says: words, the status that they stand for, if any, and what is noted beside them."""
+class Look:
+    """How a status looks: a ``mark`` that needs no colour, a style for the terminal, CSS, a colour in pictures."""
+
+    mark: str
+    terminal: str
+    css: str
+    colour: str
+
+
+# The first status in this order leads a cell.
+LOOKS = {
+    Status.REFUTED: Look("✗", "bold red", "color:#a83a00;font-weight:bold", "#D55E00"),
+    Status.UNDECIDED: Look("?", "yellow", "color:#6b5d00;font-style:italic", "#8C6D00"),
+    Status.HOLDS: Look("✓", "green", "color:#00614d", "#009E73"),
+    Status.NOT_APPLICABLE: Look("∅", "dim", "color:#777", "#777777"),
+    Status.VACUOUS: Look("○", "dim", "color:#777", "#777777"),
+}
+ORDER = tuple(LOOKS)
+
+
+@dataclass(frozen=True)
+class Phrase:
+    """Words in a cell, the status that they stand for, if any, and a note beside them."""
 
     text: str
     status: Status | None = None
@@ -35,43 +46,43 @@ class Said:
 
 
 @dataclass(frozen=True)
-class Entry:
-    """What one place of a table says; nothing is a dash. ``hint`` is for a pointer, ``place`` for sorting."""
+class Cell:
+    """A place of a table; without phrases it is a dash. ``hint`` is shown to a pointer, ``sort_key`` sorts."""
 
-    said: tuple[Said, ...] = ()
+    phrases: tuple[Phrase, ...] = ()
     hint: str = ""
-    place: str = ""
-    evidence: str = ""
+    sort_key: str = ""
+    evidence: Evidence | None = None
 
     def __str__(self) -> str:
-        return ", ".join(map(str, self.said)) or MISSING
+        return ", ".join(map(str, self.phrases)) or MISSING
 
     @property
     def statuses(self) -> list[Status]:
-        return [item.status for item in self.said if item.status is not None]
+        return [phrase.status for phrase in self.phrases if phrase.status is not None]
 
     @property
     def rank(self) -> int:
-        """The place of the leading status in the order; beyond the last where there is none."""
+        """The place of the leading status in ORDER; beyond the last where there is none."""
         return min(map(ORDER.index, self.statuses), default=len(ORDER))
 
 
 @dataclass(frozen=True)
 class Table:
-    """A head and rows of cells below it; the first cell of a row names it."""
+    """A head and rows of cells; the first cell of a row names it."""
 
     head: tuple[Any, ...]
-    rows: tuple[tuple[Entry, ...], ...]
+    rows: tuple[tuple[Cell, ...], ...]
     caption: str = ""
 
     @staticmethod
     def of(head: Iterable[Any], body: Iterable[Iterable[object]], caption: str = "") -> Table:
-        """A table of cells, or of what is written as plain words; None is a dash."""
+        """A table of cells, phrases or plain words; None is a dash."""
         return Table(tuple(head), tuple(tuple(map(_cell, row)) for row in body), caption)
 
     def without_empty(self) -> Table:
-        """The table without the columns in which no row says anything."""
-        keep = [j for j in range(len(self.head)) if any(row[j].said for row in self.rows)]
+        """The table without columns that are empty in every row."""
+        keep = [j for j in range(len(self.head)) if any(row[j].phrases for row in self.rows)]
         rows = tuple(tuple(row[j] for j in keep) for row in self.rows)
         return Table(tuple(self.head[j] for j in keep), rows, self.caption)
 
@@ -80,45 +91,54 @@ class Table:
         return [dict(zip(map(str, self.head), map(str, row), strict=True)) for row in self.rows]
 
     def to_markdown(self) -> str:
-        body = [_pipes(["**REFUTED**".join(plain(str(cell)).split("REFUTED")) for cell in row]) for row in self.rows]
-        return (
-            "\n".join([_pipes(plain(str(name)) for name in self.head), "|" + "---|" * len(self.head), *body]) + "\n"
-        )
+        """A table of GitHub's Markdown, REFUTED in bold."""
+        body = [["**REFUTED**".join(escaped(str(cell)).split("REFUTED")) for cell in row] for row in self.rows]
+        head = [[escaped(str(name)) for name in self.head], ["---"] * len(self.head)]
+        first, rule, *rest = (f"| {' | '.join(cells)} |" for cells in (*head, *body))
+        return "\n".join([first, rule.replace(" ", ""), *rest]) + "\n"
 
     def to_latex(self) -> str:
-        """The table as a ``tabular`` with the rules of booktabs."""
+        """A ``tabular`` with the rules of booktabs."""
         from fedbounds.evidence.symbolic.render import escape
 
-        lines = [" & ".join(escape(str(cell)) for cell in row) + r" \\" for row in (self.head, *self.rows)]
-        rows = [lines[0], r"\midrule", *lines[1:]]
+        head, *rows = (" & ".join(escape(str(cell)) for cell in row) + r" \\" for row in (self.head, *self.rows))
         begin = f"\\begin{{tabular}}{{{'l' * len(self.head)}}}"
-        return "\n".join([begin, r"\toprule", *rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
+        return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", r"\end{tabular}"]) + "\n"
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A title and what is listed under it."""
+class Bullets:
+    """A title and the items below it."""
 
     title: str
     items: tuple[str, ...]
 
 
-# What is printed: a paragraph, whose lines stay apart, a list, or a table.
-Block = str | Listed | Table
+# What is printed: a paragraph whose lines stay apart, a list, or a table.
+Block = str | Bullets | Table
 
 
-def _cell(value: object) -> Entry:
-    if isinstance(value, Entry):
+def to_markdown(blocks: Iterable[Block]) -> str:
+    """The blocks as Markdown, with every character escaped that means something there."""
+    parts = []
+    for block in blocks:
+        if isinstance(block, Table):
+            parts += [escaped(block.caption)] * bool(block.caption) + [block.to_markdown().rstrip()]
+        elif isinstance(block, Bullets):
+            parts += [f"{escaped(block.title)}:", "\n".join(f"- {escaped(item)}" for item in block.items)]
+        else:
+            parts += map(escaped, block.split("\n"))
+    return "\n\n".join(parts) + "\n"
+
+
+def _cell(value: object) -> Cell:
+    if isinstance(value, Cell):
         return value
-    if isinstance(value, Said):
-        return Entry((value,))
-    return Entry(() if value is None else (Said(value if isinstance(value, str) else str(value)),))
+    if isinstance(value, Phrase):
+        return Cell((value,))
+    return Cell(() if value is None else (Phrase(value if isinstance(value, str) else str(value)),))
 
 
-def _pipes(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def plain(text: str) -> str:
-    """Words as Markdown, none of whose characters means anything else."""
+def escaped(text: str) -> str:
+    """Words as Markdown, on one line."""
     return "".join("\\" + c if c in r"\<>*_`[]|" else c for c in text.replace("\n", " "))

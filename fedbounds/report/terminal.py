@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import timedelta
 from functools import cache
+from itertools import zip_longest
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
@@ -19,16 +20,8 @@ from rich.text import Text
 
 from fedbounds.model.protocol import Progress
 from fedbounds.report.number_format import MISSING
-from fedbounds.report.table import Block, Entry, Listed, Table
-from fedbounds.theory.verdict import Status
+from fedbounds.report.table import LOOKS, Block, Bullets, Cell, Table
 
-STYLES = {
-    Status.HOLDS: "green",
-    Status.REFUTED: "bold red",
-    Status.UNDECIDED: "yellow",
-    Status.NOT_APPLICABLE: "dim",
-    Status.VACUOUS: "dim",
-}
 # Columns of text where no terminal says how many it has.
 WIDTH = 100
 # Columns of the bar of a run, which leaves room for its name and note, and the seconds its speed is averaged over: a
@@ -38,8 +31,9 @@ BAR, PERIOD = 16, 1800.0
 LINES = 30.0
 
 
-def render_blocks(blocks: Iterable[Block], width: int, colour: bool) -> str:
-    """Paragraphs, lists and tables as text of at most ``width`` columns."""
+def to_text(blocks: Iterable[Block], width: int | None = None, colour: bool = False) -> str:
+    """The blocks as text of at most ``width`` columns (the terminal's); ``colour`` adds no information."""
+    width = width or columns()
     return _render((piece for block in blocks for piece in _pieces(block, width)), width, colour)
 
 
@@ -48,7 +42,7 @@ def _pieces(block: Block, width: int) -> Iterator[RenderableType]:
         if block.caption:
             yield Text(_wrapped(block.caption, width), style="bold")
         yield _drawn(block, width)
-    elif isinstance(block, Listed):
+    elif isinstance(block, Bullets):
         yield Text(f"{block.title}:", style="bold")
         for item in block.items:
             yield Text(_wrapped(f"  - {item}", width, "    "))
@@ -76,25 +70,33 @@ def _drawn(table: Table, width: int) -> Rows:
 
 
 def fitted(columns: list[list[str]], room: int) -> list[int]:
-    """The widths of ``columns`` of texts in ``room``: the fewest lines, no word broken while there is a choice."""
+    """The widths of ``columns`` of texts in ``room``: few lines in all, no word broken while there is a choice."""
     widths = [min(max(map(len, texts)), room) for texts in columns]
     least = [max(len(word) for text in texts for word in text.split() or [""]) for texts in columns]
 
     @cache
-    def lines(j: int, width: int) -> int:
-        return sum(len(textwrap.wrap(text, width, break_on_hyphens=False)) for text in columns[j])
+    def lines(j: int, width: int) -> tuple[int, ...]:
+        return tuple(len(textwrap.wrap(text, width, break_on_hyphens=False)) for text in columns[j])
+
+    def cost(j: int) -> tuple[int, int, int]:
+        """Lines of the table, then of the column, that shrinking it by one adds; wide columns first."""
+        now = [lines(k, width) for k, width in enumerate(widths)]
+        then = [*now[:j], lines(j, widths[j] - 1), *now[j + 1 :]]
+        before, after = (sum(map(max, zip_longest(*rows, fillvalue=0))) for rows in (now, then))
+        return after - before, sum(then[j]) - sum(now[j]), -widths[j]
 
     while sum(widths) > room:
         free = [j for j, width in enumerate(widths) if width > least[j]] or [widths.index(max(widths))]
-        j = min(free, key=lambda j: (lines(j, widths[j] - 1) - lines(j, widths[j]), -widths[j]))
-        widths[j] -= 1
+        widths[min(free, key=cost)] -= 1
     return widths
 
 
-def _cell(cell: Entry) -> Text:
-    if not cell.said:
+def _cell(cell: Cell) -> Text:
+    if not cell.phrases:
         return Text(MISSING, style="dim")
-    return Text(", ").join(Text(str(item), style=STYLES[item.status] if item.status else "") for item in cell.said)
+    return Text(", ").join(
+        Text(str(item), style=LOOKS[item.status].terminal if item.status else "") for item in cell.phrases
+    )
 
 
 def _render(pieces: Iterable[RenderableType], width: int, colour: bool) -> str:

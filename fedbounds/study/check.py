@@ -12,15 +12,16 @@ from fedbounds.evidence import expectation
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.bands import ComparedBands, holm
+from fedbounds.evidence.empirical.decay import Decay, decay_of
 from fedbounds.evidence.evaluate import steps_asked
 from fedbounds.evidence.judge import judge
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.problem import Problem
 from fedbounds.model.protocol import Progress
 from fedbounds.model.trajectory import Trajectory
 from fedbounds.model.weighting import Rule, Weighting
-from fedbounds.study.bounds import speed_and_error_at
+from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
 from fedbounds.study.resolve import (
@@ -76,9 +77,9 @@ def run_weighting(
     """Simulate one weighting, and judge every claim on one measurement a reading."""
     settings, claims = request.settings, request.claims
     trajectory = simulate(build_experiment(settings, request.problem, weighting), progress)
-    measured: dict[tuple[int, str], Run] = {}  # what a run costs is paid once for all claims
+    measured: dict[tuple[int, str], MeasuredRun] = {}  # what a run costs is paid once for all claims
 
-    def run_in(reading: str, of: Trajectory = trajectory) -> Run:
+    def run_in(reading: str, of: Trajectory = trajectory) -> MeasuredRun:
         if (id(of), reading) not in measured:
             measured[id(of), reading] = examine_run(of, READINGS[reading], request.policy)
         return measured[id(of), reading]
@@ -110,17 +111,26 @@ def run_weighting(
         **_numbers(run_in("all-steps"), run_in("sync")),
         engine=trajectory.engine,
         constants=run_in("all-steps").constants,
+        decay=_decay(trajectory, settings.error_rate),
         verdicts=tuple(verdicts),
         simulated=Simulated(trajectory, {key: run.experiment for key, run in companions.items()}, compared),
     )
 
 
-def _numbers(run: Run, synchronised: Run) -> dict[str, float | None]:
+def _numbers(run: MeasuredRun, synchronised: MeasuredRun) -> dict[str, float | None]:
     """The skews of a run and the two parts of the theory's bound."""
     speed, error = speed_and_error_at({name: constant.value for name, constant in run.constants.items()})
     numbers = {name: run.constants[name].value for name in ("rho_bar", "rho_tilde", "pi_min", "pi_max")}
     numbers |= {"rho_bar_sync": synchronised.constants["rho_bar"].value, "speed": speed, "error": error}
     return {name: finite_or_none(number) for name, number in numbers.items()}
+
+
+def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
+    """How fast the gap falls at the end of a run: what a person asks of O(1/T) before any claim."""
+    problem = trajectory.experiment.problem
+    gaps = trajectory.paths[READINGS["literal"].virtual].gap
+    fixed = not trajectory.experiment.stochastic
+    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), error_rate, fixed)
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:
@@ -148,7 +158,7 @@ def claim_readings(claim: Claim, wanted: Sequence[str]) -> list[str]:
     return [name for name in wanted if name in claim.readings] or [claim.readings[0]]
 
 
-def _required_steps(claim: Claim, settings: Settings, run: Run) -> np.ndarray | None:
+def _required_steps(claim: Claim, settings: Settings, run: MeasuredRun) -> np.ndarray | None:
     """The step sizes of the run a claim is examined on, where these alone keep it from this one; else None."""
     if claim.eta is None or settings.step != "theory":
         return None

@@ -12,7 +12,7 @@ import numpy as np
 from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.evidence.assumption_checks import in_floats, judged
 from fedbounds.evidence.evaluate import Numbers, evaluate, steps_asked
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.study.error_curve import stays_from
@@ -31,7 +31,7 @@ FREE = tuple(2.0**-k for k in range(-3, 41))
 SEEN = 120
 
 
-def own_steps(claim: Claim, pilot: Run, level: float) -> Array:
+def claim_steps(claim: Claim, pilot: MeasuredRun, level: float) -> Array:
     """The claim's own steps (T,): those it prescribes; where a constant is free, the best power of two over L.
 
     That is the one of `FREE` that its assumptions allow with the fewest rounds to the target, or the smallest bound
@@ -44,7 +44,7 @@ def own_steps(claim: Claim, pilot: Run, level: float) -> Array:
     return min(tried, key=lambda one: one[0])[1]
 
 
-def _tried(claim: Claim, pilot: Run, eta: float, level: float) -> tuple[tuple[bool, float, float], Array]:
+def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[tuple[bool, float, float], Array]:
     """How good a free constant step is by a claim, the least the best, and the steps (T,) that it gives."""
     experiment, values = pilot.trajectory.experiment, {**pilot.values(claim.symbols), "eta_0": eta}
     total = experiment.total_steps
@@ -60,10 +60,12 @@ def _tried(claim: Claim, pilot: Run, eta: float, level: float) -> tuple[tuple[bo
     return (bool(failed), math.inf if rounds is None else rounds, float(bound(experiment.rounds))), table
 
 
-def _bound(claim: Claim, run: Run, values: Mapping[str, Numbers], rounds: Array | float) -> Array:
+def _bound(claim: Claim, run: MeasuredRun, values: Mapping[str, Numbers], rounds: Array | float) -> Array:
     """The right-hand side after ``rounds``, with these constants."""
     steps = np.asarray(rounds, dtype=float) * run.trajectory.experiment.tau
-    return np.broadcast_to(evaluate(claim.sides(run.reading).rhs, {**values, "T": steps}), steps.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no bound
+        bound = evaluate(claim.sides(run.reading).rhs, {**values, "T": steps})
+    return np.broadcast_to(bound, steps.shape)
 
 
 def _level(claim: Claim, experiment: Experiment, level: float) -> float:
@@ -71,20 +73,20 @@ def _level(claim: Claim, experiment: Experiment, level: float) -> float:
     return level if claim.lhs == Delta_T else level * experiment.problem.mu / 2
 
 
-def _formula(claim: Claim, run: Run) -> Callable[[Array], Array] | None:
+def _formula(claim: Claim, run: MeasuredRun) -> Callable[[Array], Array] | None:
     """The right-hand side as a function of rounds; None where it has symbols that vary along a run."""
     values = run.values(claim.symbols)
     known = {symbol.name for symbol in claim.sides(run.reading).rhs.free_symbols} <= {*values, "T"}
     return partial(_bound, claim, run, values) if known else None
 
 
-def promised(claim: Claim, run: Run, bounds: Array, level: float) -> int | None:
+def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:
     """The rounds to the target by a claim; within those run only, where its bound is not known beyond them."""
     own, formula = _level(claim, run.trajectory.experiment, level), _formula(claim, run)
     return stays_from(bounds, own) if formula is None else _falls_to(formula, own)
 
 
-def beyond(claim: Claim, run: Run, bounds: Array, rounds: int | None) -> Array:
+def bound_curve(claim: Claim, run: MeasuredRun, bounds: Array, rounds: int | None) -> Array:
     """Rounds from 1 until a claim is at the target, or those run, and its bound after each: (2, m)."""
     formula, last = _formula(claim, run), len(bounds) - 1
     if formula is None:

@@ -17,6 +17,7 @@ from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
+from fedbounds.study.claim_groups import GROUPS, claims_in
 from fedbounds.study.resolve import build_policy, build_problem, default_weightings, name_checks
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import Claim
@@ -119,9 +120,12 @@ def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims asked for by key or object; all known ones about FedAvg if none is asked for."""
-    chosen = {
-        item if isinstance(item, str) else item.key: claim_named(item, extra) if isinstance(item, str) else item
-        for item in wanted
-    }
-    return chosen or plugins.on_fedavg(plugins.claims(extra))
+    """The claims named by key, by a group of `claim_groups.GROUPS`, or given; those of "paper" if none is named."""
+    chosen: dict[str, Claim] = {}
+    for item in wanted or ("paper",):
+        if isinstance(item, str) and item in GROUPS:
+            chosen |= claims_in(item, extra)
+        else:
+            claim = claim_named(item, extra) if isinstance(item, str) else item
+            chosen[item if isinstance(item, str) else item.key] = claim
+    return chosen

@@ -20,6 +20,7 @@ from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
 from fedbounds.study.bounds import gamma_of
+from fedbounds.study.claim_groups import GROUPS
 from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 
@@ -294,7 +295,7 @@ def name_checks(extra: Sequence[ModuleType]) -> Mapping[str, Callable[[str], obj
     return {
         "problem": lambda name: problem_plugin(name, extra),
         "weightings": lambda name: plugins.weighting_named(name, extra),
-        "claims": lambda name: plugins.claim_named(name, extra),
+        "claims": lambda name: name in GROUPS or plugins.claim_named(name, extra),
         "readings": reading,
         "partition": partition.parse,
         "step": parse_step,

@@ -1,16 +1,9 @@
 """What a study found, as data: a `Result` is what `check` returns, what is saved, and what is read back.
 
-    result = Result.from_json(read_json("out/result.json"))     # or store.read(out), with the arrays
-    result.facts.L.value, result.facts.p                        # the problem: ProblemFacts
-    result.settings.tau                                         # a Settings
-    for run in result.runs:                                     # one a weighting
-        run.weighting, run.rho_bar, run.constants["G_sq"].provenance
-        for verdict in run.verdicts:                            # theory's Verdict: failed, coverage, status, ...
-
-All of that is the same for a study that was just run and for one read from a file, so whoever prints or draws takes
-nothing else. Only a fresh result also has ``result.problem``, ``result.claims`` and ``run.trajectory``; reading
-one of them from a saved result raises InputError. A number that is not finite is None; an infinite constant keeps its
-infinity (null in JSON).
+``result.facts`` is the problem, ``result.settings`` the study, and each of ``result.runs`` a weighting with its
+constants and verdicts. These are the same for a study that was just run and for one read from a file. Only a fresh
+result also has ``result.problem``, ``result.claims`` and ``run.trajectory``; reading one of them from a saved result
+raises InputError. A number that is not finite is None; an infinite constant keeps its infinity (null in JSON).
 """
 
 from __future__ import annotations
@@ -21,7 +14,10 @@ from dataclasses import dataclass, field, fields, is_dataclass, make_dataclass, 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, get_type_hints
 
+import numpy as np
+
 from fedbounds.errors import reject
+from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
 from fedbounds.study.settings import PROBLEM, Settings, section_of
@@ -46,7 +42,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class ProblemFacts:
-    """What a table says of a problem: kind, sizes, weights p, constants with provenance, accuracy of the minima."""
+    """Kind, sizes, weights p, minima and constants of a problem; zeta_*^2 = sum_i p_i ||grad F_i(w*)||^2."""
 
     kind: str
     N: int
@@ -59,6 +55,8 @@ class ProblemFacts:
     L: Constant
     mu: Constant
     Gamma: Constant
+    w_star: tuple[float, ...] | None = None
+    zeta_star: float | None = None
 
     def __post_init__(self) -> None:
         if not len(self.p) == len(self.sizes) == len(self.F_i_star) == self.N:
@@ -67,7 +65,7 @@ class ProblemFacts:
 
 @dataclass(frozen=True, kw_only=True)
 class WeightingRun:
-    """One weighting on the problem: its skews, the two sides of the bound, its constants and the verdicts."""
+    """One weighting on the problem: skews, both parts of the bound, constants, decay of the gap, and verdicts."""
 
     weighting: str
     rho_bar: float | None
@@ -80,6 +78,7 @@ class WeightingRun:
     engine: str
     constants: Mapping[str, Constant]
     verdicts: tuple[Verdict, ...]
+    decay: Decay | None = None
     simulated: Simulated | None = field(default=None, compare=False, repr=False)
 
     @property
@@ -204,6 +203,8 @@ def facts_of(problem: Problem) -> ProblemFacts:
         L=constants["L"],
         mu=constants["mu"],
         Gamma=problem.Gamma,
+        w_star=tuple(problem.w_star.tolist()),
+        zeta_star=float(np.sqrt(problem.p @ (problem.grads(problem.w_star) ** 2).sum(-1))),
     )
 
 

@@ -84,7 +84,7 @@ class Settings:
         Texts, About(SCHEME, "fedavg, fedmax[:K], fedsoftmax:T, power-of-choice:D,M, fixed:A,B,...", "--weighting")
     ] = ()
     claims: Annotated[
-        Texts, About(SCHEME, "A claim to examine (default: every one; see fedbounds claims).", "--claim")
+        Texts, About(SCHEME, "A claim, or paper (the default), field, ours, all; see fedbounds claims.", "--claims")
     ] = ()
     readings: Annotated[Texts, About(READING, "plain, literal, sync, all-steps or repaired.", "--reading")] = (
         DEFAULT_READINGS
@@ -106,12 +106,12 @@ class Settings:
     seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
     stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps anyway.")] = 1
     error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = ERROR_RATE
-    constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.")] = "run"
+    constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.", "--constants-from")] = "run"
     moments: Annotated[Moments, About(READING, "Which expectation they bound.")] = "conditional"
     across: Annotated[Across, About(READING, "Skews worst over replicates, or per path.")] = "worst"
-    radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants ball.")] = None
-    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants given.")] = None
-    G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants given.")] = None
+    radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants-from ball.")] = None
+    sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants-from given.")] = None
+    G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants-from given.")] = None
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
     engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
     plugins: Annotated[

@@ -34,7 +34,7 @@ LARGEST = 2**34
 
 
 @dataclass(frozen=True)
-class Sides:
+class SidesOverTime:
     """Both sides of a claim along ``t``, all (m,): the means ``lhs`` and ``rhs``, and a band of the left side.
 
     ``lower`` and ``upper`` are the right side plus the simultaneous band of the paired difference: they cross
@@ -64,11 +64,11 @@ class RunSeries:
     rho_star: Array
     round_times: Array
     alpha: Array
-    sides: Mapping[tuple[str, str], Sides]
+    sides: Mapping[tuple[str, str], SidesOverTime]
 
 
 PLAIN = tuple(item.name for item in fields(RunSeries) if item.name != "sides")
-SIDES = tuple(item.name for item in fields(Sides))
+SIDES = tuple(item.name for item in fields(SidesOverTime))
 
 
 def save(result: Result, out: str | Path) -> Path:
@@ -140,12 +140,12 @@ def _has_sides(result: Result, verdict: Verdict) -> bool:
     return along and verdict.evidence is Evidence.EMPIRICAL and verdict.status is not Status.NOT_APPLICABLE
 
 
-def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> Sides:
+def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> SidesOverTime:
     compared = run.simulated.compared if run.simulated else {}
     found = compared.get((verdict.claim, verdict.reading))
     # One that was undecided before its sides were looked at has not been compared.
     times, lhs, rhs, interval = found or _compared(result, run, verdict)
-    return Sides(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
+    return SidesOverTime(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
 
 
 def _compared(result: Result, run: WeightingRun, verdict: Verdict) -> tuple[Array, Array, Array, Band]:
@@ -168,7 +168,7 @@ def _named(j: int, run: WeightingRun, drawn: RunSeries) -> Iterator[tuple[str, A
             yield f"{j}.{k}.{name}", getattr(sides, name)
 
 
-def _places(run: WeightingRun, sides: Mapping[tuple[str, str], Sides]) -> Iterator[tuple[int, Sides]]:
+def _places(run: WeightingRun, sides: Mapping[tuple[str, str], SidesOverTime]) -> Iterator[tuple[int, SidesOverTime]]:
     """The sides with the number of the empirical verdict that they belong to."""
     for k, verdict in enumerate(run.verdicts):
         if verdict.evidence is Evidence.EMPIRICAL and (verdict.claim, verdict.reading) in sides:
@@ -178,7 +178,7 @@ def _places(run: WeightingRun, sides: Mapping[tuple[str, str], Sides]) -> Iterat
 def _opened(j: int, run: WeightingRun, arrays: Mapping[str, Array]) -> RunSeries:
     """The arrays of run ``j``, whose shapes must fit together."""
     sides = {
-        (verdict.claim, verdict.reading): Sides(*(_floats(arrays[f"{j}.{k}.{name}"], 1) for name in SIDES))
+        (verdict.claim, verdict.reading): SidesOverTime(*(_floats(arrays[f"{j}.{k}.{name}"], 1) for name in SIDES))
         for k, verdict in enumerate(run.verdicts)
         if f"{j}.{k}.t" in arrays
     }

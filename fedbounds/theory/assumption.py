@@ -51,7 +51,7 @@ class Losses(Protocol):
 
 
 class RunLike(Protocol):
-    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.Run`).
+    """A run in one reading, as an assumption may look at it (`fedbounds.evidence.measured_run.MeasuredRun`).
 
     ``known`` is any constant symbol with its provenance; ``reached`` the largest value at the points visited of
     ``sigma_sq``, ``G_sq`` or ``radius`` = ||w_t^i - w*||; ``ball`` the radius on which the moments are certified;

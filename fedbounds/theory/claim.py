@@ -42,7 +42,7 @@ class Role(enum.StrEnum):
     MAIN is the bound speed/(T + gamma) + error of the theory under study: a study reports its two parts, and its step
     size is the theory's. BOUND is one that constants alone determine; PICTURED is drawn against a run; YARDSTICK is
     proved, and what a mutant of another claim with its left side is compared with. DERIVED has its proof as text, in
-    ``derivations/proofs``.
+    ``derivations/proofs``. HEADLINE is a statement of the paper that a study examines unless others are named.
     """
 
     MAIN = "speed-and-error"
@@ -50,6 +50,7 @@ class Role(enum.StrEnum):
     PICTURED = "pictured"
     YARDSTICK = "yardstick"
     DERIVED = "derived"
+    HEADLINE = "headline"
 
 
 class Formula(NamedTuple):
@@ -270,7 +271,12 @@ def statement(claim: Claim) -> str:
 
 
 def in_readings(claims: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
-    """Every claim in each of its readings, or in one."""
+    """Every claim in each of its readings, or in one.
+
+    >>> claim = claim_named("theorem-1")
+    >>> [reading for _, reading in in_readings({claim.key: claim})]
+    ['literal', 'sync', 'repaired']
+    """
     if reading is not None and reading not in READINGS:
         raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
     for claim in claims.values():

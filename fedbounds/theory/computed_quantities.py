@@ -28,7 +28,7 @@ def _computed(
     statistic: Statistic, name: str, on_path: Formula, latex: str, meaning: str, units: tuple[int, int], **more: Any
 ) -> Quantity:
     """What evidence computes by ``on_path``."""
-    signs = {} if "positive" in more else {"nonnegative": True}
+    signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}
     return Quantity(name, on_path, statistic, latex, meaning, units, **more, **signs)
 
 

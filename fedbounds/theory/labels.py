@@ -5,29 +5,10 @@ from __future__ import annotations
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# What a HOLDS means by the kind of evidence that says it; any other kind has only not refuted the claim.
-HOLDS = {
-    Evidence.KERNEL: "PROVED",
-    Evidence.SYMBOLIC: "PROVED (own checker)",
-    Evidence.SDP: "CERTIFIED",
-    Evidence.EXPECTATION: "DECIDED",
-}
-NOT_REFUTED = "NOT REFUTED"
-# How a kind of evidence is headed, and what it speaks of.
-LABELS = {kind: "SDP" if kind is Evidence.SDP else str(kind).capitalize() for kind in Evidence}
-ABOUT = {
-    Evidence.EMPIRICAL: "this run, at a stated error rate",
-    Evidence.EXPECTATION: "this problem, no sampling error",
-    Evidence.SYMBOLIC: "each step of a proof, by our own checker",
-    Evidence.KERNEL: "a proof, by the kernel of a proof assistant",
-    Evidence.SDP: "every problem at given parameters",
-    Evidence.EXACT: "a counterexample in fractions",
-}
-
 
 def word(status: Status, evidence: Evidence) -> str:
     """What a status is called when a kind of evidence says it."""
-    return HOLDS.get(evidence, NOT_REFUTED) if status is Status.HOLDS else str(status)
+    return evidence.on_holds if status is Status.HOLDS else str(status)
 
 
 def shown(status: Status, evidence: Evidence) -> str:

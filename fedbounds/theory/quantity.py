@@ -172,6 +172,13 @@ class Quantity(sp.Symbol):
             return tuple(self.recorded)
         return ("step", "horizon") if self.statistic in ("measured", "scheduled") else ()
 
+    def _pretty(self, printer: Any, **_: Any) -> Any:
+        """Printed as a symbol: sympy's printers take the name of this class for their own physical quantities."""
+        return printer._print_Symbol(self)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        return str(printer._print_Symbol(self))
+
     def admits(self, values: Numbers) -> bool:
         """Whether each of the values has every sign (and integer, even, ...) that sympy was told."""
         # Sympy is asked about a number of the same sign, which is the value itself where that is whole.
@@ -242,6 +249,7 @@ def scheduled(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Qua
 def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]:
     """The names of those computed quantities that one kind of evidence cannot express, for want of a facet.
 
+    >>> from fedbounds.theory.symbols import gone_sq, zeta_sq
     >>> without_facet((gone_sq, zeta_sq), "in_class")
     ('zeta_sq',)
     """
@@ -251,6 +259,7 @@ def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]
 def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:
     """The quantities in expressions that evidence computes by ``on_path``, sorted by name.
 
+    >>> from fedbounds.theory.symbols import L, zeta_sq, zeta_star_sq
     >>> computed_quantities(zeta_sq + 2 * zeta_star_sq + L)
     (zeta_sq, zeta_star_sq)
     """

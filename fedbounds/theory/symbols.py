@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
 import sympy as sp
 
@@ -35,8 +36,10 @@ from fedbounds.theory.quantity import (
     VALUE,
     Formula,
     Quantity,
-    Scope,
     Statistic,
+)
+from fedbounds.theory.quantity import (
+    Scope as Scope,
 )
 
 # Fields of the protocol rather than of the random path.
@@ -50,7 +53,7 @@ def _given(
     units: tuple[int, int] = NUMBER,
     on_path: Formula | None = None,
     statistic: Statistic = "constant",
-    **signs: bool,
+    **signs: Any,
 ) -> Quantity:
     """A constant that every run gives; one without ``on_path`` is defined by a claim, or over all paths together."""
     signs = signs or {"nonnegative": True}
@@ -64,7 +67,7 @@ def _varying(
     units: tuple[int, int],
     on_path: Formula,
     recorded: Mapping[Scope, str],
-    **signs: bool,
+    **signs: Any,
 ) -> Quantity:
     """What engines record along a run."""
     statistic: Statistic = "scheduled" if set(recorded.values()) <= set(PROTOCOL_FIELDS) else "measured"

@@ -21,14 +21,31 @@ class Status(enum.StrEnum):
 
 
 class Evidence(enum.StrEnum):
-    """The six kinds of evidence; the ledger keeps one column for each."""
+    """The six kinds of evidence, in the order of their columns.
 
-    EMPIRICAL = "empirical"
-    EXPECTATION = "expectation"
-    SYMBOLIC = "symbolic"
-    KERNEL = "kernel"
-    SDP = "sdp"
-    EXACT = "exact"
+    ``label`` heads a column, ``about`` says what the kind speaks of, ``on_holds`` what it calls a HOLDS, ``on_run``
+    whether it is about one run.
+    """
+
+    label: str
+    about: str
+    on_holds: str
+    on_run: bool
+
+    def __new__(
+        cls, value: str, label: str = "", about: str = "", on_holds: str = "NOT REFUTED", on_run: bool = False
+    ) -> Evidence:
+        kind = str.__new__(cls, value)
+        kind._value_ = value
+        kind.label, kind.about, kind.on_holds, kind.on_run = label, about, on_holds, on_run
+        return kind
+
+    EMPIRICAL = "empirical", "Empirical", "this run, at a stated error rate", "NOT REFUTED", True
+    EXPECTATION = "expectation", "Expectation", "this problem, no sampling error", "DECIDED", True
+    SYMBOLIC = "symbolic", "Symbolic", "each step of a proof, by our own checker", "PROVED (own checker)"
+    KERNEL = "kernel", "Kernel", "a proof, by the kernel of a proof assistant", "PROVED"
+    SDP = "sdp", "SDP", "every problem at given parameters", "CERTIFIED"
+    EXACT = "exact", "Exact", "a counterexample in fractions"
 
 
 @dataclass(frozen=True)

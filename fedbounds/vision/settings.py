@@ -3,7 +3,7 @@
 import dataclasses
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
@@ -12,52 +12,56 @@ from fedbounds.plugins import nearest
 LOCAL = "@local"
 
 
-def _choice(default: Any, text: str = "", *kinds: str) -> Any:
-    """A field with its help, and the words that it may be."""
-    return dataclasses.field(default=default, metadata={"help": text, "kinds": kinds})
-
-
 @dataclass(frozen=True)
 class ImageSettings:
     """One experiment. What the paper states: N = 50 clients of 200 samples on average, all present, 50 rounds of
     E = 2 local epochs, batches of 64, steps lr 0.99^r. It leaves open the model, the optimiser, the reduction and the
     normalisation. With local ``losses`` weights are made from F_i(w_r^i), each client's own model after its local
-    steps, as the paper's words "the client's local model with the worst performance" can be read, in place of its
-    formulas' F_i(w_r); then every client trains whatever its weight.
+    steps, in place of F_i(w_r); then every client trains whatever its weight. The defaults are the reading whose
+    FedAvg comes nearest to the paper's R_90. The paper prints lr = 1e-4, with which plain SGD stays near chance.
 
-    The defaults are the reading whose FedAvg comes nearest to the paper's R_90 (validate/vision/search.py). The
-    paper prints lr = 1e-4, with which plain SGD on mean losses stays near chance on pixels in [0, 1].
+    data: mnist, fashion-mnist or digits.
+    partition: stratified (the paper's IID), shards:60, shards:100, hand:FILE.json, dirichlet:0.3, ...
+    clients: Number of clients N.
+    samples: Samples a client, on average.
+    model: The 1600 units are the flattened maps, or a hidden layer behind them.
+    optimiser: Of the local steps; its state is fresh each round.
+    reduction: A step follows the mean or the sum of a batch's losses.
+    lr: Step size of the first round.
+    decay: The step size of round r is lr decay^r.
+    epochs: Local epochs a round, E in the experiments.
+    steps: Local steps a round, instead of epochs.
+    batch: Samples of a local step.
+    rounds: Communication rounds.
+    normalisation: Pixels in [0, 1], standardised, or raw: 0 to 255.
+    seed: Seed of partitions, initial models and batches.
+    target: With --stop-after: the test accuracy to reach.
+    stop_after: End a run this many rounds after it first reached the target.
+    precision: Of the operands of products.
+    client_losses: Record F_i(w_r) also where the weighting does not need it.
+    losses: Weights from F_i(w_r), or from F_i of what each client sends back.
     """
 
-    data: str = _choice("mnist", "mnist, fashion-mnist or digits.")
-    partition: str = _choice(
-        "shards:60,unbalanced",
-        "stratified (the paper's IID), shards:60, shards:100, hand:FILE.json, dirichlet:0.3, ...",
-    )
-    clients: int = _choice(50, "Number of clients N.")
-    samples: int = _choice(200, "Samples a client, on average.")
-    model: str = _choice(
-        "flatten", "The 1600 units are the flattened maps, or a hidden layer behind them.", "flatten", "hidden"
-    )
-    optimiser: str = _choice("sgd", "Of the local steps; its state is fresh each round.", "sgd", "momentum", "adam")
-    reduction: str = _choice("mean", "A step follows the mean or the sum of a batch's losses.", "mean", "sum")
-    lr: float = _choice(0.1, "Step size of the first round.")
-    decay: float = _choice(0.99, "The step size of round r is lr decay^r.")
-    epochs: int = _choice(2, "Local epochs a round, E in the experiments.")
-    steps: int | None = _choice(None, "Local steps a round, instead of epochs.")
-    batch: int = _choice(64, "Samples of a local step.")
-    rounds: int = _choice(50, "Communication rounds.")
-    normalisation: str = _choice(
-        "unit", "Pixels in [0, 1], standardised, or raw: 0 to 255.", "unit", "standard", "raw"
-    )
-    seed: int = _choice(0, "Seed of partitions, initial models and batches.")
-    target: float = _choice(0.9, "With --stop-after: the test accuracy to reach.")
-    stop_after: int | None = _choice(None, "End a run this many rounds after it first reached the target.")
-    precision: str = _choice("float32", "", "float32", "bfloat16")
+    data: str = "mnist"
+    partition: str = "shards:60,unbalanced"
+    clients: int = 50
+    samples: int = 200
+    model: Literal["flatten", "hidden"] = "flatten"
+    optimiser: Literal["sgd", "momentum", "adam"] = "sgd"
+    reduction: Literal["mean", "sum"] = "mean"
+    lr: float = 0.1
+    decay: float = 0.99
+    epochs: int = 2
+    steps: int | None = None
+    batch: int = 64
+    rounds: int = 50
+    normalisation: Literal["unit", "standard", "raw"] = "unit"
+    seed: int = 0
+    target: float = 0.9
+    stop_after: int | None = None
+    precision: Literal["float32", "bfloat16"] = "float32"
     client_losses: bool = False
-    losses: str = _choice(
-        "global", "Weights from F_i(w_r), or from F_i of what each client sends back.", "global", "local"
-    )
+    losses: Literal["global", "local"] = "global"
 
     def __post_init__(self) -> None:
         for name in ("clients", "samples", "epochs", "steps", "batch", "rounds"):
@@ -82,10 +86,9 @@ class ImageSettings:
         return dataclasses.asdict(self)
 
 
-CHOICES = dataclasses.fields(ImageSettings)
-DEFAULTS = {field.name: field.default for field in CHOICES}
+DEFAULTS = {field.name: field.default for field in dataclasses.fields(ImageSettings)}
 KINDS: dict[str, tuple[str, ...]] = {
-    field.name: field.metadata["kinds"] for field in CHOICES if field.metadata.get("kinds")
+    name: get_args(kind) for name, kind in get_type_hints(ImageSettings).items() if get_origin(kind) is Literal
 }
 
 

@@ -1,6 +1,7 @@
 import dataclasses
 import json
 import math
+import typing
 
 import click
 import numpy as np
@@ -11,6 +12,7 @@ from made_study import save, study
 from fedbounds import plugins
 from fedbounds.cli import app as cli
 from fedbounds.cli import options as cli_options
+from fedbounds.cli.adapter import Group
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
@@ -68,7 +70,7 @@ def test_check_help_has_sections_and_defaults():
 def test_every_setting_has_exactly_one_flag():
     flagged = list(settings.settings())
     assert sorted(flagged) == sorted(field.name for field in dataclasses.fields(Settings))
-    params = main.commands["check"].params
+    params = main.get_command(None, "check").params
     spelled = {option for param in params for option in (*param.opts, *param.secondary_opts)}
     wanted = (
         "problem data partition clients weighting claim reading tau rounds replicates batch without-replacement "
@@ -79,7 +81,7 @@ def test_every_setting_has_exactly_one_flag():
 
 
 def test_no_flags_means_the_default_study():
-    with main.commands["check"].make_context("check", []) as context:
+    with main.get_command(None, "check").make_context("check", []) as context:
         values = {k: v for k, v in context.params.items() if k in settings.settings()}
         assert cli_options.given(values) == {}
 
@@ -95,7 +97,7 @@ def test_flags_reach_the_settings():
         "--reading",
         "sync",
     ]
-    with main.commands["check"].make_context("check", arguments) as context:
+    with main.get_command(None, "check").make_context("check", arguments) as context:
         chosen = cli_options.given(
             {k: context.params[k] for k in ("batch", "replacement", "p", "standardise", "readings")}
         )
@@ -175,8 +177,8 @@ def test_table_fits_and_says_what_was_not_saved(monkeypatch):
     assert result.exit_code == 0, result.output
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert "\x1b" not in result.stdout
-    assert "lemma-1" in result.stdout
-    assert "--out" in result.stderr
+    assert "Lemma 1" in result.stdout
+    assert "--out" in result.stdout
     assert call(*QUICK, "--claim", "lemma-1", "--quiet").stderr == ""
 
 
@@ -227,8 +229,8 @@ def test_fail_on_refuted_sets_the_exit_code():
         (("--p", "a,b"), "--p"),
         (("--clients", "0"), "client"),
         (("--error-rate", "2"), "error rate"),
-        (("--constants", "given"), "sigma_sq"),
-        (("--constants", "ball"), "radius"),
+        (("--constants-from", "given"), "sigma_sq"),
+        (("--constants-from", "ball"), "radius"),
         (("--step", "slow"), "step size"),
         (("--plugin", "nowhere.py"), "nowhere.py"),
         (("--seed", "-1"), "seed"),
@@ -484,8 +486,40 @@ def test_bound_rejects_constants_no_problem_has(changes):
         bounds.bounds(**CONSTANTS | changes)
 
 
-def test_commands_are_discovered_by_looking(monkeypatch):
-    extra = click.Command("extra", callback=lambda: click.echo("found"))
-    monkeypatch.setattr(cli, "_discovered", lambda: {"extra": extra})
-    assert "extra" in call("--help").stdout
-    assert call("extra").stdout == "found\n"
+def test_commands_are_functions_found_by_looking():
+    shown = call("--help").stdout
+    for name, function in cli.functions().items():
+        assert (function.__doc__ or "").strip() and f"  {name.partition(' ')[0]} " in shown
+    assert "..." not in shown.partition("Judge")[2] and all(f"{title}:" in shown for title in typing.get_args(Group))
+
+
+PLUGIN = """
+from fedbounds.claims.sharper import SHARPER_STEP
+from fedbounds.model.weighting import WeightingPlugin
+print("printed by the plug-in")
+CLAIMS = (SHARPER_STEP,)
+class Mine:
+    name = "mine"
+    def __call__(self, p, excess, r, stream):
+        {body}
+WEIGHTING = WeightingPlugin("mine", lambda text: Mine(), "mine", "Mine.")
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "says"), [("raise KeyError(3)", "KeyError: 3"), ("import sys; sys.exit(0)", "SystemExit: 0")]
+)
+def test_a_fault_in_a_plug_in_is_a_sentence_with_its_line(tmp_path, body, says):
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN.format(body=body))
+    found = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--fail-on", "refuted", "--quiet")
+    assert (found.exit_code, found.stdout) == (2, "") and "Traceback" not in found.stderr
+    assert f"{file}, line 9, failed with {says}" in found.stderr.splitlines()[-1]
+
+
+def test_what_a_plug_in_prints_does_not_spoil_json(tmp_path):
+    file = tmp_path / "mine.py"
+    file.write_text(PLUGIN.format(body="print('weights'); return p + 0 * excess"))
+    found = call(*QUICK[:-4], "--plugin", str(file), "--weighting", "mine", "--claim", "lemma-1", "--format", "json")
+    assert found.exit_code == 0 and json.loads(found.stdout)["runs"][0]["weighting"] == "mine"
+    assert "printed by the plug-in" in found.stderr and "weights" in found.stderr

@@ -20,7 +20,8 @@ def panels(figure):
 
 
 def lines(axes, label):
-    return [line for line in axes.get_lines() if line.get_label() == label]
+    """The lines that are named ``label``, alone or with those that coincide with them."""
+    return [line for line in axes.get_lines() if label in str(line.get_label()).split(" = ")]
 
 
 @pytest.mark.parametrize("name", sorted(study_figures.FIGURES))
@@ -191,6 +192,22 @@ def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):
     study_figures.draw(tmp_path)
     assert all(path.read_bytes() == text for path, text in before.items())
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_curves_that_coincide_are_drawn_once_and_named_together():
+    result, drawn = objects(*study(("fedavg",)))
+    run = drawn[0]
+    run.sides["corollary", "literal"] = run.sides["corollary", "repaired"]
+    (axes,) = panels(study_figures.bounds_figure(result, drawn))
+    labels = [str(line.get_label()) for line in axes.get_lines()]
+    assert any(label.startswith("corollary, repaired = literal") for label in labels) and "slope of 1/T" in labels
+
+
+def test_a_weighting_that_keeps_to_p_has_no_panel_of_weights():
+    result, arrays = study(("fedavg", "fedmax"))
+    arrays["0/alpha"][:] = result["problem"]["p"]
+    figure = study_figures.weights_figure(*objects(result, arrays))
+    assert [axes.get_title(loc="left") for axes in panels(figure)] == ["fedmax"]
 
 
 def test_a_folder_without_a_study_is_an_input_error(tmp_path):

@@ -340,10 +340,11 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.commands.report import report
+    from fedbounds.cli.builder import built
+    from fedbounds.cli.commands.study import report
     from fedbounds.cli.options import given
 
-    with report.make_context("report", words) as context:
+    with built(report).make_context("report", words) as context:
         own = ("results", "out", "quiet", "fresh", "trust_plugins")
         return Settings(**given({k: v for k, v in context.params.items() if k not in own}))
 

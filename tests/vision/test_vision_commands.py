@@ -15,6 +15,7 @@ from made_runs import plausible
 
 from fedbounds.cli import app as cli
 from fedbounds.cli.app import main
+from fedbounds.cli.builder import built
 from fedbounds.cli.commands import vision
 from fedbounds.io import write_json
 from fedbounds.report import terminal as console
@@ -150,24 +151,19 @@ def test_the_demonstration_is_of_the_size_that_was_measured():
 
 
 def test_every_setting_has_an_option():
-    command = vision.vision.commands["run"]
-    options = {param.name for param in command.params}
-    assert set(DEFAULTS) <= options | {"client_losses"}
+    command = built(vision.run)
+    assert set(DEFAULTS) <= {param.name for param in command.params}
     with command.make_context("run", ["--out", "x"]) as context:
-        given = {
-            name: value
-            for name, value in context.params.items()
-            if value is not None and name in set(DEFAULTS) - set(vision.ELSEWHERE)
-        }
+        given = {name: context.params[name] for name in set(DEFAULTS) - {"precision"}}
     assert ImageSettings(**given) == ImageSettings()
 
 
 def test_help_is_quick_and_loads_nothing_heavy():
     heavy = ("torch", "numpy", "scipy", "sklearn", "matplotlib", "pooch", "rich", "sympy")
     code = (
-        "import sys\nfrom fedbounds.cli.commands.vision import vision\n"
+        "import sys\nfrom fedbounds.cli.app import main\n"
         "for words in (['--help'], ['run', '--help'], ['demo', '--help'], ['table', '--help']):\n"
-        "    vision.main(words, standalone_mode=False)\n"
+        "    main(['vision', *words], standalone_mode=False)\n"
         f"print([name for name in {heavy} if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -18,7 +18,7 @@ from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.measured_run import Policy, Run
+from fedbounds.evidence.measured_run import MeasuredRun, Policy
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.one_step import coverage
 from fedbounds.evidence.sdp.one_step import verdict as sdp
@@ -35,7 +35,7 @@ from fedbounds.referee.implication import inherited
 from fedbounds.referee.mutants import as_read
 from fedbounds.referee.regime import Regime, Suite, of_instance
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.families import BUDGETS
+from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import refute
 from fedbounds.study.contradictions import instance_of
 from fedbounds.theory.claim import Claim
@@ -91,7 +91,7 @@ class Bench:
     seed: int
     suite: Suite = field(default_factory=lambda: Suite(REGIMES))
     moments: dict[str, Trajectory | None] = field(default_factory=dict)
-    expected: dict[tuple[str, str], Run | None] = field(default_factory=dict)
+    expected: dict[tuple[str, str], MeasuredRun | None] = field(default_factory=dict)
     pools: dict[Setting, Pool] = field(default_factory=dict)
     steps: dict[object, Setting] = field(default_factory=dict)
     originals: dict[tuple[str, str, Setting], Status] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Bench:
             self.steps[key] = coverage.own_setting(claim, setting)
         return self.steps[key]
 
-    def expectations(self, regime: Regime, reading: Reading) -> Run | None:
+    def expectations(self, regime: Regime, reading: Reading) -> MeasuredRun | None:
         """The exact expectations of a regime in a reading, or None where they do not apply or cost much."""
         if regime.name not in self.moments:
             planned = regime.build()
@@ -164,7 +164,7 @@ def _on_regimes(fate: Fate, bench: Bench) -> None:
                     break
 
 
-def _judged(kind: str, claim: Claim, seen: Run) -> Verdict:
+def _judged(kind: str, claim: Claim, seen: MeasuredRun) -> Verdict:
     return comparison.examine(claim, seen, ERROR_RATE) if kind == "empirical" else expectation.examine(claim, seen)
 
 

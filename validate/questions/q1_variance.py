@@ -17,7 +17,7 @@ import numpy as np
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence.empirical.comparison import compare, examine
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
@@ -79,7 +79,7 @@ def growth_constants(problem: LeastSquaresProblem, batch: int) -> tuple[float, f
     return float(max(sigma)) / batch, c / batch
 
 
-def with_constants(run: Run, sigma_0_sq: float, c: float) -> Run:
+def with_constants(run: MeasuredRun, sigma_0_sq: float, c: float) -> MeasuredRun:
     """The run with these growth constants in place of the general ones."""
     exact = {
         "sigma_0_sq": Constant(sigma_0_sq, Provenance.EXACT, "least squares, on R^d"),

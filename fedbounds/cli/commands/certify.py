@@ -1,90 +1,79 @@
-"""``fedbounds certify``, ``tight`` and ``verify-certificate``: whole classes of problems at once."""
+"""``fedbounds certify``, ``tight`` and ``verify-certificate``: statements about every problem of a class."""
 
-from collections.abc import Callable
+from __future__ import annotations
+
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
-import click
-
-from fedbounds.cli.options import PLUGIN, Place
-from fedbounds.errors import reject
+from fedbounds.cli.adapter import command, show
 
 FAILED = 1
-RATIONAL = "RATIONAL"
 
 
-OPTIONS = (
-    click.option("--clients", type=int, default=2, show_default=True, help="N, where no weights are given."),
-    click.option("--tau", type=int, default=4, show_default=True, help="Local steps a round."),
-    click.option("--kappa", metavar=RATIONAL, default="10", show_default=True, help="L/mu, or 1..1000, 1..inf."),
-    click.option("--t", "time", type=int, help="Which step t; every step of the first round unless given."),
-    click.option("--start", type=int, default=0, show_default=True, help="t0, the first step of the round."),
-    click.option(
-        "--eta",
-        metavar="ETA",
-        help="Not the claim's own step size: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).",
-    ),
-    click.option("--weights", "alpha", metavar="LIST", help="alpha, uniform unless given."),
-    click.option("--p", metavar="LIST", help="p, uniform unless given."),
-    click.option("--rho-bar", metavar=RATIONAL, help="rho_bar; min alpha_i/p_i unless given."),
-    click.option("--rho-tilde", metavar=RATIONAL, help="rho_tilde; every value at once unless given."),
-    click.option(
-        "--reading", default="repaired", show_default=True, help="plain, literal, sync, all-steps or repaired."
-    ),
-    click.option("--local", type=click.Choice(("steps", "any")), default="steps", help="What local models may be."),
-)
+@dataclass(frozen=True)
+class OneStep:
+    """The parameters of one step of FedAvg.
+
+    clients: N, where no weights are given.
+    tau: Local steps a round.
+    kappa: L/mu, a number or a fraction, or 1..1000, 1..inf.
+    time: Which step t; every step of the first round unless given.
+    start: t0, the first step of the round.
+    eta: Not the claim's own step size: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).
+    alpha: Weights alpha, uniform unless given.
+    p: Weights p, uniform unless given.
+    rho_bar: rho_bar; min alpha_i/p_i unless given.
+    rho_tilde: rho_tilde; every value at once unless given.
+    reading: plain, literal, sync, all-steps or repaired.
+    local: What local models may be.
+    """
+
+    clients: int = 2
+    tau: int = 4
+    kappa: str = "10"
+    time: int | None = None
+    start: int = 0
+    eta: str | None = None
+    alpha: str | None = None
+    p: str | None = None
+    rho_bar: str | None = None
+    rho_tilde: str | None = None
+    reading: str = "repaired"
+    local: Literal["steps", "any"] = "steps"
 
 
-OUT = click.option("--out", type=Place(), help="Folder for the certificates, one a line, in a file a claim.")
-
-
-ROCQ = click.option("--rocq", type=Place(), help="File for the certificates that `coqc` alone checks.")
-
-
-def written_for_rocq(path: Path, certificates: list[Any]) -> None:
-    """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
-    from fedbounds.evidence.kernel.gram_certificates import standalone
-    from fedbounds.io import write_text
-
-    if not certificates:
-        raise reject("a file for Rocq needs a certificate", "none", "ask where the claim holds")
-    if any(one.interval for one in certificates):
-        raise reject("a file for Rocq has certificates at numbers", "one over an interval", "leave it out")
-    write_text(path, standalone(certificates))
-
-
-def setting_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    for option in reversed(OPTIONS):
-        command = option(command)
-    return command
-
-
-@click.command()
-@click.argument("claim", required=False)
-@click.option("--all", "every", is_flag=True, help="Every one-round claim, in every reading it has.")
-@PLUGIN
-@OUT
-@ROCQ
-@setting_options
+@command("Judge a theorem", more=OneStep, every="--all", time="--t", alpha="--weights")
 def certify(
-    claim: str | None, every: bool, extra: tuple[ModuleType, ...], out: Path | None, rocq: Path | None, **flags: Any
+    claim: str | None = None,
+    *,
+    every: bool = False,
+    plugins: tuple[ModuleType, ...] = (),
+    out: Path | None = None,
+    rocq: Path | None = None,
+    **setting: Any,
 ) -> None:
     """Decide a one-round CLAIM for every L-smooth mu-strongly convex problem at given parameters.
 
     HOLDS means a rational certificate, verified exactly; REFUTED an explicit instance, run in the simulator. Over an
     interval of kappa or of --eta, its lower end left out, HOLDS means every value there, by one certificate.
+
+    every: Every one-round claim, in every reading it has.
+    out: Folder for the certificates, one a line, in a file a claim.
+    rocq: File for the certificates that `coqc` alone checks.
     """
     import fedbounds
+    from fedbounds.errors import reject
     from fedbounds.report.terminal import plain_table, progress
 
     if (claim is None) is not every:
         raise reject("certify needs a claim or --all", claim, "name one claim, or give --all alone")
     if every:
-        flags["reading"] = None
+        setting["reading"] = None
     rows = []
     with progress() as bar:
-        decided = fedbounds.certify(claim, out=out, plugins=extra, progress=bar, **flags)
+        decided = fedbounds.certify(claim, out=out, plugins=plugins, progress=bar, **setting)
     if rocq is not None:
         written_for_rocq(rocq, [found.certificate for found in decided if found.certificate is not None])
     for found in decided:
@@ -92,35 +81,39 @@ def certify(
         ratio = "-" if told.tightness is None else f"{told.tightness:.4g}"
         rows.append((told.claim, told.reading, str(found.setting.step), str(told.status), ratio, told.detail))
     head = ("claim", "reading", "step", "verdict", "bound/worst (solver)", "because")
-    click.echo(plain_table(head, rows), nl=False)
+    show(plain_table(head, rows))
 
 
-@click.command()
-@click.argument("claim")
-@click.option("--over", metavar="kappa|tau|start|clients", help="Find them along a parameter.")
-@click.option("--term", help="One term only; every term unless given.")
-@PLUGIN
-@OUT
-@setting_options
+@command("Judge a theorem", more=OneStep, time="--t", alpha="--weights")
 def tight(
-    claim: str, over: str | None, term: str | None, extra: tuple[ModuleType, ...], out: Path | None, **flags: Any
+    claim: str,
+    *,
+    over: str | None = None,
+    term: str | None = None,
+    plugins: tuple[ModuleType, ...] = (),
+    out: Path | None = None,
+    **setting: Any,
 ) -> None:
-    """The smallest constants that make a one-round CLAIM true, term by term, the others as stated.
+    """Find the smallest constants that make a one-round CLAIM true, term by term, the others as stated.
 
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
+
+    over: Find them along kappa, tau, start or clients.
+    term: One term only; every term unless given.
+    out: Folder for the certificates, one a line, in a file a claim.
     """
     from fedbounds.report.terminal import plain_table, progress
     from fedbounds.study.certify import tight as tight_constants
 
     rows = []
     with progress() as bar:
-        constants = tight_constants(claim, term, over=over, out=out, plugins=extra, progress=bar, **flags)
+        constants = tight_constants(claim, term, over=over, out=out, plugins=plugins, progress=bar, **setting)
     for found in constants:
         one = found.constant
         proved = "-" if one.certified is None else f"{float(one.certified):.6g}"
         rows.append(("-" if found.value is None else str(found.value), one.term, *_shown(one), proved))
     head = (over or "", "term", "stated", "tight (solver)", "certified")
-    click.echo(plain_table(head, rows), nl=False)
+    show(plain_table(head, rows))
 
 
 def _shown(constant: Any) -> tuple[str, str]:
@@ -132,35 +125,46 @@ def _shown(constant: Any) -> tuple[str, str]:
     return f"{constant.stated:.6g}", needed
 
 
-@click.command("verify-certificate")
-@click.argument("files", nargs=-1, required=True, type=Place())
-@PLUGIN
-@ROCQ
-def verify_certificate(files: tuple[Path, ...], extra: tuple[ModuleType, ...], rocq: Path | None) -> int:
+@command("Files")
+def verify_certificate(
+    files: tuple[Path, ...], *, plugins: tuple[ModuleType, ...] = (), rocq: Path | None = None
+) -> int:
     """Verify certificate FILES in exact arithmetic, with no solver and no floating point.
 
     A certificate proves the inequality that is printed, at the setting that is printed, and nothing else.
+
+    rocq: File for the certificates that `coqc` alone checks.
     """
     from fedbounds.evidence.sdp.one_step.certificate_files import describe, subject, verified
     from fedbounds.plugins import claims
 
-    known = claims(extra)
+    known = claims(plugins)
     count, bad, subjects, valid = 0, 0, set(), []
     for count, (certificate, wrong) in enumerate(verified(files, known), 1):
         name = certificate.name or f"certificate {count}"
         if wrong:
             bad += 1
-            click.echo(f"{name}: REJECTED ({wrong})")
+            show(f"{name}: REJECTED ({wrong})")
             continue
         subjects.add(subject(certificate))
         valid.append(certificate)
         right = " + ".join(f"({value}) {form}" for form, value in certificate.numbers(certificate.rhs).items()) or "0"
-        click.echo(f"{name}: verified: {describe(certificate)}: {certificate.lhs} <= {right}")
+        show(f"{name}: verified: {describe(certificate)}: {certificate.lhs} <= {right}")
     pairs = len(subjects - {None})
-    click.echo(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
+    show(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
     if rocq is not None:
         written_for_rocq(rocq, valid)
     return FAILED if bad else 0
 
 
-COMMANDS = [certify, tight, verify_certificate]
+def written_for_rocq(path: Path, certificates: list[Any]) -> None:
+    """Write certificates for Rocq, which proves them about vectors and numbers that meet their constraints."""
+    from fedbounds.errors import reject
+    from fedbounds.evidence.kernel.gram_certificates import standalone
+    from fedbounds.io import write_text
+
+    if not certificates:
+        raise reject("a file for Rocq needs a certificate", "none", "ask where the claim holds")
+    if any(one.interval for one in certificates):
+        raise reject("a file for Rocq has certificates at numbers", "one over an interval", "leave it out")
+    write_text(path, standalone(certificates))

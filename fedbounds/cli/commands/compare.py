@@ -5,44 +5,37 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-import click
-
-from fedbounds.cli.options import (
-    QUIET,
-    Place,
-    SectionedCommand,
-    colour,
-    formats,
-    given,
-    print_json,
-    say,
-    settings_options,
-)
-from fedbounds.study.settings import DEFAULTS
+from fedbounds.cli.adapter import colour, command, say, show, show_json
 
 # What the comparison sets itself: FedAvg's weights, each theorem's last reading, constants of the run.
 OWN = ("weightings", "readings", "step", "stride", "constants", "moments", "across", "radius", "sigma_sq", "G_sq")
-USED = tuple(name for name in DEFAULTS if name not in (*OWN, "aggregation", "engine"))
 
 
-@click.command(cls=SectionedCommand)
-@partial(settings_options, only=USED)
-@click.option("--algorithm", "wanted", multiple=True, help="An algorithm, such as fedprox:strength=0.5. Repeatable.")
-@click.option("--target", type=float, default=0.01, show_default=True, help="Fraction of ||w_0 - w*||^2 to reach.")
-@click.option("--out", type=Place(), help="Folder for compare.json and the picture.")
-@formats("table", "json", "markdown")
-@QUIET
-def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str, quiet: bool, **flags: Any) -> None:
-    """Every theorem that applies to a problem and every algorithm, each with its own step size.
+@command("Study a problem", settings=(), but=(*OWN, "aggregation", "engine"), algorithms="--algorithm")
+def compare(
+    *,
+    algorithms: tuple[str, ...] = (),
+    target: float = 0.01,
+    out: Path | None = None,
+    format: Literal["table", "json", "markdown"] = "table",
+    quiet: bool = False,
+    **flags: Any,
+) -> None:
+    """Set every theorem that applies to a problem, and every algorithm, side by side.
 
     Bound against measured, rounds to the target by theorem and in truth, and whether the theorems rank the algorithms
-    as the runs do. About a minute for 20 clients, 60 rounds and 64 replicates; of a file of many samples take a part
-    with --limit, as w* is found first.
+    as the runs do; each has its own step size. About a minute for 20 clients, 60 rounds and 64 replicates. Of a file
+    of many samples take a part with --limit, as w* is found first.
+
+    algorithms: An algorithm or a weighting, such as fedprox:strength=0.5 or fedmax. Repeatable.
+    target: Fraction of ||w_0 - w*||^2 to reach.
+    out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.report import check_text, comparison_text
+    from fedbounds.cli.options import given
+    from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
     from fedbounds.study.compare import compared as run
@@ -50,18 +43,15 @@ def compare(wanted: tuple[str, ...], target: float, out: Path | None, form: str,
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet) as bar:
-            found = run(Settings.of(given(flags)), target, wanted, bar, None if quiet else say)
+            found = run(Settings.of(given(flags)), target, algorithms, bar, None if quiet else say)
         if out is not None:
             io.write_json(out / "compare.json", found.to_json())
             files.save(partial(comparison_text.figure, found), out, "compare")
-    if form == "json":
-        print_json(found.to_json())
-    elif form == "markdown":
-        click.echo(check_text.to_markdown(comparison_text.blocks(found)), nl=False)
+    if format == "json":
+        show_json(found.to_json())
+    elif format == "markdown":
+        show(table.to_markdown(comparison_text.blocks(found)))
     else:
-        click.echo(check_text.to_text(comparison_text.blocks(found), colour=colour()), nl=False)
+        show(terminal.to_text(comparison_text.blocks(found), colour=colour()))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
-
-
-COMMANDS = [compare]

@@ -1,71 +1,83 @@
 """``fedbounds derive``, ``rocq`` and ``kernel``: proofs, step by step and as Rocq checks them."""
 
+from __future__ import annotations
+
 import time
 from collections import Counter
 from pathlib import Path
 from types import ModuleType
+from typing import Literal
 
-import click
-
-from fedbounds.cli.options import PLUGIN, QUIET, Place, formats, say
+from fedbounds.cli.adapter import command, say, show
 
 # What the modules that Rocq checks are called, by how their names begin.
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
 
 
-@click.command()
-@click.argument("name", required=False)
-@click.option("--all", "everything", is_flag=True, help="Check every derivation and print the summary table.")
-@PLUGIN
-@formats("text", "latex", "json", "markdown", "rocq")
-def derive(name: str | None, everything: bool, extra: tuple[ModuleType, ...], form: str) -> None:
-    """Check the proof of claim or derivation NAME and print it; markdown is the table of --all.
+@command("The paper", every="--all")
+def derive(
+    name: str | None = None,
+    *,
+    every: bool = False,
+    plugins: tuple[ModuleType, ...] = (),
+    format: Literal["text", "latex", "json", "markdown", "rocq"] = "text",
+) -> None:
+    """Check the proof of claim or derivation NAME, and print it.
 
-    As rocq: the script that proves the statement of a claim about one client at a point from the proof's multipliers.
+    Markdown is the table of --all. As rocq: the script that proves the statement of a claim about one client at a
+    point from the proof's multipliers.
+
+    every: Check every derivation and print the summary table.
     """
     import fedbounds
     from fedbounds.errors import reject
     from fedbounds.evidence.kernel.derivation_script import script
     from fedbounds.evidence.symbolic import render
 
-    if everything == (name is not None):
+    if every == (name is not None):
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
-    if form == "rocq" and name is None:
+    if format == "rocq" and name is None:
         raise reject("a script for Rocq is of one derivation", "--all", "name it")
-    found = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=extra)]
-    if form == "rocq":
-        click.echo(script(found[0][0].derivation), nl=False)
+    found = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
+    if format == "rocq":
+        show(script(found[0][0].derivation))
         return
-    click.echo(render.table(found, form) if name is None else render.one(found[0], form))
+    show(render.table(found, format) if name is None else render.one(found[0], format))
 
 
-@click.command()
-@click.argument("claim")
-@click.option("--reading", "name", default=None, help="The reading; the one with a proof unless given.")
-@PLUGIN
-def rocq(claim: str, name: str | None, extra: tuple[ModuleType, ...]) -> None:
-    """Write CLAIM as a proposition of Rocq (Coq), from its own terms."""
+@command("The paper")
+def rocq(claim: str, *, reading: str | None = None, plugins: tuple[ModuleType, ...] = ()) -> None:
+    """Write CLAIM as a proposition of Rocq (Coq), from its own terms.
+
+    reading: The reading; the one with a proof unless given.
+    """
     from fedbounds.evidence.kernel import reading_of
     from fedbounds.evidence.kernel import statement as written
     from fedbounds.plugins import claim_named, nearest
     from fedbounds.theory.reading import READINGS
 
-    stated = claim_named(claim, extra)
-    if name is not None and name not in READINGS:
-        raise nearest("reading", name, READINGS)
-    click.echo(written(stated, READINGS[name] if name else reading_of(stated)), nl=False)
+    stated = claim_named(claim, plugins)
+    if reading is not None and reading not in READINGS:
+        raise nearest("reading", reading, READINGS)
+    show(written(stated, READINGS[reading] if reading else reading_of(stated)))
 
 
-@click.command()
-@click.argument("claims", nargs=-1)
-@click.option("--out", type=Place(), default=None, help="JSON file for what was checked.")
-@click.option("--afresh", is_flag=True, help="Compile also what this machine has checked before.")
-@click.option("--certificates", is_flag=True, help="Certificates instead of theorems and counterexamples.")
-@QUIET
-def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates: bool, quiet: bool) -> int:
+@command("The paper")
+def kernel(
+    claims: tuple[str, ...] = (),
+    *,
+    out: Path | None = None,
+    afresh: bool = False,
+    certificates: bool = False,
+    quiet: bool = False,
+) -> int:
     """Compile with Rocq what is proved or refuted of CLAIMS (all, if none is named), and audit its axioms.
 
     Without Rocq it repeats what was checked at release.
+
+    out: JSON file for what was checked.
+    afresh: Compile also what this machine has checked before.
+    certificates: Certificates instead of theorems and counterexamples.
     """
     from fedbounds.errors import reject
     from fedbounds.evidence import kernel as checker
@@ -96,15 +108,12 @@ def kernel(claims: tuple[str, ...], out: Path | None, afresh: bool, certificates
             if not piece.fault
             else f"NOT CHECKED: {piece.fault}"
         )
-        click.echo(f"{piece.module} {list(piece.readings)}: {words}" + ("" if here else ", checked at release"))
+        show(f"{piece.module} {list(piece.readings)}: {words}" + ("" if here else ", checked at release"))
     sound = [piece for piece in found if not piece.fault]
     where = "here, " if here else "at release; Rocq is not installed here (apt-get install coq); "
     kinds = Counter(KINDS[piece.module.partition("_")[0]] for piece in found)
-    click.echo(", ".join(f"{count} {kind}" for kind, count in kinds.items()))
-    click.echo(f"{len(sound)} of {len(found)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
+    show(", ".join(f"{count} {kind}" for kind, count in kinds.items()))
+    show(f"{len(sound)} of {len(found)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
     for name in sorted({name for piece in sound for name in piece.axioms}):
-        click.echo(f"  {name}")
+        show(f"  {name}")
     return 0 if len(sound) == len(found) else 1
-
-
-COMMANDS = [derive, rocq, kernel]

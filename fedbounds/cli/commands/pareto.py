@@ -1,26 +1,34 @@
 """``fedbounds pareto``: speed against error, the best weights of a known problem, and how far each scheme is."""
 
-from functools import partial
-from typing import Any
+from __future__ import annotations
+
+from typing import Annotated, Any
 
 import click
 
-from fedbounds.cli.options import given, settings_options
+from fedbounds.cli.adapter import command, show
 
 # The settings that matter here: the problem, and the protocol of a deterministic run.
 USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed", "plugins")
+COLUMNS = """\
+rho_bar: smallest skew along the run; rho_tilde: largest skew at w*.
+speed = 1/rho_bar multiplies the noise term of the bound, error = rho_tilde/rho_bar - 1 its error term.
+cost: what the weights change of the bound, over that of the best weights in hindsight; 1 is the best."""
 
 
-@click.command()
-@partial(settings_options, only=USED)
-@click.option("--weighting", "weightings", multiple=True, help="A scheme to place; repeat it. A default set if none.")
-@click.option("--horizon", "horizons", type=click.IntRange(1), multiple=True, help="T at which to price speed.")
-def pareto(weightings: tuple[str, ...], horizons: tuple[int, ...], **flags: Any) -> None:
-    """Speed 1/rho_bar against error rho_tilde/rho_bar - 1: the best weights, and how far each scheme is.
+@command("Study a problem", settings=USED, weightings="--weighting", horizons="--horizon")
+def pareto(
+    *, weightings: tuple[str, ...] = (), horizons: tuple[Annotated[int, click.IntRange(1)], ...] = (), **flags: Any
+) -> None:
+    """Set speed 1/rho_bar against error rho_tilde/rho_bar - 1 of each weighting and of the best weights.
 
     "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front: the best constant weights over the
     points that FedAvg visits, which no scheme can use, as weights change the points.
+
+    weightings: A scheme to place; repeat it. A default set if none.
+    horizons: T at which to price speed.
     """
+    from fedbounds.cli.options import given
     from fedbounds.report.terminal import plain_table, working
     from fedbounds.study.pareto import SCHEMES, picture
     from fedbounds.study.settings import Settings
@@ -34,9 +42,10 @@ def pareto(weightings: tuple[str, ...], horizons: tuple[int, ...], **flags: Any)
         costs = [f"{found.excess_cost(mark, price):.4g}" for price in found.prices.values()]
         numbers = [f"{v:.4g}" for v in (mark.rho_bar, mark.rho_tilde, mark.speed, mark.error)]
         rows.append([mark.name, *numbers, *costs])
-    click.echo(plain_table(head, rows), nl=False)
+    show(plain_table(head, rows))
+    show(COLUMNS)
     for horizon, price in found.prices.items():
-        click.echo(f"price of speed in units of error at T = {horizon}: {price:.4g}")
-
-
-COMMANDS = [pareto]
+        cheapest = min(found.schemes, key=lambda mark: found.excess_cost(mark, price))
+        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {found.excess_cost(cheapest, price):.3g}.")
+    for horizon, price in found.prices.items():
+        show(f"price of speed in units of error at T = {horizon}: {price:.4g}")

@@ -4,81 +4,81 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.options import PLUGIN, QUIET, Place, sounded
+from fedbounds.cli.adapter import command, show
 
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
-    from fedbounds.study.tabular import Findings
     from fedbounds.theory.verdict import Verdict
 
 WIDTH = 100
 HEAD = ["claim", "reading", "refuted by", "budget"]
 
 
-@click.command()
-@click.argument("claim", required=False)
-@click.option("--all", "everything", is_flag=True, help="Search every claim in every reading.")
-@click.option("--reading", help="plain, literal, sync, all-steps or repaired (default: each that the claim states).")
-@click.option("--budget", type=click.Choice(("small", "medium", "large")), default="small", show_default=True)
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the search.")
-@click.option("--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, for --all.")
-@click.option("--out", type=Place(), help="JSON file for the result; also how to continue.")
-@PLUGIN
-@click.option("--verify", is_flag=True, help="Verify the shipped counterexamples exactly; search nothing.")
-@QUIET
-def refute(verify: bool, quiet: bool, **options: Any) -> int:
+@command("Judge a theorem", every="--all")
+def refute(
+    claim: str | None = None,
+    *,
+    every: bool = False,
+    reading: str | None = None,
+    budget: Literal["small", "medium", "large"] = "small",
+    seed: Annotated[int, click.IntRange(min=0)] = 0,
+    jobs: Annotated[int, click.IntRange(min=1)] = 1,
+    out: Path | None = None,
+    plugins: tuple[ModuleType, ...] = (),
+    verify: bool = False,
+    quiet: bool = False,
+) -> int:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
 
     What is not refuted is said so, with the closest approach and the budget spent, which proves nothing. Exits with 3
     where a proof or a certificate covers the very instance that refutes a claim.
+
+    every: Search every claim in every reading.
+    reading: plain, literal, sync, all-steps or repaired (default: each that the claim states).
+    seed: Seed of the search.
+    jobs: Processes, for --all.
+    out: JSON file for the result; also how to continue.
+    verify: Verify the shipped counterexamples exactly; search nothing.
     """
-    from fedbounds.report.terminal import plain_table
+    import fedbounds
+    from fedbounds.cli.options import contradiction_code
+    from fedbounds.errors import reject
+    from fedbounds.io import locked_file
+    from fedbounds.report.terminal import plain_table, progress
 
     if verify:
-        click.echo(
-            plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH), nl=False
-        )
+        show(plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH))
         return 0
-    found = _search(quiet=quiet, **options)
-    click.echo(plain_table(HEAD, map(summary, found), WIDTH), nl=False)
+    if every == (claim is not None):
+        raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
+    jobs = min(jobs, os.cpu_count() or 1)
+    with locked_file(out), progress(not quiet) as bar:
+        found = fedbounds.refute(claim, reading, budget, seed=seed, jobs=jobs, out=out, plugins=plugins, progress=bar)
+    show(plain_table(HEAD, map(summary, found), WIDTH))
     if len(found) <= DETAILED:
         for verdict in found:
-            click.echo("\n" + instance_text(verdict))
-    return sounded(_beside_what_is_known(found, options["extra"]))
+            show("\n" + instance_text(verdict))
+    return contradiction_code(_beside_what_is_known(found, plugins))
 
 
 # A single claim is shown with its instances; a table of all of them is long enough.
 DETAILED = 4
 
 
-def _search(
-    claim: str | None, everything: bool, jobs: int, extra: tuple[ModuleType, ...], quiet: bool, **options: Any
-) -> Findings[Verdict]:
-    """The verdicts of every claim and reading asked for."""
-    import fedbounds
-    from fedbounds.errors import reject
-    from fedbounds.io import locked_file
-    from fedbounds.report.terminal import progress
-
-    if everything == (claim is not None):
-        raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
-    with locked_file(options["out"]), progress(not quiet) as bar:
-        return fedbounds.refute(claim, jobs=min(jobs, os.cpu_count() or 1), plugins=extra, progress=bar, **options)
-
-
-def _beside_what_is_known(found: Iterable[Verdict], extra: tuple[ModuleType, ...]) -> list[Line]:
+def _beside_what_is_known(found: Iterable[Verdict], plugins: tuple[ModuleType, ...]) -> list[Line]:
     """The lines of the claims that were refuted: a proof or certificate that covers the instance is an alarm."""
     from fedbounds.plugins import claim_named
     from fedbounds.study.ledger import ANYWHERE, ledger_lines
 
     refuted = [(ANYWHERE, verdict) for verdict in found if verdict.status == "REFUTED"]
     keys = dict.fromkeys(verdict.claim for _, verdict in refuted)
-    return ledger_lines({key: claim_named(key, extra) for key in keys}, refuted) if refuted else []
+    return ledger_lines({key: claim_named(key, plugins) for key in keys}, refuted) if refuted else []
 
 
 def summary(verdict: Verdict) -> tuple[str, ...]:
@@ -110,6 +110,3 @@ def verified() -> list[list[str]]:
         sides = example.verify()
         rows.append([example.name, example.subject, example.reading, short(sides.lhs), short(sides.rhs)])
     return rows
-
-
-COMMANDS = [refute]

@@ -1,16 +1,18 @@
 """``fedbounds vision``: the paper's experiments with a convolutional network (needs the extra ``vision``)."""
 
+from __future__ import annotations
+
 import dataclasses
 import importlib.util
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, Literal
 
 import click
 
-from fedbounds.cli.options import QUIET, Place, formats, print_json, say
+from fedbounds.cli.adapter import command, say, show, show_json
 from fedbounds.errors import reject
-from fedbounds.vision.settings import CHOICES, KINDS, ImageSettings
+from fedbounds.vision.settings import ImageSettings
 
 WEIGHTINGS = ("fedavg", "fedsoftmax:0.2")
 # About a minute on two cores. FedAvg comes near 90% and FedMax stays far behind, so that the table has
@@ -27,87 +29,65 @@ DEMO = ImageSettings(
     normalisation="standard",
 )
 DEMO_WEIGHTINGS = ("fedavg", "fedsoftmax:0.5", "fedmax")
-# Set by the machine's options, or by an option of their own.
-ELSEWHERE = ("precision", "client_losses")
 
 
-@click.group()
-def vision() -> None:
-    """Repeat the paper's experiments: a convolutional network on MNIST, Fashion-MNIST or digits."""
-
-
-def _choices(command: Any) -> Any:
-    """An option for every choice of `ImageSettings`; values not given arrive as None."""
-    for field in reversed([field for field in CHOICES if field.name not in ELSEWHERE]):
-        kind = next((kind for kind in (int, float) if kind in (field.type, *get_args(field.type))), str)
-        kinds, text = field.metadata["kinds"], field.metadata["help"]
-        text += "" if field.default is None else f" [default: {field.default}]"
-        name = f"--{field.name.replace('_', '-')}"
-        command = click.option(name, field.name, type=click.Choice(kinds) if kinds else kind, help=text)(command)
-    return command
-
-
-def _machine(command: Any) -> Any:
-    """The options of the device; they change the time, and at most the rounding, of a result."""
-    options: Sequence[Callable[[Any], Any]] = (
-        click.option("--device", default="auto", show_default=True, help="auto, cpu, cuda or cuda:1."),
-        click.option("--threads", type=int, help="Clients that train side by side. [default: one a core]"),
-        click.option(
-            "--precision",
-            type=click.Choice(("auto", *KINDS["precision"])),
-            default="auto",
-            show_default=True,
-            help="Of the operands of products; auto is bfloat16 where the device has it, else float32.",
-        ),
-        QUIET,
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
-
-
-@vision.command(short_help="Train with every weighting and tabulate rounds and accuracy.")
-@_choices
-@click.option("--data-dir", type=Place(), help="Folder of IDX files; else they are downloaded.")
-@click.option("--no-checksum", is_flag=True, help="Take IDX files of your own from --data-dir.")
-@click.option("--weighting", "weightings", multiple=True, help=f"Repeatable. [default: {' '.join(WEIGHTINGS)}]")
-@click.option("--repetitions", type=click.IntRange(1), default=1, show_default=True, help="Partitions and models.")
-@click.option("--first-repetition", type=click.IntRange(0), default=0, show_default=True, help="Number of the first.")
-@click.option("--client-losses", is_flag=True, help="Record F_i(w_r) also where the weighting does not need it.")
-@click.option("--out", type=Place(), required=True, help="Folder of the records.")
-@_machine
+@command("The paper", "vision run", more=ImageSettings, weightings="--weighting")
 def run(
-    data_dir: Path | None,
-    no_checksum: bool,
-    weightings: tuple[str, ...],
-    repetitions: int,
-    first_repetition: int,
+    *,
     out: Path,
-    **flags: Any,
+    data_dir: Path | None = None,
+    no_checksum: bool = False,
+    weightings: tuple[str, ...] = WEIGHTINGS,
+    repetitions: Annotated[int, click.IntRange(1)] = 1,
+    first_repetition: Annotated[int, click.IntRange(0)] = 0,
+    device: str = "auto",
+    threads: int | None = None,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    quiet: bool = False,
+    **settings: Any,
 ) -> None:
     """Train with every weighting on the same partitions and initial models, and tabulate what came out.
 
     The same command goes on where it stopped, however it was stopped. --out gets one JSON record a run.
+
+    out: Folder of the records.
+    data_dir: Folder of IDX files; else they are downloaded.
+    no_checksum: Take IDX files of your own from --data-dir.
+    weightings: Repeatable. [default: fedavg fedsoftmax:0.2]
+    repetitions: Partitions and models.
+    first_repetition: Number of the first.
+    device: auto, cpu, cuda or cuda:1.
+    threads: Clients that train side by side. [default: one a core]
+    precision: Of the operands of products; auto is bfloat16 where the device has it, else float32.
     """
-    machine = _machine_flags(flags)
-    given = {name: value for name, value in flags.items() if value is not None}
     numbers = range(first_repetition, first_repetition + repetitions)
-    _experiment(ImageSettings(**given), weightings or WEIGHTINGS, numbers, out, data_dir, not no_checksum, **machine)
+    machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
+    _experiment(ImageSettings(**settings), weightings, numbers, out, data_dir, not no_checksum, machine)
 
 
-@vision.command(short_help="Three weightings on enlarged digits: a minute, no data needed.")
-@click.option("--out", type=Place(), default=Path("vision-demo"), show_default=True, help="Folder to write.")
-@_machine
-def demo(out: Path, **flags: Any) -> None:
-    """Three weightings on scikit-learn's digits, enlarged to 28x28: about a minute, no data needed."""
-    _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, **_machine_flags(flags))
+@command("The paper", "vision demo")
+def demo(
+    *,
+    out: Path = Path("vision-demo"),
+    device: str = "auto",
+    threads: int | None = None,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    quiet: bool = False,
+) -> None:
+    """Train with three weightings on scikit-learn's digits, enlarged to 28x28: about a minute, no data needed.
+
+    out: Folder to write.
+    device: auto, cpu, cuda or cuda:1.
+    threads: Clients that train side by side. [default: one a core]
+    precision: Of the operands of products; auto is bfloat16 where the device has it, else float32.
+    """
+    machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
+    _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, machine)
 
 
-@vision.command(short_help="Rounds to the target and final accuracy of finished runs.")
-@click.argument("results", type=Place(), nargs=-1, required=True)
-@formats("table", "json")
-def table(results: tuple[Path, ...], form: str) -> None:
-    """Rounds to the target accuracy and the final accuracy of every run in RESULTS (folders or files).
+@command("The paper", "vision table")
+def table(results: tuple[Path, ...], *, format: Literal["table", "json"] = "table") -> None:
+    """Print the rounds to the target accuracy and the final accuracy of every run in RESULTS (folders or files).
 
     The comparison with the paper, with intervals and tests, is a study: python -m validate.vision.
     """
@@ -116,7 +96,7 @@ def table(results: tuple[Path, ...], form: str) -> None:
     found = [run for place in results for run in records.read(place)]
     records.require_once(found)
     rows = records.table(found)
-    print_json(rows) if form == "json" else click.echo(_text(rows), nl=False)
+    show_json(rows) if format == "json" else show(_text(rows))
 
 
 def _text(rows: Sequence[dict[str, Any]]) -> str:
@@ -131,23 +111,16 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
         others = [f"{key} {chosen[key]}" for key in differing if key not in ("data", "partition")]
         where = ", ".join([f"{chosen['data']} {chosen['partition']}", *others])
         if where != said:
-            body.append((where, "", "", ""))
+            body.append((where, "", ""))
             said = where
         runs = zip(row["rounds_to_target"], row["rounds"], strict=True)
         reached = ", ".join(f">{last}" if r is None else str(r) for r, last in runs)
         last = [100 * value for value in row["final_accuracy"] if value is not None]
         spread = f" ({min(last):.2f} to {max(last):.2f})" if len(last) > 1 else ""
         mean = f"{sum(last) / len(last):.2f}{spread}" if last else "-"
-        pairs = row["before_fedavg"]
-        counts = f"{pairs['fewer']}/{pairs['equal']}/{pairs['more']} of {pairs['pairs']}" if pairs else ""
-        body.append((f"  {row['weighting']}", reached, mean, counts))
+        body.append((f"  {row['weighting']}", reached, mean))
     targets = " and ".join(f"{100 * target:g}%" for target in dict.fromkeys(row["target"] for row in rows))
-    head = ("weighting", f"rounds to {targets}", "final accuracy, %", "fewer/equal/more rounds than FedAvg")
-    return plain_table(head, body)
-
-
-def _machine_flags(flags: dict[str, Any]) -> dict[str, Any]:
-    return {name: flags.pop(name) for name in ("device", "threads", "precision", "quiet")}
+    return plain_table(("weighting", f"rounds to {targets}", "final accuracy, %"), body)
 
 
 def _experiment(
@@ -157,19 +130,18 @@ def _experiment(
     out: Path,
     data_dir: Path | None,
     checksum: bool,
-    *,
-    device: str,
-    threads: int | None,
-    precision: str,
-    quiet: bool,
+    machine: dict[str, Any],
 ) -> None:
     """Run and print. What can be refused is refused before the folder is made."""
-    _require_torch()
+    if importlib.util.find_spec("torch") is None:
+        remedy = "pip install 'fedbounds[vision]'"
+        raise reject("the vision experiments need PyTorch", "an installation without it", remedy)
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
     from fedbounds.io import locked
     from fedbounds.report import terminal as console
-    from fedbounds.vision import federated, images, records, split, training
+    from fedbounds.vision import images, records, training
+    from fedbounds.vision import run as experiment
 
     named = [plugins.weighting_named(name) for name in weightings]
     rules = list({rule.name: rule for rule in named}.values())  # fedmax is fedmax:1
@@ -177,32 +149,20 @@ def _experiment(
         if rule.needs_problem:
             why = "a weighting of networks must not need L, mu and w* of a strongly convex problem"
             raise reject(why, rule.name, "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
-    where = training.machine(device, default_threads() if threads is None else threads)
-    settings = dataclasses.replace(
-        settings,
-        partition=split.canonical(settings.partition),
-        precision=where.precision if precision == "auto" else precision,
-    )
+    quiet, threads = machine["quiet"], machine["threads"]
+    where = training.machine(machine["device"], default_threads() if threads is None else threads)
+    precision: Any = where.precision if machine["precision"] == "auto" else machine["precision"]
+    settings = dataclasses.replace(settings, partition=images.canonical(settings.partition), precision=precision)
     with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
-    federated.deal(settings, pixels.train_labels, repetitions[0])
+    experiment.deal(settings, pixels.train_labels, repetitions[0])
     try:
         with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
-            federated.run_all(settings, pixels, rules, repetitions, out, where, bar)
+            experiment.run_all(settings, pixels, rules, repetitions, out, where, bar)
     except KeyboardInterrupt:
         say("Every finished round is kept: the same command goes on from there.")
         raise
     found = records.read(out)
-    click.echo(_text(records.table(found)), nl=False)
+    show(_text(records.table(found)))
     if not quiet:
         say(f"Saved {len(found)} records in {out}.")
-
-
-def _require_torch() -> None:
-    if importlib.util.find_spec("torch") is None:
-        raise reject(
-            "the vision experiments need PyTorch", "an installation without it", "pip install 'fedbounds[vision]'"
-        )
-
-
-COMMANDS = [vision]

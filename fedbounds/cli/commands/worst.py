@@ -4,65 +4,62 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.options import PLUGIN, QUIET, formats, print_json, say
-from fedbounds.study.worst import MEASURES
+from fedbounds.cli.adapter import command, say, show, show_json
 
 if TYPE_CHECKING:
     from fedbounds.study.worst_case import Sandwich
 
 HEAD = ("instance", "worst case", "", "theorem", "over instance", "seconds")
 AXES = ("rounds", "tau", "kappa", "step")
+COUNT = click.IntRange(1)
 
 
-@click.command()
-@click.option("--rounds", type=click.IntRange(1), default=10, show_default=True)
-@click.option("--tau", type=click.IntRange(1), default=4, show_default=True, help="Local steps a round.")
-@click.option("--kappa", default="10", show_default=True, help="L/mu, with L = 1.")
-@click.option("--step", default="1/2", show_default=True, help="A constant in units of 1/L, theory, or a claim's.")
-@click.option("--measure", type=click.Choice(list(MEASURES)), default="distance", show_default=True)
-@click.option("--zeta-star", "zeta", default="1", show_default=True, help="Root mean square of ||grad F_i(w*)||.")
-@click.option("--sigma", default="0", show_default=True, help="Root of the largest variance of a client's noise.")
-@click.option("--delta0", "delta_0", default="1", show_default=True, help="Largest ||w_0 - w*||^2.")
-@click.option("--weights", default="", help="alpha, with commas, or any; equal, and every N, unless given.")
-@click.option("--p", default="", help="p, where it is not the weights.")
-@click.option("--over", type=click.Choice(AXES), help="A curve along this.")
-@click.option("--values", default="", help="Its values, with commas.")
-@PLUGIN
-@formats("table", "json")
-@QUIET
+@command("Judge a theorem")
 def worst(
-    rounds: int,
-    tau: int,
-    kappa: str,
-    step: str,
-    measure: str,
-    zeta: str,
-    sigma: str,
-    delta_0: str,
-    weights: str,
-    p: str,
-    over: str | None,
-    values: str,
-    extra: tuple[ModuleType, ...],
-    form: str,
-    quiet: bool,
+    *,
+    rounds: Annotated[int, COUNT] = 10,
+    tau: Annotated[int, COUNT] = 4,
+    kappa: str = "10",
+    step: str = "1/2",
+    measure: Literal["distance", "gap", "average"] = "distance",
+    zeta_star: str = "1",
+    sigma: str = "0",
+    Delta_0: str = "1",
+    weights: str = "",
+    p: str = "",
+    over: Literal["rounds", "tau", "kappa", "step"] | None = None,
+    values: str = "",
+    plugins: tuple[ModuleType, ...] = (),
+    format: Literal["table", "json"] = "table",
+    quiet: bool = False,
 ) -> None:
-    """||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
+    """Bound ||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
     Or F(w_R) - F*, or F - F* at the mean of the iterates before w_R, by --measure. --step theory is the corollary's
     1/(mu (t + 4 kappa)), and the key of a claim the step size that it states. Clients are L-smooth and mu-strongly
     convex, of equal weight or of --weights. "worst case" is proved for all of them where it is marked certified, by
     rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run; "theorem" the
     smallest bound that a claim's formula gives and that this run does not exceed.
+
+    tau: Local steps a round.
+    kappa: L/mu, with L = 1.
+    step: A constant in units of 1/L, theory, or a claim's.
+    zeta_star: Root mean square of ||grad F_i(w*)||.
+    sigma: Root of the largest variance of a client's noise.
+    Delta_0: Largest ||w_0 - w*||^2.
+    weights: alpha, with commas, or any; equal, and every N, unless given.
+    p: p, where it is not the weights.
+    over: A curve along this.
+    values: Its values, with commas.
     """
     import fedbounds
     from fedbounds.evidence.sdp.one_step.coverage import fraction
     from fedbounds.report.terminal import progress
-    from fedbounds.study.worst import step_claim
+    from fedbounds.study.worst import MEASURES, step_claim
 
     with progress(not quiet) as bar:
         found = list(
@@ -72,27 +69,27 @@ def worst(
                 kappa=kappa,
                 step=step,
                 measure=measure,
-                zeta_star=zeta,
+                zeta_star=zeta_star,
                 sigma=sigma,
-                Delta_0=delta_0,
+                Delta_0=Delta_0,
                 weights=weights,
                 p=p,
                 over=over,
                 values=values,
-                plugins=extra,
+                plugins=plugins,
                 progress=bar,
             )
         )
-    if form == "json":
-        print_json([asdict(one) for one in found])
+    if format == "json":
+        show_json([asdict(one) for one in found])
         return
     noisy = fraction(sigma) != 0
-    said = [f"steps {step}"] if step_claim(step, extra) is not None else []
+    said = [f"steps {step}"] if step_claim(step, plugins) is not None else []
     said += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
     said += [f"sigma = {sigma}"] if noisy else []
-    said.append(f"zeta_* = {zeta}, ||w_0 - w*||^2 <= {delta_0}")
+    said.append(f"zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}")
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
-    _print(found, over or "rounds", ", ".join(said), measured)
+    print_table(found, over or "rounds", ", ".join(said), measured)
     if quiet:
         return
     if noisy:
@@ -122,7 +119,7 @@ def _say_weights(weights: str, p: str, found: Sandwich) -> None:
         say("A weight exceeds 1/2: the worst case is that over all weights, which need not be attained at these.")
 
 
-def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURES["distance"]) -> None:
+def print_table(found: list[Sandwich], over: str, start: str, measured: str = "||w_R - w*||^2") -> None:
     """What is the same in all rows is said above them, so that they fit a terminal."""
     from fedbounds.report.number_format import downward, number, upward
     from fedbounds.report.terminal import plain_table
@@ -135,12 +132,9 @@ def _print(found: list[Sandwich], over: str, start: str, measured: str = MEASURE
         rows.append([*row, f"{one.seconds:.1f}"])
     same = ", ".join(f"{name} = {getattr(found[0], name):g}" for name in AXES if name != over)
     by = sorted({one.theorem for one in found if one.theorem is not None})
-    click.echo(f"{measured} with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
-    click.echo(plain_table([over, *HEAD], rows), nl=False)
+    show(f"{measured} with L = 1, {same}, {start}{'; theorem: ' if by else ''}{', '.join(by)}")
+    show(plain_table([over, *HEAD], rows))
     for one in found:
         at = f" at {over} = {getattr(one, over):g}" if len(found) > 1 else ""
         for key, bound in one.refuted.items():
-            click.echo(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {one.lower:.10g}")
-
-
-COMMANDS = [worst]
+            show(f"REFUTED by the instance{at}: {key}, {bound:.10g} < {one.lower:.10g}")

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fedbounds.evidence.empirical.bands import band_from_moments
 from fedbounds.evidence.empirical.linearity import moving
 from fedbounds.evidence.evaluate import Numbers, derivative, difference, evaluate, nudged
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
@@ -47,7 +47,12 @@ REALISED, EXPECTED = PATH_FIELDS.index("next_distance_sq"), PATH_FIELDS.index("n
 
 
 def distrust(
-    claim: Claim, run: Run, times: NDArray[Any], difference: Array, refuted: NDArray[np.bool_], error_rate: float
+    claim: Claim,
+    run: MeasuredRun,
+    times: NDArray[Any],
+    difference: Array,
+    refuted: NDArray[np.bool_],
+    error_rate: float,
 ) -> str | None:
     """Why a band over the replicates of a run is not to be trusted for a claim, if so.
 
@@ -66,7 +71,7 @@ def distrust(
     )
 
 
-def _own_tails(claim: Claim, run: Run, columns: NDArray[Any]) -> str | None:
+def _own_tails(claim: Claim, run: MeasuredRun, columns: NDArray[Any]) -> str | None:
     """Whether a measured symbol of one's own may vary more than replicates show: nothing is known of its range."""
     experiment = run.trajectory.experiment
     for name in sorted(moving(claim.computed)):
@@ -82,7 +87,7 @@ def _own_tails(claim: Claim, run: Run, columns: NDArray[Any]) -> str | None:
     return None
 
 
-def quantity_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | float:
+def quantity_rounding(claim: Claim, run: MeasuredRun, difference: sp.Expr) -> Array | float:
     """How far the rounding of measured symbols of one's own moves lhs - rhs.
 
     It is relative to the largest of the run, since a difference of large numbers may be in what the user computes.
@@ -97,7 +102,7 @@ def quantity_rounding(claim: Claim, run: Run, difference: sp.Expr) -> Array | fl
     return found
 
 
-def _slopes(claim: Claim, run: Run, seen: Measurement[Numbers]) -> dict[int, Array]:
+def _slopes(claim: Claim, run: MeasuredRun, seen: Measurement[Numbers]) -> dict[int, Array]:
     """By how much lhs - rhs moves with each recorded field, (R or 1, recorded times), by the field's place."""
     left, right, _ = claim.sides(run.reading)
     behind = measured_fields()
@@ -117,7 +122,7 @@ def share_limit(replicates: int) -> float:
     return float(np.interp(np.log(replicates), np.log(list(DOMINANT)), list(DOMINANT.values())))
 
 
-def _missed_noise(run: Run, error_rate: float) -> str | None:
+def _missed_noise(run: MeasuredRun, error_rate: float) -> str | None:
     """The known null at each recorded step and in their sum, at half the error rate each.
 
     The differences are a martingale's, hence uncorrelated: the variance of their sum is the sum of variances.
@@ -149,7 +154,7 @@ def _missed_noise(run: Run, error_rate: float) -> str | None:
 
 
 def _dominated(
-    run: Run, times: NDArray[Any], columns: NDArray[Any], room: Array, slopes: Mapping[int, Array]
+    run: MeasuredRun, times: NDArray[Any], columns: NDArray[Any], room: Array, slopes: Mapping[int, Array]
 ) -> str | None:
     """Whether one replicate carries more of a measured field's variance than the band's reference law allows.
 
@@ -180,7 +185,7 @@ def largest_share(away: Array, variance: Array, replicates: int) -> Array:
 
 
 def _unseen_weights(
-    run: Run,
+    run: MeasuredRun,
     columns: NDArray[Any],
     difference: Array,
     slopes: Mapping[int, Array],
@@ -227,12 +232,12 @@ def value_rounding(difference: sp.Expr, values: Mapping[str, Numbers], base: Arr
     return np.nan_to_num(moved, nan=0.0, posinf=0.0)
 
 
-def position_rounding(run: Run, count: int) -> Array:
+def position_rounding(run: MeasuredRun, count: int) -> Array:
     """delta^2 + 2 delta ||w_t - w*||, what an error delta of w does to it squared, at the first ``count`` times."""
     return run.once(_position_rounding)[:, :count]
 
 
-def _position_rounding(run: Run) -> Array:
+def _position_rounding(run: MeasuredRun) -> Array:
     trajectory = run.trajectory
     reach = float(np.linalg.norm(trajectory.experiment.problem.w_star)) + float(trajectory.extremes.radius.max())
     delta = POSITION_ROUNDING * reach

@@ -23,11 +23,12 @@ from fedbounds.evidence.empirical.bands import (
     unsteady,
 )
 from fedbounds.evidence.empirical.error_floor import floor_fit
-from fedbounds.evidence.empirical.sides import Comparison, compare, one_by_one
-from fedbounds.evidence.empirical.status import concluded, this_run
+from fedbounds.evidence.empirical.sides import Comparison as Comparison
+from fedbounds.evidence.empirical.sides import compare as compare
+from fedbounds.evidence.empirical.sides import one_by_one
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
-from fedbounds.evidence.judge import Unmet, judge, verdict
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.judge import Unmet, conclude, coverage_of, judge, verdict
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Provenance
 from fedbounds.theory.coverage import Coverage
@@ -54,7 +55,7 @@ class Sampled:
     What was compared along t is put into ``compared``.
     """
 
-    run: Run
+    run: MeasuredRun
     error_rate: float = ERROR_RATE
     compared: ComparedBands | None = None
     evidence = Evidence.EMPIRICAL
@@ -73,7 +74,7 @@ class Sampled:
 
     def coverage(self) -> Coverage:
         """This problem and protocol."""
-        return this_run(self.run)
+        return coverage_of(self.run)
 
     def refusal(self, claim: Claim) -> Verdict | None:
         """UNDECIDED where means of replicates do not stand for the two sides."""
@@ -121,12 +122,14 @@ class Sampled:
         return result if defined.all() else replace(result, detail=result.detail + left_out)
 
 
-def examine(claim: Claim, run: Run, error_rate: float = ERROR_RATE, compared: ComparedBands | None = None) -> Verdict:
+def examine(
+    claim: Claim, run: MeasuredRun, error_rate: float = ERROR_RATE, compared: ComparedBands | None = None
+) -> Verdict:
     """Judge a claim on a run in the run's reading."""
     return judge(claim, run.reading, Sampled(run, error_rate, compared))
 
 
-def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
+def known_columns(claim: Claim, run: MeasuredRun, times: np.ndarray) -> np.ndarray:
     """The tested times (m,) at which both sides are the same in every repetition, not merely in those run."""
     if claim.scope in ("point", "constant"):
         return np.ones(len(times), dtype=bool)
@@ -136,10 +139,10 @@ def known_columns(claim: Claim, run: Run, times: np.ndarray) -> np.ndarray:
     return np.asarray(~np.any(moving, axis=0))
 
 
-def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.ndarray) -> Verdict:
+def decide(claim: Claim, run: MeasuredRun, sides: Comparison, interval: Band, known: np.ndarray) -> Verdict:
     """HOLDS if the band of lhs - rhs lies below 0 (identity: around it), REFUTED if some t lies above.
 
-    Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `concluded`.
+    Within rounding of 0 is neither, unless rounding is negligible beside the sides; see `conclude`.
     """
     rounding, lower, upper, error_rate = sides.most, interval.lower, interval.upper, interval.error_rate
     if claim.kind is Kind.IDENTITY:
@@ -153,7 +156,7 @@ def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.
     relative[np.abs(distance) <= rounding] = 0.0
     relative = np.where(np.isnan(relative), -np.inf, relative)
     untested = sides.untested(lower, upper)
-    status, grounds = concluded(claim, run, refuted, holds, untested)
+    status, grounds = conclude(claim, run, refuted, holds, untested)
     if status in (Status.HOLDS, Status.REFUTED) and not (known.all() or (refuted & known).any()):
         doubt = distrust(claim, run, sides.times, np.where(known, np.nan, lhs - rhs), refuted, error_rate)
         status, grounds = (status, grounds) if doubt is None else (Status.UNDECIDED, f"; {doubt}")
@@ -180,7 +183,7 @@ def decide(claim: Claim, run: Run, sides: Comparison, interval: Band, known: np.
     )
 
 
-def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
+def _explain(run: MeasuredRun, status: Status, lhs: float, rhs: float, family: str, deterministic: bool) -> str:
     relation = {Status.REFUTED: ">", Status.HOLDS: "<="}.get(status, "against")
     words = [f"lhs {lhs:.4g} {relation} rhs {rhs:.4g}"]
     words.append("no sampling error" if deterministic else f"{family}; {BAND_NEEDS}")
@@ -190,7 +193,7 @@ def _explain(run: Run, status: Status, lhs: float, rhs: float, family: str, dete
     return "; ".join(words)
 
 
-def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool) -> Verdict:
+def examine_rate(claim: Claim, run: MeasuredRun, error_rate: float, deterministic: bool) -> Verdict:
     """O(1/T): a floor c0 > 0 in c0 + c1/(T + gamma) refutes; its absence on a finite run proves nothing."""
     trajectory = run.trajectory
     gamma = float(evaluate(sum(claim.definitions.values(), sp.Integer(0)), run.values()))
@@ -211,5 +214,5 @@ def examine_rate(claim: Claim, run: Run, error_rate: float, deterministic: bool)
     )
 
 
-def _verdict(claim: Claim, run: Run, status: Status, **fields: object) -> Verdict:
+def _verdict(claim: Claim, run: MeasuredRun, status: Status, **fields: object) -> Verdict:
     return verdict(claim, run.reading, status, **fields)

@@ -16,7 +16,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers, evaluate
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
 from fedbounds.theory.claim import Claim
@@ -66,7 +66,7 @@ def _written_affine(expression: sp.Basic, random: Set[str]) -> bool:
     return False
 
 
-def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: Run, values: Mapping[str, Numbers]) -> Means:
+def both_sides(left: sp.Expr, right: sp.Expr, claim: Claim, run: MeasuredRun, values: Mapping[str, Numbers]) -> Means:
     """The means of both sides over all replicates of a streamed run. Errors: InputError if not linear."""
     assert run.trajectory.streamed is not None
     path = run.trajectory.streamed.paths[run.reading.virtual]

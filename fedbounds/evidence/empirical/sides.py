@@ -28,7 +28,7 @@ from fedbounds.evidence.empirical.bands import (
     smallest_level,
 )
 from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.problem import Array
 from fedbounds.theory.claim import Claim, Kind
@@ -110,7 +110,7 @@ class Comparison:
         return min(1.0, 2 * len(mean) * smallest_level(replicates, float(extreme)))
 
 
-def compare(claim: Claim, run: Run) -> Comparison:
+def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     """Evaluate both sides of a claim on every replicate and tested time of a run."""
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
@@ -139,7 +139,7 @@ def compare(claim: Claim, run: Run) -> Comparison:
     return Comparison(times, lhs, rhs, rounding, floor, values=values)
 
 
-def _floor(claim: Claim, run: Run, apart: sp.Expr, count: int) -> Array:
+def _floor(claim: Claim, run: MeasuredRun, apart: sp.Expr, count: int) -> Array:
     """What the rounding of w does to the two sides; L times that of the squared distance for F."""
     if claim.scope not in ("step", "horizon"):
         return np.zeros((1, 1))

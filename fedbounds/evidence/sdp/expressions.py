@@ -118,4 +118,5 @@ def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
     """
     dx, dg = a.x - b.x, a.g - b.g
     bent = dg.squared + dx.squared * (mu * L) - dg @ dx * (2 * mu)
-    return a.f - b.f - b.g @ dx - bent * (1 / (2 * (L - mu)))
+    inequality: Expression = a.f - b.f - b.g @ dx - bent * (1 / (2 * (L - mu)))
+    return inequality

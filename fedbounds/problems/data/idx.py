@@ -103,8 +103,8 @@ def _find(folder: Path, name: str) -> Path:
     for candidate in names:
         if (folder / candidate).is_file():
             return folder / candidate
-    names = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
-    raise reject(f"{folder} must contain {name} or {name}.gz", names, "put the four IDX files there")
+    held = ", ".join(sorted(item.name for item in folder.iterdir())[:8]) or "an empty folder"
+    raise reject(f"{folder} must contain {name} or {name}.gz", held, "put the four IDX files there")
 
 
 def _check_published(path: Path, wanted: str, digests: Mapping[str, str] | None) -> None:

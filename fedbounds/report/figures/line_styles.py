@@ -34,8 +34,9 @@ OWN: tuple[Style, ...] = (
     {"color": "#5E35B1", "ls": (0, (3, 3)), "marker": ">"},
 )
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
-# Six colours and four dashes: twelve clients before a pair repeats.
 CLIENTS = (BLACK, ORANGE, SKY, GREEN, PURPLE, BLUE)
+# Up to twelve clients, each with a colour of its own; dashes tell neighbours apart in greyscale.
+MANY = (*CLIENTS, "#8C6D00", "#CC0033", "#666666", "#004D40", "#B0A000", "#5E35B1")
 # Up to this many clients a legend names each; beyond it a colour bar does.
 NAMED_CLIENTS = 12
 PANEL, DPI = (3.4, 2.7), 130

@@ -7,7 +7,7 @@ import numpy as np
 from fedbounds.evidence.empirical.bands import band
 from fedbounds.model.problem import Array
 from fedbounds.study.settings import Settings
-from fedbounds.study.store import RunSeries, Sides
+from fedbounds.study.store import RunSeries, SidesOverTime
 
 # Points of a curve that a picture can resolve; more only make the file larger.
 MAX_POINTS = 250
@@ -15,7 +15,7 @@ MAX_POINTS = 250
 MAX_BINS, MAX_COLUMNS = 60, 100
 # Mean weights that differ by rounding only are ties.
 TIE = 1e-9
-# The paper's figure marks the ten clients of largest weight.
+# The paper's figure marks the ten clients of largest weight; of fewer than thirty clients a third is marked.
 MARKED = 10
 
 
@@ -60,7 +60,7 @@ def measured_gap(settings: Settings, run: RunSeries) -> Curve:
     return Curve(run.times[at], interval.mean, lower, upper)
 
 
-def bound(sides: Sides) -> Bound:
+def bound(sides: SidesOverTime) -> Bound:
     x, y = sides.t, sides.rhs
     intervals = runs_of(~(y > 0))
     edges = [k for a, b in intervals for k in (a - 1, a, b, b + 1) if 0 <= k < len(x)]
@@ -75,7 +75,7 @@ def runs_of(mask: np.ndarray) -> list[tuple[int, int]]:
     return list(zip(np.flatnonzero(change == 1), np.flatnonzero(change == -1) - 1, strict=True))
 
 
-def side_ratio(sides: Sides) -> tuple[Curve, Array]:
+def side_ratio(sides: SidesOverTime) -> tuple[Curve, Array]:
     """Left over right side of a one-step claim with the left side's band, and the t at which the right side is <= 0.
 
     The ratio is nan at those t, and where the band is unbounded its limits are nan.
@@ -95,6 +95,11 @@ def replicate_range(times: Array, values: Array) -> Curve | None:
     keep = np.flatnonzero(finite)[thin(int(finite.sum()))]
     part = values[:, keep]
     return Curve(times[keep], np.median(part, axis=0), part.min(axis=0), part.max(axis=0))
+
+
+def marked(clients: int) -> int:
+    """How many clients of a round are marked."""
+    return min(MARKED, max(clients // 3, 1))
 
 
 def largest(weights: Array, count: int = MARKED) -> np.ndarray:

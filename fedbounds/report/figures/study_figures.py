@@ -5,6 +5,7 @@ global state changes. Lines differ in dash and marker as well as in colour.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, series
+from fedbounds.report.figures import line_styles, messages, series
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
@@ -49,23 +50,70 @@ def _line(axes: Axes, x: Any, y: Any, label: str, style: Style, phase: float = 0
 def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None = None) -> Figure:
     """E[F(w_T)] - F* with its band against ``bounds`` on it, log-log in T + gamma."""
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
-    title = "Measured suboptimality against the bounds on it"
+    bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(result, title, labels, "xy", sharex=True, sharey=True)
+    figure, panels = panels_of(result, messages.bounds(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
         axes.plot(seen.x + gamma, positive, color=BLACK, lw=1.8, label="measured, mean and band")
         floor = np.nanmin(positive) / 10 if np.isfinite(positive).any() else 1e-300
         axes.fill_between(seen.x + gamma, np.maximum(seen.lower, floor), seen.upper, color=BLACK, alpha=0.2, lw=0)
-        for k, (key, (label, style)) in enumerate((bounds or line_styles.lines("horizon")).items()):
-            if key in run.sides:
+        _guide(axes, seen.x + gamma, positive)
+        for k, (key, (label, style)) in enumerate(bounds.items()):
+            if key in run.sides and not _drawn_before(key, bounds, run):
                 found = series.bound(run.sides[key])
                 _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
                 _mark_negative(axes, found, gamma, label, style["color"])
     _make_room(panels, foot=True)
     legend(figure, panels)
     return figure
+
+
+def _guide(axes: Axes, x: Any, y: Any) -> None:
+    """A dotted line of slope -1 through the middle of a measured curve, which O(1/T) runs along at the end."""
+    known = np.flatnonzero(np.isfinite(y))
+    if known.size:
+        at = known[np.abs(np.log(x[known]) - np.log(x[[0, -1]]).mean()).argmin()]
+        axes.plot(x, y[at] * x[at] / x, color="#777777", ls=DASHES[2], lw=1.0, label="slope of 1/T", zorder=1)
+
+
+def distinct(lines: line_styles.Lines, drawn: Drawn) -> line_styles.Lines:
+    """The lines without those that coincide with an earlier one in every run; that one is named for both."""
+    kept: line_styles.Lines = {}
+    for key, (label, style) in lines.items():
+        same = next((other for other in kept if _coincide(key, other, drawn)), None)
+        if same is None:
+            hidden = any(_drawn_before(key, kept, run) for run in drawn)
+            kept[key] = f"{label}, where it differs" if hidden else label, style
+        else:
+            kept[same] = f"{kept[same][0]} = {key[1] if same[0] == key[0] else label}", kept[same][1]
+    return kept
+
+
+def _drawn_before(key: tuple[str, str], lines: line_styles.Lines, run: RunSeries) -> bool:
+    """Whether an earlier one of the lines coincides with this one in the panel of a run."""
+    earlier = list(lines)[: list(lines).index(key)] if key in lines else list(lines)
+    return key in run.sides and any(_coincide(key, other, [run]) for other in earlier)
+
+
+def _coincide(one: tuple[str, str], other: tuple[str, str], drawn: Drawn) -> bool:
+    """Whether two claims as read have the same sides, up to rounding, in every run that has either."""
+    pairs = [(run.sides.get(one), run.sides.get(other)) for run in drawn if one in run.sides or other in run.sides]
+    return bool(pairs) and all(
+        a is not None
+        and b is not None
+        and np.shape(a.rhs) == np.shape(b.rhs)
+        and np.allclose([a.lhs, a.rhs], [b.lhs, b.rhs], rtol=EQUAL, atol=0, equal_nan=True)
+        for a, b in pairs
+    )
+
+
+def weighted(result: Result, drawn: Drawn) -> tuple[Result, Drawn]:
+    """The runs whose weights are not p throughout; where none is left, every run."""
+    p = np.array(result.facts.p)
+    chosen = [k for k, run in enumerate(drawn) if np.abs(run.alpha - p).max() > EQUAL] or list(range(len(drawn)))
+    return replace(result, runs=tuple(result.runs[k] for k in chosen)), [drawn[k] for k in chosen]
 
 
 def _mark_negative(axes: Axes, found: series.Bound, shift: float, label: str, colour: str) -> None:
@@ -96,12 +144,15 @@ def _make_room(panels: list[Axes], foot: bool) -> None:
 
 def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None = None) -> Figure:
     """Left over right side of one-step claims along t (Theorem 1, the sharper step); above 1 is a violation."""
-    title = "One-step inequalities: left side / right side with the band of the left side"
-    figure, panels = panels_of(result, title, ("$t+1$", "left side / right side"), "xy", sharex=True, sharey=True)
+    steps = distinct(steps or line_styles.lines("step"), drawn)
+    labels = ("$t+1$", "left side / right side")
+    figure, panels = panels_of(
+        result, messages.one_step(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
+    )
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
-        for k, (key, (label, style)) in enumerate((steps or line_styles.lines("step")).items()):
-            if key not in run.sides:
+        for k, (key, (label, style)) in enumerate(steps.items()):
+            if key not in run.sides or _drawn_before(key, steps, run):
                 continue
             curve, negative = series.side_ratio(run.sides[key])
             y = np.where(curve.y > 0, curve.y, np.nan)
@@ -130,8 +181,8 @@ def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> Non
 
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
-    title = "Weighting skew: median and range over replicates"
-    figure, panels = panels_of(result, title, ("$t+1$", "skew"), sharex=True)
+    result, drawn = weighted(result, drawn)
+    figure, panels = panels_of(result, messages.skew(result), ("$t+1$", "skew"), sharex=True)
     for axes, run, found in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
@@ -167,16 +218,17 @@ def _pad(axes: Axes, least: float = 0.1) -> None:
 
 def weights_figure(result: Result, drawn: Drawn) -> Figure:
     """alpha_t^i - p_i along rounds, the mean over replicates, one line a client."""
-    title = r"Weights against the clients' shares: $\alpha_t^i-p_i$, mean over replicates and neighbouring rounds"
+    result, drawn = weighted(result, drawn)
     tau, p = result.settings.tau, np.array(result.facts.p)
     named = len(p) <= line_styles.NAMED_CLIENTS
+    title = messages.weights(result, drawn)
     figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(0, color=BLACK, lw=0.8)
         rounds, weights = series.binned(run.round_times / tau + 1, run.alpha.mean(axis=0))
         for i in range(len(p)):
-            colour = line_styles.CLIENTS[i % len(line_styles.CLIENTS)] if named else cividis(norm(i))
+            colour = line_styles.MANY[i] if named else cividis(norm(i))
             axes.plot(rounds, weights[:, i] - p[i], label=f"$i={i + 1}$", color=colour, ls=DASHES[i % len(DASHES)])
         _pad(axes, 0.02)
     if named:
@@ -190,8 +242,9 @@ def weights_figure(result: Result, drawn: Drawn) -> Figure:
 def participation_figure(result: Result, drawn: Drawn) -> Figure:
     """Mean weight of each client in each round, the ten largest of a round marked."""
     N, tau = result.facts.N, result.settings.tau
-    count = min(series.MARKED, N)
-    title = rf"Participation: mean weight $\alpha_t^i$ over replicates; dots: the {count} largest of each round"
+    result, drawn = weighted(result, drawn)
+    count = series.marked(N)
+    title = f"{messages.participation(result, drawn)}; dots: the {count} largest weights of a round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
@@ -201,7 +254,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
         step = rounds[1] - rounds[0] if len(rounds) > 1 else 1.0
         extent = (rounds[0] - step / 2, rounds[-1] + step / 2, N + 0.5, 0.5)
         axes.imshow(table.T, cmap="cividis", norm=norm, aspect="auto", interpolation="nearest", extent=extent)
-        r, i = np.nonzero(series.largest(table))
+        r, i = np.nonzero(series.largest(table, count))
         size = float(np.clip(150 / len(rounds), 1.2, 5.0))
         light = norm(table[r, i]) < 0.5
         for mask, colour in ((light, "white"), (~light, "black")):

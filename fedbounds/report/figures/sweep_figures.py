@@ -1,7 +1,7 @@
 """Pictures of a sweep: tightness, the floor or any measured number against any setting of the grid."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
@@ -26,7 +26,7 @@ LARGEST = 1e150
 # Columns of the middle, the lower and the upper end of a quantity with an interval of its own.
 INTERVALS = {"floor": ("gap_last", "floor_low", "floor_high")}
 # How the rows at one position are summed up: the middle, the lower and the upper end.
-SUMMARIES = (np.median, np.min, np.max)
+SUMMARIES: tuple[Callable[[np.ndarray], Any], ...] = (np.median, np.min, np.max)
 MARKERS = "osD^v<>P"
 LABELS = {
     "tightness": "bound / measured (smallest over t)",

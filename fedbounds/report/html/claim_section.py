@@ -11,19 +11,19 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
+from fedbounds.report.describe import claim_answer, describe
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture
-from fedbounds.report.number_format import readable, times
-from fedbounds.report.table import Entry, Listed, Said, Table
+from fedbounds.report.number_format import readable
+from fedbounds.report.table import Bullets, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.labels import LABELS, shown
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES
-from fedbounds.theory.verdict import Evidence, Status, Verdict
+from fedbounds.theory.verdict import Evidence, Status
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,11 @@ class Section:
 
     claim: Claim
     runs: Table
-    details: Listed
+    details: Bullets
     assumptions: Table
     picture: Picture | None
     evidence: Markup
+    answer: str
 
     @property
     def scope(self) -> str:
@@ -141,6 +142,7 @@ def section(
         assumption_table(claim, result.runs),
         picture,
         evidence,
+        claim_answer(own),
     )
 
 
@@ -152,30 +154,24 @@ def run_table(claim: Claim, lines: Iterable[Line], result: Result) -> Table:
         for line in lines:
             found = [next(iter(line.verdicts(kind, name)), None) for name in names]
             if any(found):
-                head = Markup('{} <span class="quiet">{}</span>').format(line.reading, LABELS[kind].lower())
-                body.append([head, *(None if verdict is None else _run_cell(verdict) for verdict in found)])
+                head = Markup('{} <span class="quiet">{}</span>').format(line.reading, kind.label.lower())
+                body.append([head, *(None if verdict is None else describe(verdict) for verdict in found)])
     caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
     return Table.of(["Reading", *names], body, caption)
 
 
-def _run_cell(verdict: Verdict) -> Said:
-    where = "" if verdict.worst_t is None else f"t = {verdict.worst_t}"
-    word = shown(verdict.status, verdict.evidence)
-    return Said(word, verdict.status, " ".join(filter(None, [times(verdict.tightness), where])))
-
-
-def details(lines: Iterable[Line]) -> Listed:
+def details(lines: Iterable[Line]) -> Bullets:
     """The grounds of the verdicts on a claim, with what each covers; weightings that say the same share an item."""
     groups: dict[tuple[str, str], list[str]] = {}
     for line in lines:
         for where, verdict in line.found:
-            key = f"{line.reading}, {LABELS[verdict.evidence].lower()}"
+            key = f"{line.reading}, {verdict.evidence.label.lower()}"
             groups.setdefault((key, line.grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
     items = [
         f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(said)}"
         for (key, said), names in groups.items()
     ]
-    return Listed("On which grounds", tuple(items))
+    return Bullets("On which grounds", tuple(items))
 
 
 def assumption_table(claim: Claim, runs: Sequence[WeightingRun]) -> Table:
@@ -191,7 +187,7 @@ def assumption_table(claim: Claim, runs: Sequence[WeightingRun]) -> Table:
     return Table.of(["Assumption", *names], body, "Is each assumption met on this run?")
 
 
-def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Entry:
+def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Cell:
     """A claim applies only where every assumption is met, and otherwise names each that is not."""
     met = False
     for verdict in run.verdicts:
@@ -199,9 +195,9 @@ def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Entry:
             continue
         failure = next((item for item in verdict.failed if item.key == assumption.key), None)
         if failure is not None:
-            return Entry(
+            return Cell(
                 (
-                    Said(
+                    Phrase(
                         Markup('<span class="tick no">✗ <span class="word">fails</span></span>'),
                         None,
                         prose(failure.found),
@@ -211,5 +207,5 @@ def _met(claim: Claim, assumption: Assumption, run: WeightingRun) -> Entry:
         needed = assumption.key in {item.key for item in claim.assumptions_in(READINGS[verdict.reading])}
         met = met or (needed and bool(verdict.failed or verdict.status is not Status.NOT_APPLICABLE))
     if met:
-        return Entry((Said(Markup('<span class="tick yes">✓ <span class="word">met</span></span>')),))
-    return Entry((Said(Markup('<span class="quiet">not examined</span>')),))
+        return Cell((Phrase(Markup('<span class="tick yes">✓ <span class="word">met</span></span>')),))
+    return Cell((Phrase(Markup('<span class="quiet">not examined</span>')),))

@@ -9,7 +9,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from fedbounds.report.check_text import evidence_cell, findings, heading
+from fedbounds.report.check_text import DECAY_NOTE, decay_words, known_sentences, problem_sentence, summary_line
+from fedbounds.report.describe import evidence_cell
 from fedbounds.report.html.claim_section import section
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.pictures import Drawn, all_pictures
@@ -17,11 +18,10 @@ from fedbounds.report.html.stored_evidence import OTHERS as OTHER_EVIDENCE
 from fedbounds.report.html.stored_evidence import evidence
 from fedbounds.report.html.templates import PACKAGE, template
 from fedbounds.report.number_format import MISSING, number, readable
-from fedbounds.report.table import ORDER, Entry, Said, Table
+from fedbounds.report.table import ORDER, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import Line
 from fedbounds.study.result import Result
-from fedbounds.theory.labels import ABOUT, LABELS
 from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence
 
@@ -56,10 +56,11 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     clients = [[i, value(p), str(size or MISSING), value(least)] for i, p, size, least in listed]
     return render(
         "page.html.jinja",
-        title=heading(result)[0],
-        heading=[prose(readable(line)) for line in heading(result)],
+        title=answer(result),
+        heading=[prose(readable(line)) for line in (problem_sentence(result), *heading(result))],
         alarms=[str(alarm) for alarm in alarms(lines)],
-        findings=[prose(readable(line)) for line in findings(lines, len(result.runs))],
+        findings=[prose(readable(line)) for line in (*known_sentences(lines), summary_line(result, lines))],
+        rates=rate_table(result),
         ledger=ledger_table(lines, len(result.runs), result.settings.error_rate),
         tally=tally(lines),
         sections=[
@@ -83,25 +84,55 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
     )
 
 
+def answer(result: Result) -> str:
+    """The title of the page: which weightings stop at a floor, and which show none."""
+    floors = [run.weighting for run in result.runs if run.decay and run.decay.answer == "no"]
+    fast = [run.weighting for run in result.runs if run.decay and run.decay.answer == "yes"]
+    parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} as fast as 1/T" if fast else ""]
+    parts += [f"{', '.join(floors)} {'stops' if len(floors) == 1 else 'stop'} at a floor" if floors else ""]
+    words = "; ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
+    data = f" on {result.settings.data}" if result.settings.data else ""
+    return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
+
+
+def heading(result: Result) -> list[str]:
+    """The constants with their provenance, and the protocol."""
+    facts, settings = result.facts, result.settings
+    constants = {"L": facts.L, "mu": facts.mu, "Gamma": facts.Gamma}
+    known = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
+    sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
+    protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
+    return [
+        f"{', '.join(known)}, F* = {number(facts.F_star)}",
+        f"{protocol}, seed {settings.seed}",
+    ]
+
+
+def rate_table(result: Result) -> Table:
+    """How the gap of each weighting decays at the end of its run."""
+    body = [[run.weighting, decay_words(run.decay) or None] for run in result.runs]
+    return Table.of(("Weighting", "O(1/T)?"), body, DECAY_NOTE)
+
+
 def ledger_table(lines: Iterable[Line], runs: int, rate: float) -> Table:
     """Claims in their readings by kinds of evidence, each claim with a link to its section."""
     body = []
     for line in lines:
         name = Markup('<a href="#claim-{0}">{0}</a> <span class="quiet">{1}</span>')
-        first = Entry((Said(name.format(line.claim.key, prose(line.claim.title))),), place=line.claim.key)
+        first = Cell((Phrase(name.format(line.claim.key, prose(line.claim.title))),), sort_key=line.claim.key)
         cells = (evidence_cell(line, kind) for kind in Evidence)
-        body.append([first, Entry((Said(line.reading),), place=line.reading), *cells])
-    return Table.of(("Claim", "Reading", *(LABELS[kind] for kind in Evidence)), body, LEDGER.format(runs, rate))
+        body.append([first, Cell((Phrase(line.reading),), sort_key=line.reading), *cells])
+    return Table.of(("Claim", "Reading", *(kind.label for kind in Evidence)), body, LEDGER.format(runs, rate))
 
 
 def tally(lines: Sequence[Line]) -> Table:
     body = []
     for kind in Evidence:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
-        name = Markup('{} <span class="quiet">{}</span>').format(LABELS[kind], ABOUT[kind])
-        body.append([name, *(sum(status in found for found in seen) for status in ORDER)])
-    head = ["Evidence", *(Said(STATUSES[status], status) for status in ORDER)]
-    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so")
+        name = Markup('{} <span class="quiet">{}</span>').format(kind.label, kind.about)
+        body.append([name, *(sum(status in found for found in seen) or None for status in ORDER)])
+    head = ["Evidence", *(Phrase(STATUSES[status], status) for status in ORDER)]
+    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so").without_empty()
 
 
 def constants(result: Result) -> Table:
@@ -120,7 +151,7 @@ def constants(result: Result) -> Table:
         provenance = "/".join(sorted({str(item.provenance) for item in own if item}))
         notes = prose("; ".join(dict.fromkeys(item.note for item in own if item and item.note)))
         values = (None if item is None else value(item.value) for item in own)
-        body.append([_named(symbol, prose(meaning)), *values, Said(provenance, None, notes)])
+        body.append([_named(symbol, prose(meaning)), *values, Phrase(provenance, None, notes)])
     for name, (symbol, meaning) in OTHERS.items():
         body.append([_named(symbol, meaning), *(value(getattr(run, name)) for run in runs), "computed"])
     caption = "What the bounds are made of, with where each number comes from"
@@ -152,7 +183,7 @@ def render(name: str, **parts: Any) -> str:
         "style": _asset("style.css"),
         "script": script,
         "allowed": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
-        "kinds": {str(kind): label for kind, label in LABELS.items()},
+        "kinds": {str(kind): kind.label for kind in Evidence},
         "statuses": {str(status): STATUSES[status] for status in ORDER},
     }
     return template(name).render(**shared, **parts)

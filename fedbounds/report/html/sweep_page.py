@@ -9,7 +9,7 @@ from fedbounds.report.figures import files
 from fedbounds.report.figures.sweep_figures import lines_of, panels_figure, positions_of
 from fedbounds.report.html.page import render, setting
 from fedbounds.report.html.pictures import Picture, inline
-from fedbounds.report.table import ORDER, Entry, Said, Table
+from fedbounds.report.table import ORDER, Cell, Phrase, Table
 from fedbounds.study.bounds import main_tightness
 from fedbounds.study.sweep.table import Stored, read_table
 from fedbounds.theory.labels import shown
@@ -50,7 +50,7 @@ def counts_table(stored: Stored) -> Table:
     counts, rows = stored.counts(), []
     for *about, kind in sorted({key[:3] for key in counts}):
         found = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
-        cell = Entry(tuple(Said(f"{shown(status, Evidence(kind))} {n}", status) for status, n in found if n))
+        cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in found if n))
         rows.append([*about, kind, cell])
     return Table.of(HEAD, rows, "How many cells x weightings have each status")
 

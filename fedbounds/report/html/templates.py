@@ -7,18 +7,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
 from fedbounds.report.html.exact_instances import decimal
 from fedbounds.report.html.mathml import fraction, prose
-from fedbounds.report.table import MARKS, ORDER, Block
-from fedbounds.theory.verdict import Status
+from fedbounds.report.table import LOOKS, ORDER, Block
 
 PACKAGE = "fedbounds.report.html"
-# Where no style sheet reaches, as in a notebook.
-INLINE = {
-    Status.HOLDS: "color:#00614d",
-    Status.REFUTED: "color:#a83a00;font-weight:bold",
-    Status.UNDECIDED: "color:#6b5d00;font-style:italic",
-    Status.NOT_APPLICABLE: "color:#777",
-    Status.VACUOUS: "color:#777",
-}
 
 
 @cache
@@ -28,7 +19,7 @@ def _environment() -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     made.filters |= {"prose": prose, "fraction": fraction, "decimal": decimal}
-    made.globals |= {"marks": MARKS, "order": ORDER, "styles": INLINE}
+    made.globals |= {"looks": LOOKS, "order": ORDER}
     return made
 
 

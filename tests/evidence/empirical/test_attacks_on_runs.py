@@ -15,7 +15,7 @@ from fedbounds.evidence.empirical import band_validity
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.empirical.band_validity import DOMINANT, share_limit
 from fedbounds.evidence.empirical.bands import band, band_from_moments, critical_value, holm, smallest_level
-from fedbounds.evidence.measured_run import Run
+from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
@@ -347,7 +347,7 @@ def test_a_dominant_replicate_is_sought_at_the_times_that_are_tested(monkeypatch
     trajectory = noisy(tau=1, rounds=6)
     mean, covariance, high = (np.zeros((7, 5)), np.zeros((7, 5, 5)), np.zeros((7, 5)))
     covariance[:, 0, 0], high[4, 0] = 1.0, 1e3
-    monkeypatch.setattr(Run, "moments", PathMoments(mean, covariance, high))
+    monkeypatch.setattr(MeasuredRun, "moments", PathMoments(mean, covariance, high))
     monkeypatch.setattr(band_validity, "_missed_noise", lambda run, rate: None)
     claim, times = made("horizon", Delta_T, 100 / T), np.arange(1, 7)
     refuted = np.zeros(6, dtype=bool)

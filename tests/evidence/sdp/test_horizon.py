@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from run_oracle import by_clients
 
 from fedbounds.cli.app import main
-from fedbounds.cli.commands.worst import AXES, _print
+from fedbounds.cli.commands.worst import AXES, print_table
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
@@ -271,7 +271,7 @@ def test_the_table_of_the_page():
             assert again.value == pytest.approx(one["worst"], rel=1e-5)
     factors = [one["bound"] / one["worst"] for one in kept["table"]]
     assert f"between {min(factors):.2f} and {max(factors):.2f} times the worst case" in page
-    assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "README.md").read_text(encoding="utf-8")
+    assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "docs/findings.md").read_text(encoding="utf-8")
     grid, far = kept["grid"], kept["grid"]["worst"][0]
     for name in ("factor", "without"):
         told = f"{grid['median'][name]:.2f}", f"{grid['largest'][name]:.2f}", str(grid["within 2"][name])
@@ -421,7 +421,7 @@ def test_a_claim_that_the_instance_exceeds_is_refuted(capsys):
     assert found.theorem in ("fedavg-rounds", "fedavg-contraction") and found.bound >= found.worst
     assert list(found.refuted) == ["own"] and alone.theorem is None and alone.bound is None
     assert not sandwich(run, zeta_sq=Q(0), extra=[own]).refuted
-    _print([found], "rounds", "")
+    print_table([found], "rounds", "")
     assert f"REFUTED by the instance: own, {0.95**4:.10g} < {found.lower:.10g}" in capsys.readouterr().out
 
 

@@ -9,7 +9,8 @@ import pytest
 import sympy as sp
 from click.testing import CliRunner
 
-from fedbounds.cli.commands.derive import COMMANDS
+from fedbounds.cli.builder import built
+from fedbounds.cli.commands.derive import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render
@@ -195,7 +196,7 @@ def test_averages_are_walked_for_citations():
 
 
 def run(*arguments):
-    return CliRunner().invoke(COMMANDS[0], arguments, catch_exceptions=False)
+    return CliRunner().invoke(built(command), arguments, catch_exceptions=False)
 
 
 def test_command_prints_a_proof_by_claim_or_derivation():

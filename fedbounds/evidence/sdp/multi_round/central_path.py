@@ -74,8 +74,8 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     from threadpoolctl import threadpool_limits
 
     if delta_0 <= 0 or zeta_sq < 0:
-        result = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
-        raise reject("Delta_0 must be positive and zeta_*^2 not negative", result, "mend them")
+        received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
+        raise reject("Delta_0 must be positive and zeta_*^2 not negative", received, "mend them")
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
         return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)

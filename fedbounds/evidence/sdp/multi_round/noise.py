@@ -128,7 +128,8 @@ def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potent
 def _potential(entries: Potential, m: Vector, d: Vector, s: Vector) -> Expression:
     """A ||m||^2 + B ||d||^2 + 2 C <d, s> + D ||s||^2."""
     A, B, C, D = map(exact, entries)
-    return A * m.squared + B * d.squared + C * 2 * (d @ s) + D * s.squared
+    value: Expression = A * m.squared + B * d.squared + C * 2 * (d @ s) + D * s.squared
+    return value
 
 
 def _best(run: Run, given: Given) -> Array | None:

@@ -1,10 +1,14 @@
-"""``fedbounds symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim of one's own is made of."""
+"""``fedbounds claims``, ``symbols``, ``assumptions``, ``scopes`` and ``new claim``: what a claim is made of."""
+
+from __future__ import annotations
 
 import typing
 from collections.abc import Iterable
 from pathlib import Path
+from types import ModuleType
+from typing import Literal
 
-import click
+from fedbounds.cli.adapter import colour, command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -34,21 +38,39 @@ CLAIMS = (MINE,)
 '''
 
 
+@command("The paper")
+def claims(
+    key: str | None = None, *, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table"
+) -> None:
+    """List the claims, or show one: statement, assumptions, source, readings and repair."""
+    from fedbounds.plugins import claim_named
+    from fedbounds.plugins import claims as known_claims
+    from fedbounds.report import claim_text
+    from fedbounds.report.terminal import plain_table
+
+    known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
+    if format == "json":
+        told = [claim_text.explain(claim) for claim in known]
+        show_json(told if key is None else told[0])
+    elif key is not None:
+        show(claim_text.to_text(claim_text.explain(*known)))
+    else:
+        body = [[claim.key, claim.title, claim.source] for claim in known]
+        show(plain_table(["claim", "says", "source"], body, colour=colour()))
+        say("fedbounds claims CLAIM shows one in full.")
+
+
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:
     """The rows that have ``word`` in them, as a table."""
     from fedbounds.report.terminal import plain_table
 
     found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
-    click.echo(plain_table(list(head), found), nl=False)
+    show(plain_table(list(head), found))
 
 
-WORD = click.argument("word", required=False)
-
-
-@click.command()
-@WORD
-def symbols(word: str | None) -> None:
-    """The symbols a claim may be made of: those with WORD in their name or meaning, or all.
+@command("Judge a theorem")
+def symbols(word: str | None = None) -> None:
+    """List the symbols a claim may be made of: those with WORD in their name or meaning, or all.
 
     All are in fedbounds.theory.symbols; fedbounds.theory.quantity makes one of your own.
     """
@@ -59,11 +81,11 @@ def symbols(word: str | None) -> None:
     _table(("name", "symbol", "scope", "meaning"), rows, word)
 
 
-@click.command()
-@WORD
-def assumptions(word: str | None) -> None:
-    """The assumptions shipped: those with WORD in them, or all. One of your own is a relation between symbols:
+@command("Judge a theorem")
+def assumptions(word: str | None = None) -> None:
+    """List the assumptions shipped: those with WORD in them, or all.
 
+    One of your own is a relation between symbols:
     Assumption("tiny-steps", "eta_t <= 1/(8L)", sympy.Le(eta * L, sympy.Rational(1, 8))), with Assumption from
     fedbounds and eta, L from fedbounds.theory.symbols.
     """
@@ -72,13 +94,12 @@ def assumptions(word: str | None) -> None:
 
     rows = [(f"a.{name}", one.key, one.statement) for name, one in vars(known).items() if isinstance(one, Assumption)]
     _table(("name", "key", "statement"), rows, word)
-    click.echo("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
+    show("One of your own: Assumption(KEY, TEXT, RELATION), see fedbounds assumptions --help.")
 
 
-@click.command()
-@WORD
-def scopes(word: str | None) -> None:
-    """What a claim may range over, and the symbols that vary there."""
+@command("Judge a theorem")
+def scopes(word: str | None = None) -> None:
+    """List what a claim may range over, and the symbols that vary there."""
     from fedbounds.theory.quantity import Scope
     from fedbounds.theory.symbols import in_scope
 
@@ -95,14 +116,8 @@ def scopes(word: str | None) -> None:
     )
 
 
-@click.group()
-def new() -> None:
-    """Begin a file of your own."""
-
-
-@new.command()
-@click.argument("name")
-def claim(name: str) -> None:
+@command("Judge a theorem", "new claim")
+def new_claim(name: str) -> None:
     """Write NAME.py, a theorem that runs."""
     from fedbounds.errors import reject
     from fedbounds.io import write_text
@@ -111,7 +126,4 @@ def claim(name: str) -> None:
     if path.exists() or not name.replace("-", "_").isidentifier():
         raise reject("a new claim needs a name that is free", name, "use letters, digits and hyphens")
     write_text(path, FILE.format(name=name, title=name.replace("-", " ").replace("_", " ").capitalize()))
-    click.echo(f"Wrote {path}. Is it true? fedbounds referee {path}")
-
-
-COMMANDS = [symbols, assumptions, scopes, new]
+    show(f"Wrote {path}. Is it true? fedbounds referee {path}")

@@ -1,0 +1,124 @@
+"""Commands from plain functions: the signature gives the flags, and the docstring the help.
+
+Parameters before the star are arguments of the command line, those after it are options. The annotation gives the
+values: a ``Literal`` its choices, ``bool`` a switch, ``tuple[X, ...]`` a value that may be repeated, a type of click
+in ``Annotated`` itself. A last paragraph of lines "name: text" in the docstring describes the parameters.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+
+# The groups of commands in ``fedbounds --help``, in their order.
+Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
+# Parameters that many commands have.
+COMMON = {
+    "plugins": "A Python file with claims of your own.",
+    "format": "How to print.",
+    "fresh": "Run it even where it was run before, and keep nothing.",
+    "quiet": "No progress and no remarks on standard error.",
+    "verbose": "Also the grounds of every verdict, with what a HOLDS covers.",
+}
+SPELLED = {"plugins": "--plugin", "verbose": "--verbose,-v", "Delta_0": "--delta0"}
+ENVIRONMENT = {"fresh": "FEDBOUNDS_FRESH"}
+STDOUT = "fedbounds.stdout"
+
+
+class Plugin(click.ParamType):
+    """A Python file of the user's own, run as the command line is read."""
+
+    name = "FILE"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from fedbounds.plugins import load_file
+
+        with contextlib.redirect_stdout(sys.stderr):
+            return load_file(value) if isinstance(value, str) else value
+
+
+class Place(click.Path):
+    """A file or a folder, which has a name: an empty one would mean the current folder."""
+
+    def __init__(self, dir_okay: bool = True) -> None:
+        super().__init__(dir_okay=dir_okay, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value == "":
+            from fedbounds.errors import reject
+
+            hint = param.get_error_hint(ctx) if param else "a path"
+            raise reject(f"{hint} must be a path", "''", "write . for here")
+        return super().convert(value, param, ctx)
+
+
+class FunctionCommand(click.Command):
+    """A command whose function prints with `show`: whatever else prints, a plug-in say, goes to standard error."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        ctx.meta[STDOUT] = sys.stdout
+        with contextlib.redirect_stdout(sys.stderr):
+            return super().invoke(ctx)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How a function becomes a command: its name, group, flags spelled otherwise, and the settings that it takes."""
+
+    name: str
+    group: Group
+    spelled: Mapping[str, str]
+    settings: Collection[str] | None
+    but: Collection[str]
+    more: type | None
+
+
+def command(
+    group: Group,
+    name: str = "",
+    *,
+    settings: Collection[str] | None = None,
+    but: Collection[str] = (),
+    more: type | None = None,
+    **spelled: str,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Mark a function as a command; ``spelled`` gives flags that are not the parameter's name.
+
+    ``settings`` names the fields of `Settings` that arrive as keywords of the function, () all ``but`` some. The
+    fields of the dataclass ``more`` are further options, which several commands share, and arrive as keywords too.
+    """
+
+    def marked(function: Callable[..., Any]) -> Callable[..., Any]:
+        entry = Entry(name or function.__name__.replace("_", "-"), group, {**SPELLED, **spelled}, settings, but, more)
+        function.entry = entry  # type: ignore[attr-defined]
+        return function
+
+    return marked
+
+
+def show(text: str) -> None:
+    """Print a result; whatever else prints is sent to standard error."""
+    context = click.get_current_context(silent=True)
+    stream = None if context is None else context.meta.get(STDOUT)
+    click.echo(text, file=stream, nl=not text.endswith("\n"))
+
+
+def show_json(value: Any) -> None:
+    show(json.dumps(value, indent=1, allow_nan=False))
+
+
+def say(text: str) -> None:
+    """A remark on standard error."""
+    click.echo(text, err=True)
+
+
+def colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ

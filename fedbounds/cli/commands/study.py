@@ -1,0 +1,189 @@
+"""``fedbounds check``, ``report`` and ``plot``: a study, its page and its pictures."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from fedbounds.cli.adapter import Place, colour, command, say, show, show_json
+
+if TYPE_CHECKING:
+    from fedbounds.study.result import Result
+    from fedbounds.study.settings import Settings
+
+
+@command("Study a problem", settings=(), show_constants="--constants")
+def check(
+    *,
+    format: Literal["table", "json"] = "table",
+    out: Path | None = None,
+    config: Path | None = None,
+    save_config: Path | None = None,
+    fail_on: Literal["refuted"] | None = None,
+    verbose: bool = False,
+    show_constants: bool = False,
+    fresh: bool = False,
+    quiet: bool = False,
+    **flags: Any,
+) -> int:
+    """Say whether the O(1/T) bound holds under each weighting on a problem, and how loose it is.
+
+    Without flags: the default study of the paper's lemmas, theorem, corollary and rate.
+
+    The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
+
+    out: Folder for result.json, trajectories and pictures.
+    config: Settings from a TOML file; flags come before it.
+    save_config: Write the settings of this study as TOML.
+    fail_on: Exit with code 1 if a claim is refuted.
+    verbose: Also a table a weighting and the grounds of every verdict.
+    show_constants: Print the constants of the problem and of every run alone.
+    """
+    from fedbounds.cli.options import contradiction_code, given
+    from fedbounds.io import locked, write_text
+    from fedbounds.report.check_text import check_blocks, constants_table
+    from fedbounds.report.terminal import to_text
+    from fedbounds.study.ledger import claims_of, ledger_lines
+    from fedbounds.study.settings import Settings
+    from fedbounds.study.sweep.grid import settings_from
+
+    chosen = ({} if config is None else settings_from(config)) | given(flags)
+    with locked(out) if out is not None else contextlib.nullcontext():
+        settings = Settings.of(chosen)
+        if save_config is not None:
+            write_text(save_config, settings.to_toml())
+        result = _checked(settings, out, fresh, quiet)
+    lines = ledger_lines(claims_of(result), result.verdicts)
+    if format == "json":
+        show_json(result.to_json())
+    else:
+        blocks = [constants_table(result)] if show_constants else check_blocks(result, lines, verbose, out)
+        show(to_text(blocks, colour=colour()))
+    return contradiction_code(lines) or (1 if fail_on == "refuted" and result.refuted else 0)
+
+
+def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> Result:
+    """The result of a study, saved in ``out``: that of an earlier run of the very same, unless ``fresh``."""
+    from fedbounds.study.cached_study import Earlier
+
+    if out is not None and any(out.glob("*.png")):
+        from fedbounds.report.figures.study_figures import FIGURES
+
+        for old in (out / f"{stem}{suffix}" for stem in FIGURES for suffix in (".png", ".svg")):
+            old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
+    earlier = Earlier(settings, fresh)
+    found = earlier.result(drawn=out is not None)
+    if found is None:
+        found, written = _run(settings, out, quiet)
+        earlier.keep(found, written)
+    else:
+        written = [] if out is None else earlier.write(out)
+        if not quiet:
+            say("These numbers were kept from an earlier run with these settings and sources; --fresh runs it again.")
+    if out is not None and not quiet:
+        pictures = [path.name for path in written if path.suffix == ".png"]
+        say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
+        say("  " + ", ".join(pictures) + " (and .svg)")
+    return found
+
+
+def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
+    """The result of a study, and the files that were written beside that in ``out``, if there is one."""
+    import fedbounds
+    from fedbounds.report.terminal import progress
+
+    with progress(not quiet) as bar:
+        result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
+    if out is None:
+        return result, []
+    from fedbounds.report.figures import study_figures
+    from fedbounds.study import store
+
+    store.save(result, out)
+    return result, [out / store.TRAJECTORIES, *study_figures.draw(out, result.claims)]
+
+
+@command("Files", settings=())
+def report(
+    results: Path | None = None,
+    *,
+    out: Annotated[Path, Place(dir_okay=False)] = Path("report.html"),
+    trust_plugins: bool = False,
+    fresh: bool = False,
+    quiet: bool = False,
+    **flags: Any,
+) -> int:
+    """Write one self-contained page: the ledger, every claim with its evidence, and the run.
+
+    RESULTS is a folder saved by check --out, or by sweep --out, of which the page counts the verdicts and shows
+    what failed. Without it the study that the flags describe is run first.
+
+    out: The page to write.
+    trust_plugins: Run the plug-ins saved in RESULTS, to show their claims in full.
+    """
+    import fedbounds
+    from fedbounds.cli.options import contradiction_code, given
+    from fedbounds.errors import reject
+    from fedbounds.io import require_replaceable
+    from fedbounds.report.html import study_page
+    from fedbounds.report.terminal import progress, working
+    from fedbounds.study import store
+
+    chosen = given(flags)
+    if results is not None and chosen:
+        raise reject("a saved study has its own settings", f"{results} and flags", "give the folder or the flags")
+    require_replaceable(out)
+    study: Path | Result
+    if results is None:
+        with progress(not quiet) as bar:
+            study = fedbounds.check(progress=bar, **chosen)
+    else:
+        study = results
+    if trust_plugins and results is not None and (results / store.RESULT).is_file():
+        for file in store.read(results)[0].plugin_files:
+            say(f"Running the plug-in {file.path}, SHA-256 {file.sha256}.")
+    with working("page", not quiet):
+        page = study_page.report(study, out, trust_plugins=trust_plugins, fresh=fresh)
+    if not quiet:
+        for file in page.not_run:
+            say(f"Not run (--trust-plugins does): the plug-in {file.path}, SHA-256 {file.sha256}:\n{file.source}")
+        say(f"Wrote {out} ({len(page.html.encode()) / 1e6:.1f} MB).")
+    return contradiction_code(page.lines)
+
+
+@command("Files")
+def plot(
+    out: Path,
+    *,
+    x: str | None = None,
+    y: str | None = None,
+    by: str = "weighting",
+    where: tuple[str, ...] = (),
+) -> None:
+    """Redraw the pictures of a study saved in OUT, or draw those of a sweep.
+
+    x: Of a sweep: the setting along the axis (default: each that varies).
+    y: Of a sweep: what is drawn (default: tightness and floor).
+    by: Of a sweep: one line a value.
+    where: Of a sweep: only rows with COLUMN=VALUE; * and ? allowed.
+    """
+    from fedbounds.errors import reject
+    from fedbounds.io import require_writable
+
+    if not out.is_dir():
+        raise reject("plot needs the folder of a saved study", str(out), "run fedbounds check --out first")
+    require_writable(out)
+    if (out / "sweep.sqlite").is_file():
+        from fedbounds.report.figures import sweep_figures
+
+        pairs = [item.partition("=") for item in where]
+        paths = sweep_figures.draw(out, x, y, by, {name: value for name, _, value in pairs})
+    elif x or y or where:
+        raise reject("--x, --y and --where need a sweep", str(out), "run fedbounds sweep STUDY --out first")
+    else:
+        from fedbounds.report.figures import study_figures
+
+        paths = study_figures.draw(out)
+    for path in paths:
+        show(str(path))
