@@ -13,7 +13,7 @@ from fractions import Fraction
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.instance_json import to_json
+from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
@@ -169,7 +169,7 @@ def _verdict(
 ) -> Verdict:
     data: dict[str, object] = {}
     if sides is not None and instance is not None:
-        data = {"t": sides.t, "lhs": str(sides.lhs), "rhs": str(sides.rhs), "instance": to_json(instance)}
+        data = {"t": sides.t, "lhs": text(sides.lhs), "rhs": text(sides.rhs), "instance": to_json(instance)}
         data |= {} if sides.client is None else {"client": sides.client}
     return Verdict(
         claim.key,
@@ -190,8 +190,8 @@ SHOWN_DIGITS = 24
 
 def short(x: Fraction) -> str:
     """A fraction as text, by an approximation where it is long."""
-    text = str(x)
-    return text if len(text) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(text)} characters)"
+    written = text(x)
+    return written if len(written) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(written)} characters)"
 
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
