@@ -68,7 +68,7 @@ class Measured:
 
 def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> Iterator[Stretch]:
     """The steps of a run, those with equally many outcomes together; ``leading`` axes are of the population."""
-    rows = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
+    rows: list[Any] = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
     for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):
         several = list(group)
         begin = several[0][0].t
@@ -88,7 +88,9 @@ def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
     return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
 
 
-def whole_paths(steps: Sequence[Step], odds: Numbers, tau: int, eta: Numbers, losses: Any, virtual: str) -> Iterator:
+def whole_paths(
+    steps: Sequence[Step], odds: Numbers, tau: int, eta: Numbers, losses: Any, virtual: str
+) -> Iterator[tuple[Any, Path]]:
     """(probability, path) of every outcome of a run of one instance."""
     front, d = steps[-1].x.shape[:-2], steps[-1].x.shape[-1]
     N = steps[-1].x.shape[-2]
@@ -108,8 +110,8 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
     parts = list(parts)
     T, leading = parts[-1].times[-1], losses.p.ndim - 1
     paths = {name: _path(losses, parts, name) for name in VIRTUALS}
-    times, clients, grad_sq, excess, variance = [], [], [], [], []
-    alphas, ratios, excesses, rho, sync = [], [], [], [], []
+    columns: list[list[Numbers]] = [[] for _ in range(10)]
+    times, clients, grad_sq, excess, variance, alphas, ratios, excesses, rho, sync = columns
     for part in parts:
         e = losses.excess(part.w["alpha"])
         excesses.append(e.reshape(-1, *e.shape[2:]))
@@ -131,12 +133,12 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
             rows.append(np.moveaxis(values, (0, 1), (leading, leading + 1)).reshape(*values.shape[2:-1], -1))
         alphas.append(alpha.reshape(-1, *alpha.shape[2:]))
         ratios.append(on.ratio(alpha, p, otherwise=-1).reshape(-1, *alpha.shape[2:]))
-    joined = [np.concatenate(rows) for rows in (times, clients)]
     moments = [np.concatenate(rows, axis=-1) for rows in (grad_sq, excess, variance)]
     visits = [np.concatenate(rows) for rows in (alphas, ratios, excesses)]
-    smallest = np.concatenate(rho).min(0), np.stack([row.min(0) for row in sync]).min(0)
+    rho_sync, rho_all = np.stack([row.min(0) for row in sync]).min(0), np.concatenate(rho).min(0)
     constants = _constants(losses, parts, eta, tau, visits, moments, pairs)
-    return Measured(constants, smallest[1], smallest[0], paths, *joined, moments[0], moments[1], *visits)
+    where = np.concatenate(times), np.concatenate(clients)
+    return Measured(constants, rho_sync, rho_all, paths, *where, moments[0], moments[1], *visits)
 
 
 def _path(losses: Quadratics, parts: Sequence[Stretch], name: str) -> dict[str, Numbers]:
