@@ -53,12 +53,15 @@ def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[
 
 
 def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
-    """The number (or array) of a sympy expression; a division by zero is an infinity, 0 * infinity is nan."""
+    """The number (or array) of a sympy expression.
+
+    A division by zero and a number too large for floats are infinities, 0 * infinity is nan.
+    """
     names, function = _in_floats(sp.sympify(expression))
     missing = [name for name in names if name not in values]
     if missing:
         raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
         return np.asarray(function(known), dtype=np.float64)
 

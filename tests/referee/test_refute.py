@@ -19,7 +19,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.instance_json import from_json, text
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
@@ -37,7 +37,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
@@ -125,14 +125,14 @@ def test_what_a_claim_forgets_of_chance_is_found_in_fractions(claim, forgets):
     verdict = refute(claim, READINGS["repaired"], TINY, known=DIAGONAL)
     assert verdict.status is Status.REFUTED and forgets(from_json(verdict.data["instance"]))
     assert F(verdict.data["lhs"]) > F(verdict.data["rhs"]) == sum(map(F, verdict.data["terms"].values()))
-    text = instance_text(verdict)
-    assert all(name in text for name in ("alpha", "G_sq", "sigma_sq", "C ", "eta", "Delta", "contraction ="))
+    shown = instance_text(verdict)
+    assert all(name in shown for name in ("alpha", "G_sq", "sigma_sq", "C ", "eta", "Delta", "contraction ="))
 
 
 def test_the_true_inequality_survives_chance_and_says_what_was_searched():
     verdict = refute(claim_named("fedavg-step"), READINGS["repaired"], TINY, known=DIAGONAL)
     assert verdict.status is Status.UNDECIDED
-    assert "tau = 1 or 2 or 3, stochastic gradients, C = 1, T in [1, 3]" in verdict.detail
+    assert "stochastic gradients, C = 1, T in [1, 10]" in verdict.detail
     assert "C = 1/2" not in verdict.detail, "the claim assumes that everyone takes part"
 
 
@@ -418,12 +418,12 @@ def test_campaign_saves_and_continues(tmp_path, monkeypatch):
 def test_a_campaign_answers_for_the_statement_as_it_is_now(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(BUDGETS, "small", TINIEST)
     out, file = tmp_path / "found.json", tmp_path / "mine.py"
-    text = (
-        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, L\n"
+    source = (
+        "from fedbounds.theory.claim import Claim\nfrom fedbounds.theory.symbols import Delta_0, Delta_T, L\n"
         "CLAIMS = (Claim('mine', '', '', 'step', L * Delta_0, {'x': %s * L * Delta_0}),)\n"
     )
     for factor, status in ((2, "UNDECIDED"), ("L / L / 2", "REFUTED"), ("L / L / 2", "REFUTED")):
-        file.write_text(text % factor)
+        file.write_text(source % factor)
         (verdict,) = fedbounds.refute("mine", plugins=[file], out=out)
         assert verdict.status == status
     assert capsys.readouterr().err.count("another statement of 'mine'") == 1
@@ -454,12 +454,12 @@ def test_command_prints_both_sides_as_fractions(tmp_path):
 
 def test_a_counterexample_can_be_checked_by_hand():
     verdict = found("theorem-1", "sync", TINY)
-    data, text = verdict.data, instance_text(verdict)
+    data, shown = verdict.data, instance_text(verdict)
     assert sum(F(value) for value in data["terms"].values()) == F(data["rhs"])
     assert {"G_sq", "sigma_sq", "rho_bar", "rho_tilde", "Gamma"} <= set(data["constants"])
     assert {"Delta", "eta"} <= set(data["varying"]) and data["varying"]["Delta_next"] == data["lhs"]
     assert all(sum(F(a) for a in row) == 1 for row in data["alpha"])
-    assert all(value in text for value in (*data["terms"].values(), data["constants"]["G_sq"], data["lhs"]))
+    assert all(value in shown for value in (*data["terms"].values(), data["constants"]["G_sq"], data["lhs"]))
 
 
 @pytest.mark.parametrize("margin, ratio", [(-2.92e-32, np.inf), (-2.92e-32, 1.0), (-0.1, 2.0), (0.1, np.inf)])
@@ -486,3 +486,23 @@ def test_what_is_not_refuted_is_told_in_one_sentence():
     verdict = found("pi-max", "literal", TINY)
     assert summary(verdict)[2].startswith("not refuted for the problem diagonal quadratics")
     assert instance_text(verdict).endswith("proves nothing.")
+
+
+def test_square_roots_are_decided_by_enclosures():
+    """||w_T - w*|| <= ||w_0 - w*||/3 fails and sqrt(2) ||w_0 - w*|| bounds it, although no side is a fraction."""
+    instance = from_json({"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": ["2"], "eta": ["1/8"]})
+    for factor, status in ((sp.Rational(1, 3), Status.REFUTED), (sp.sqrt(2), Status.HOLDS)):
+        claim = Claim("root", "", "", "horizon", sp.sqrt(Delta_T), {"start": factor * sp.sqrt(Delta_0)})
+        verdict = examine(instance, claim, READINGS["plain"])
+        assert verdict.status is status and verdict.data["lhs"] != verdict.data["rhs"]
+        again = examine(from_json(verdict.data["instance"]), claim, READINGS["plain"])
+        assert again.data == verdict.data
+    assert refute(claim, READINGS["plain"], TINIEST, known=DIAGONAL).status is Status.REFUTED, "noise moves w_0 = w*"
+
+
+def test_numbers_of_many_digits_are_written():
+    long = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/2"]})
+    long = long.with_(eta=(F(1, 10**1200 + 1),) * 2)
+    claim = Claim("long", "", "", "horizon", Delta_T, {"none": sp.Integer(0)})
+    assert examine(long, claim, READINGS["plain"]).status is Status.REFUTED
+    assert len(text(run(long).paths["alpha"]["distance_sq"][2])) > 4300

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
+from fedbounds.evidence.ball_arithmetic import apart
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
@@ -70,6 +71,8 @@ def compare(
 ) -> Iterator[Sides]:
     """Both sides, exactly, at every place (or ``only`` at one time) where both are defined; ``latest`` first.
 
+    Sides with roots that are no fractions are replaced by two fractions between them, in the same order.
+
     There is none where a symbol of the claim's own has no value.
     """
     measurement = record.measurement(reading, quantity_values(claim, record, reading))
@@ -80,10 +83,11 @@ def compare(
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
         values = {**measurement.constants, **{name: column[k] for name, column in places.items()}}
-        lhs, rhs = rational(formula.lhs, values), rational(formula.rhs, values)
-        if lhs is not None and rhs is not None:
+        exact = rational(formula.lhs, values), rational(formula.rhs, values)
+        both = apart(formula.lhs, formula.rhs, values) if None in exact else exact
+        if both is not None and None not in both:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
-            yield Sides(lhs, rhs, None if claim.scope == "constant" else t, client)
+            yield Sides(*both, None if claim.scope == "constant" else t, client)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.evaluate import evaluate, rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
@@ -71,12 +71,14 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
         "constants": shown,
         "varying": {name: text(value) for name, value in place.items() if name in used},
-        "terms": {name: _text(rational(term, values)) for name, term in terms.items()},
+        "terms": {name: _term(term, values) for name, term in terms.items()},
     }
 
 
-def _text(value: Fraction | None) -> str:
-    return "undefined" if value is None else text(value)
+def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
+    """A term as a fraction, or about its value where it is none."""
+    exact = rational(term, values)
+    return f"about {float(evaluate(term, values)):.6g}" if exact is None else text(exact)
 
 
 def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
