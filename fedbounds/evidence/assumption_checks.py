@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.ball_arithmetic import apart
-from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.ball_arithmetic import compared
+from fedbounds.evidence.evaluate import Array, Numbers, evaluate
 from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
@@ -102,12 +102,10 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
         if not assumption.symbols() <= values.keys():
             return None
         for part in assumption.parts:
-            left, right = rational(part.left, values), rational(part.right, values)
-            if left is None or right is None:
-                between = apart(part.left, part.right, values)
-                if between is None:
-                    return None
-                left, right = between
+            both = compared(part.left, part.right, values)
+            if both is None:
+                return None
+            left, right = both
             holds = {"<": lt, "<=": le, "=": eq}[part.sign](left, right)
             if not holds or not grounds:
                 numbers = {name: float(values[name]) for name in _shown(assumption)}

@@ -24,7 +24,7 @@ from fedbounds.referee.search.family import (
 )
 from fedbounds.referee.search.objective import Scale, scales, speaks_of_pairs
 from fedbounds.referee.search.populations import simulate
-from fedbounds.referee.search.rounding import DENOMINATORS, round_to
+from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -212,10 +212,11 @@ def meets(assumed: Iterable[Assumption], claim: Claim, reading: Reading, populat
     if not wanted:
         return True
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
-    # Step sizes play no part, and one of 1 survives rounding.
-    member = population.member(k, eta=np.ones((1, 1)), weights=population.weights[k : k + 1, :1])
+    # Step sizes play no part, and with small ones a run of many noisy clients is taken along few paths.
+    small = 1 / (2 * population.losses.L[k : k + 1, None])
+    member = population.member(k, eta=small, weights=population.weights[k : k + 1, :1])
     try:
-        instance = round_to(replace(member, shape=shape), claim, DENOMINATORS[-1])
+        instance = round_to(replace(member, shape=shape), claim, AS_THEY_ARE)
         values = run(instance).constants(reading.skew)
     except InputError:
         return False
