@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
+from fedbounds.theory.path_formulas import ratio
 
 # The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
 PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")
@@ -137,7 +138,7 @@ class Trajectory:
 
     def rho(self) -> Array:
         """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), (R, K); 1 where both sums are 0."""
-        return _ratio(self.skew_sums[..., 0], self.skew_sums[..., 1])
+        return np.asarray(ratio(self.skew_sums[..., 0], self.skew_sums[..., 1]))
 
     def rho_star(self) -> Array:
         """rho(t, w*) (R, K); nan where Gamma = 0 (use the product Gamma * rho instead)."""
@@ -157,9 +158,3 @@ class Distances:
     distance_sq: Array
     gap: Array
     engine: str
-
-
-def _ratio(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator with 0/0 = 1: at such a point every weighting agrees with p."""
-    safe = np.where(denominator > 0, denominator, 1.0)
-    return np.where(denominator > 0, numerator / safe, 1.0)
