@@ -76,8 +76,9 @@ def run(
 ) -> dict[str, Any]:
     """One run, from its checkpoint if there is one: its record, also written to ``out``.
 
-    A finished run is read back. The record's keys are those of ``records.ImageRun``. Raises InputError where the
-    folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
+    A finished run is read back, or continued where ``settings`` asks for more rounds; its checkpoint stays for that,
+    and without it the run starts anew. The record's keys are those of ``records.ImageRun``. Raises InputError where
+    the folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
     checkpoint is then deleted, since the same steps would diverge again.
     """
     weighting = as_weighting(weighting)
@@ -95,8 +96,9 @@ def run(
         known = read_json(path)
         done = records.from_json(known, path.name).rounds
         require_same(path, known, identity)
-        _tell(report, known, done)
-        return known
+        if filled(known["settings"])["rounds"] >= settings.rounds:
+            _tell(report, known, done)
+            return known
     with training.repeatable():
         return _Going(settings, data, weighting, parts, where, path, identity).go(report)
 
@@ -141,7 +143,7 @@ class _Going:
         if self.checkpoint.is_file():
             found = load_checkpoint(self.checkpoint, self.net)
             require_same(self.checkpoint, found, self.identity)
-            self.record = found
+            self.record = found | {"settings": self.identity["settings"]}
 
     def go(self, report: Progress | None) -> dict[str, Any]:
         if not self.record["accuracy"]:
@@ -156,7 +158,6 @@ class _Going:
             save_checkpoint(self.checkpoint, self.record, self.net)
             _tell(report, self.record, self._total())
         write_json(self.path, self.record)
-        self.checkpoint.unlink(missing_ok=True)
         return self.record
 
     @property
@@ -278,9 +279,11 @@ def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
 def require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Refuse a record that differs from ``wanted`` in its settings or in another of its keys. Errors: InputError.
 
-    A record without the fingerprints of its data is taken at its word.
+    A record without the fingerprints of its data is taken at its word. One of fewer rounds may be continued.
     """
     own, other = _flat(wanted, wanted), _flat(found, wanted)
+    if (other.get("rounds") or 0) < own.get("rounds", 0):
+        other["rounds"] = own["rounds"]
     for key in DATA:
         if other.get(key) is None:
             other[key] = own.get(key)
