@@ -58,7 +58,7 @@ def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
     missing = [name for name in names if name not in values]
     if missing:
         raise reject(f"{expression} needs a value for {missing[0]}", sorted(values), f"give {missing[0]}")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         known = {name: np.asarray(values[name], dtype=np.float64) for name in names}
         return np.asarray(function(known), dtype=np.float64)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, check_finite
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, as_points, check_finite
 from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.constant import Constant, Provenance
@@ -71,7 +71,7 @@ class LeastSquaresProblem(LinearModel):
 
     def gap(self, w: Array) -> Array:
         """F(w) - F_star = ||R (w - w_star)||^2 / 2: (..., d) -> (...)."""
-        return np.square((np.asarray(w, dtype=float) - self.w_star) @ self._root.T).sum(-1) / 2
+        return np.square((as_points(w, self.d) - self.w_star) @ self._root.T).sum(-1) / 2
 
     @cached_property
     def _root(self) -> Array:
