@@ -25,7 +25,7 @@ T = TypeVar("T")
 # This package's own derivations, as they are installed.
 OWN = "fedbounds_derivations"
 # What a plug-in file may define.
-KINDS = ("CLAIMS", "WEIGHTING", "ALGORITHM", "PROBLEM", "DERIVATIONS")
+KINDS = ("CLAIMS", "WEIGHTING", "ALGORITHM", "PROBLEM", "DERIVATIONS", "FAMILY")
 # What other distributions may register, as fedbounds.KIND.
 REGISTERED = ("claims", "weightings", "problems", "algorithms", "derivations")
 

@@ -43,7 +43,7 @@ def test_the_false_theorem_of_the_readme_is_caught_as_shown(capsys):
     exec(compile(lines, "README.md", "exec"), names)
     example = doctest.DocTestParser().get_doctest(shown, names, "README.md", "README.md", 0)
     assert doctest.DocTestRunner().run(example).failed == 0, capsys.readouterr().out
-    assert example.examples and "**false**" in text("README.md")
+    assert example.examples and "**Theorem 1 is false**" in text("README.md")
 
 
 def test_the_release_check_runs_the_same_lines():

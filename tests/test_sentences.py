@@ -49,7 +49,7 @@ def test_how_much_too_large_the_constant_of_lemma_2_is():
     factors = [16 / float(drift_constant(10, 2)), 16 / float(drift_constant(2, 12))]
     assert "{:.1f} at kappa = 10, tau = 2, {:.1f} at kappa = 2, tau = 12".format(*factors) in page("docs/sdp.md")
     assert "20 to 60" not in page("docs/sdp.md")
-    for name in ("README.md", "docs/ledger.md"):
+    for name in ("docs/findings.md", "docs/ledger.md"):
         assert "64" in page(name) and "20 to 60" not in page(name)
 
 
@@ -57,7 +57,7 @@ def test_what_theorem_1_never_needs():
     drift = claim_named("theorem-1").terms["drift"]
     lemma = claim_named("lemma-2").terms["drift"]
     assert (drift / lemma) == 2  # 32 tau^2 against the proof's 16 tau^2 + 1: left over are 16 tau^2 - 1
-    assert "(16 tau^2 - 1) G^2 of the 32 tau^2 G^2" in page("README.md")
+    assert "(16 tau^2 - 1) G^2 of the 32 tau^2 G^2" in page("docs/findings.md")
 
 
 def fails(n):
@@ -90,7 +90,7 @@ def test_how_far_the_sharper_error_term_can_be_improved():
 
 
 def test_words_in_quotation_marks_after_the_paper_are_the_paper_s():
-    said = page("docs/counterexamples.md") + page("docs/ledger.md") + page("README.md")
+    said = page("docs/counterexamples.md") + page("docs/ledger.md") + page("docs/findings.md")
     assert '"arbitrary large"' in said
     for never in ("may be arbitrarily large", "The error vanishes where", "V_min is reached"):
         assert never not in said

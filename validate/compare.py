@@ -18,7 +18,7 @@ from fedbounds.report import comparison_text, table, terminal
 from fedbounds.report.figures import files
 from fedbounds.report.terminal import progress
 from fedbounds.study.compare import compared
-from fedbounds.study.comparison import Compared
+from fedbounds.study.comparison import TheoremComparison
 from fedbounds.study.settings import Settings
 from validate.ledger_page import filled
 
@@ -56,7 +56,7 @@ def command(name: str) -> str:
     return " ".join(["fedbounds compare", *map(shlex.quote, words), f"--target {STUDIES[name][1]:g}"])
 
 
-def row(found: Compared, seconds: float) -> dict[str, Any]:
+def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
     """What is kept: the answer, the tables in Markdown, and how long it took."""
     blocks = comparison_text.blocks(found)
     return {
@@ -69,9 +69,21 @@ def row(found: Compared, seconds: float) -> dict[str, Any]:
 def section(name: str, kept: dict[str, Any]) -> str:
     """A data set on the page: its command, the answer, the picture and the tables."""
     answer = "\n".join(f"- {sentence}" for sentence in kept["answer"])
+    tables = _shortened(kept["page"])
     picture = f"![Bounds and runs on {name}](img/compare-{name}.png)"
     tail = f"{kept['seconds']} processor seconds."
-    return f"```\n{command(name)}\n```\n\n{answer}\n\n{picture}\n\n{kept['page']}\n{tail}"
+    return f"```\n{command(name)}\n```\n\n{answer}\n\n{picture}\n\n{tables}\n{tail}"
+
+
+# Rows of a table that the page shows; the record has all.
+SHOWN = 3
+
+
+def _shortened(page: str) -> str:
+    """The tables of a record with their first rows, and without what does not apply or was not run."""
+    blocks = page.split("\n\n")
+    tables = [k for k, block in enumerate(blocks) if block.startswith("| ")]
+    return "\n\n".join(f"{blocks[k - 1]}\n\n" + "\n".join(blocks[k].split("\n")[: 2 + SHOWN]) for k in tables) + "\n"
 
 
 def written(page: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from fedbounds.evidence.ball_arithmetic import apart
 from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
 from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import MeasuredRun
@@ -101,9 +102,11 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
         if not assumption.symbols() <= values.keys():
             return None
         for part in assumption.parts:
-            left, right = rational(part.left, values), rational(part.right, values)
-            if left is None or right is None:
+            exact = rational(part.left, values), rational(part.right, values)
+            both = apart(part.left, part.right, values) if None in exact else exact
+            if both is None:
                 return None
+            left, right = both
             holds = {"<": lt, "<=": le, "=": eq}[part.sign](left, right)
             if not holds or not found:
                 numbers = {name: float(values[name]) for name in _shown(assumption)}

@@ -90,3 +90,36 @@ def upward(number: Any) -> float:
     near = float(number)
     near = math.nextafter(near, math.inf) if near < number else near
     return max(near, sys.float_info.min) if number > 0 else near
+
+
+def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
+    """Two fractions between both sides of a relation, in the same order; None where no digits tell them apart.
+
+    Where left > right these are a and b with left >= a > b >= right, and where left < right the other way round, so
+    that their order is that of the sides. None too where a side is undefined, or made of more than sums, products,
+    quotients and roots.
+    """
+    sides = [_in_intervals(sp.sympify(side)) for side in (left, right)]
+    if None in sides:
+        return None
+    for digits in DIGITS:
+        with in_digits(digits):
+            known = {name: enclosed(value) for name, value in values.items() if isinstance(value, Fraction)}
+            try:
+                a, b = (side(known) for side in sides if side is not None)
+                a, b = a + arb(0), b + arb(0)
+            except KeyError:
+                return None  # a symbol without a value
+            if not (a.is_finite() and b.is_finite()):
+                continue
+            if a > b:
+                return _end(a.lower()), _end(b.upper())
+            if a < b:
+                return _end(a.upper()), _end(b.lower())
+    return None
+
+
+def _end(ball: Any) -> Fraction:
+    """The number of a ball without radius."""
+    mantissa, exponent = map(int, ball.man_exp())
+    return Fraction(mantissa) * Fraction(2) ** exponent

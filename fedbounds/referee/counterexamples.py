@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -12,7 +12,8 @@ from fedbounds import io
 from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.referee.search import refute as search_for
-from fedbounds.referee.search.families import BUDGETS
+from fedbounds.referee.search.candidates import BUDGETS
+from fedbounds.referee.search.family import InstanceFamily, families
 from fedbounds.study.fingerprint import stated, tell_anew
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
@@ -51,8 +52,10 @@ def refute(
     path = None if out is None else Path(out)
     if path is not None:
         io.require_writable(path.parent)
-    todo = list(in_readings(claims_from(claim, modules_from(plugins)), reading))
-    return Findings(tuple(run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress)), _of_verdict)
+    modules = modules_from(plugins)
+    todo, known = list(in_readings(claims_from(claim, modules), reading)), families(modules)
+    found = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, known=known)
+    return Findings(tuple(found), _of_verdict)
 
 
 def run_all(
@@ -63,6 +66,7 @@ def run_all(
     jobs: int = 1,
     out: Path | None = None,
     progress: search_for.Progress | None = None,
+    known: Mapping[str, InstanceFamily] | None = None,
 ) -> list[Verdict]:
     """Search every (claim, reading), in ``jobs`` processes; verdicts in order.
 
@@ -77,7 +81,7 @@ def run_all(
     done, told = _saved(out, identity, own)
     left = [pair for pair in todo if _place(pair) not in done]
     state = out.with_name(out.name + ".state") if out is not None and jobs == 1 else None
-    search = partial(_one, budget, seed, state, progress if jobs == 1 else None)
+    search = partial(_one, budget, seed, state, progress if jobs == 1 else None, known)
     for pair, verdict in zip(left, in_order(search, left, jobs), strict=True):
         done[_place(pair)] = verdict.to_json()
         if out is not None:
@@ -90,9 +94,14 @@ def run_all(
 
 
 def _one(
-    budget: str, seed: int, state: Path | None, progress: search_for.Progress | None, pair: tuple[Claim, str]
+    budget: str,
+    seed: int,
+    state: Path | None,
+    progress: search_for.Progress | None,
+    known: Mapping[str, InstanceFamily] | None,
+    pair: tuple[Claim, str],
 ) -> Verdict:
-    return search_for.refute(pair[0], READINGS[pair[1]], BUDGETS[budget], seed, state, progress)
+    return search_for.refute(pair[0], READINGS[pair[1]], BUDGETS[budget], seed, state, progress, known=known)
 
 
 def _place(pair: tuple[Claim, str]) -> str:

@@ -23,7 +23,7 @@ from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
-from fedbounds.referee.search.shrink import with_steps
+from fedbounds.referee.search.rounding import with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.quantity import Quantity, computed_quantities

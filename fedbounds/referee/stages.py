@@ -22,7 +22,7 @@ from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.regime import Suite
-from fedbounds.referee.search.families import BUDGETS
+from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
 from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
@@ -194,7 +194,7 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
 
 def search(case: Case) -> Found:
     """The adversarial search over small quadratics."""
-    each = partial(case.pieces.each, "search", stands=is_outcome)
+    each = partial(case.pieces.each, stands=is_outcome)
     verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each)
     if "limits" not in verdict.data:
         return Found((verdict.detail,), (verdict,))

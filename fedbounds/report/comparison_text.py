@@ -13,8 +13,8 @@ from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
 from fedbounds.report.figures.sweep_figures import MARKERS
 from fedbounds.report.number_format import downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
-from fedbounds.study.comparison import Compared, Contestant, Theorem
-from fedbounds.study.error_curve import Course
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
+from fedbounds.study.error_curve import ErrorCurve
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.theory.verdict import Status
 
@@ -31,22 +31,37 @@ EARLY = 4
 QUANTITIES = {"distance": "squared distance", "gap": "gap"}
 
 
-def blocks(found: Compared) -> list[Block]:
+def blocks(found: TheoremComparison) -> list[Block]:
     """Everything that is printed."""
     unmet = [f"{row.claim}: {row.unmet}" for row in found.theorems if row.unmet]
-    refused = [f"{row.algorithm}: {row.refused}" for row in found.contestants if row.refused]
+    refused = [f"{row.algorithm}: {row.refused}" for row in found.algorithms if row.refused]
     lists = (("Theorems that do not apply here", unmet), ("Algorithms that were not run", refused))
     listed: list[Block] = [Bullets(title, tuple(items)) for title, items in lists if items]
     tables = [*([theorem_table(found)] if found.applying else []), algorithm_table(found)]
     return ["\n".join(answer(found)), *tables, *listed, "\n".join(notes(found))]
 
 
-def answer(found: Compared) -> list[str]:
-    """The answer, a sentence a question: the theorems, the algorithms, and whether one ranks the other."""
-    return [_theorems(found), _algorithms(found), _ranking(found)]
+def answer(found: TheoremComparison) -> list[str]:
+    """A sentence a question: the theorems, the algorithms, whether one ranks the other, and which rule to take."""
+    return [_theorems(found), _algorithms(found), _ranking(found), _recommendation(found)]
 
 
-def _theorems(found: Compared) -> str:
+def _recommendation(found: TheoremComparison) -> str:
+    """The rule that is first at the target, with its step and tau, and what theory says of it."""
+    first = next((row for row in found.ranked if row.reached and row.reached.first is not None), None)
+    if first is None:
+        return (
+            "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
+        )
+    at = f"at a constant step of {first.step:.3g}/L and tau = {found.settings.tau}"
+    rounds = f"{_many(first.reached.first or 0, 'round')} here"
+    if not first.by:
+        return f"Recommended: {first.algorithm} {at}, {rounds}; no theorem here bounds its rounds."
+    theory = f"{first.by} promises the target after {_promise(first.promised)} rounds at its own step"
+    return f"Recommended: {first.algorithm} {at}, {rounds}; {theory}."
+
+
+def _theorems(found: TheoremComparison) -> str:
     rows, rounds = found.standing, _many(found.settings.rounds, "round")
     false = [row.claim for row in found.applying if row.status is Status.REFUTED]
     low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
@@ -72,7 +87,7 @@ def _theorems(found: Compared) -> str:
     )
 
 
-def _algorithms(found: Compared) -> str:
+def _algorithms(found: TheoremComparison) -> str:
     rows, level = found.ranked, f"{found.target:g} of the start"
     reached = [row for row in rows if row.reached and row.reached.first is not None]
     if not reached:
@@ -85,13 +100,13 @@ def _algorithms(found: Compared) -> str:
     return f"Fastest to {level} is {best.algorithm}, in {best.reached} {rounds}{tied}."
 
 
-def _overlap(one: Contestant, other: Contestant) -> bool:
+def _overlap(one: AlgorithmRow, other: AlgorithmRow) -> bool:
     assert one.reached is not None and other.reached is not None
     (a, b), (c, d) = one.reached.between, other.reached.between
     return a <= d and c <= b
 
 
-def _ranking(found: Compared) -> str:
+def _ranking(found: TheoremComparison) -> str:
     told = [row.algorithm for row in found.ranked if row.by]
     ordered, both, wrong = found.pairs
     if len(told) < 2:
@@ -113,7 +128,7 @@ def _many(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def theorem_table(found: Compared) -> Table:
+def theorem_table(found: TheoremComparison) -> Table:
     """A row a theorem that applies, in units of the start of its own left side."""
     head = (
         "theorem",
@@ -132,10 +147,10 @@ def theorem_table(found: Compared) -> Table:
     run = f"{_many(settings.rounds, 'round')} of {_many(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
     caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem and in truth with its step"
-    return Table.of(head, map(_theorem, found.applying), caption).without_empty()
+    return Table.of(head, map(_theorem_row, found.applying), caption).without_empty()
 
 
-def _theorem(row: Theorem) -> list[str | None]:
+def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
     name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
     said = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
@@ -146,17 +161,17 @@ def _theorem(row: Theorem) -> list[str | None]:
     return [*said, worst, _promise(row.promised), str(row.reached)]
 
 
-def algorithm_table(found: Compared) -> Table:
+def algorithm_table(found: TheoremComparison) -> Table:
     """A row an algorithm, the first at the target first."""
     head = ("algorithm", "step", "at the end", "rounds in truth", "by its theorem", "rank", "by theorem")
-    rows = [*found.ranked, *(row for row in found.contestants if row.central and row.course)]
+    rows = [*found.ranked, *(row for row in found.algorithms if row.central and row.curve)]
     caption = f"Algorithms, each with its best constant step; rounds to {found.target:g} of ||w_0 - w*||^2"
     return Table.of(head, (_algorithm(found, row) for row in rows), caption)
 
 
-def _algorithm(found: Compared, row: Contestant) -> list[str | None]:
-    assert row.course is not None
-    line = row.course
+def _algorithm(found: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
+    assert row.curve is not None
+    line = row.curve
     promise = f"{_promise(row.promised)} ({row.by})" if row.by else None
     low, high = (0, 0) if row.central else found.rank(row)
     rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
@@ -171,7 +186,7 @@ def _algorithm(found: Compared, row: Contestant) -> list[str | None]:
     return [*told, rank, None if place is None else str(place)]
 
 
-def notes(found: Compared) -> list[str]:
+def notes(found: TheoremComparison) -> list[str]:
     """What the tables mean, and what they leave out."""
     settings = found.settings
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
@@ -205,17 +220,17 @@ def _promise(rounds: int | None) -> str:
     return f"> {MOST_ROUNDS:.0e}".replace("+0", "") if rounds is None else upward(rounds, 4)
 
 
-def figure(found: Compared) -> Figure:
+def figure(found: TheoremComparison) -> Figure:
     """Two panels: the tightest theorems, as far as they take to the target, over their runs; and the algorithms."""
     made = Figure(figsize=(9.2, 4.6), layout="constrained", dpi=line_styles.DPI)
     left, right = made.subplots(1, 2, sharey=True)
     for k, row in enumerate(found.standing[:DRAWN]):
         _draw_theorem(left, row, k)
     styles = [(colour, dash) for dash in DASHES for colour in CLIENTS]
-    runs = [row for row in found.contestants if row.course is not None]
+    runs = [row for row in found.algorithms if row.curve is not None]
     for k, one in enumerate(sorted(runs, key=lambda one: one.algorithm)):
-        assert one.course is not None
-        _line(right, one.course, one.algorithm, k, *styles[k % len(styles)])
+        assert one.curve is not None
+        _line(right, one.curve, one.algorithm, k, *styles[k % len(styles)])
     _finish(left, found.target, "Theorems (dashed) and their runs (solid)", 1)
     _finish(right, found.target, "Algorithms, each with its best constant step", 3)
     left.set_xscale("log")
@@ -226,19 +241,19 @@ def figure(found: Compared) -> Figure:
     return made
 
 
-def _draw_theorem(axes: Axes, row: Theorem, k: int) -> None:
-    assert row.course is not None and row.beyond is not None
-    colour, start = CLIENTS[k], row.course.mean[0]
-    _line(axes, row.course, f"{row.claim} ({row.algorithm}, {row.quantity})", k, colour, "-")
+def _draw_theorem(axes: Axes, row: TheoremRow, k: int) -> None:
+    assert row.curve is not None and row.beyond is not None
+    colour, start = CLIENTS[k], row.curve.mean[0]
+    _line(axes, row.curve, f"{row.claim} ({row.algorithm}, {row.quantity})", k, colour, "-")
     rounds, bound = row.beyond
     style: dict[str, Any] = {"color": colour, "ls": DASHES[1], "marker": MARKERS[k], "markerfacecolor": colour}
     axes.plot(rounds, np.where(bound > 0, bound / start, np.nan), markevery=(0.05 * k, 0.2), **style)
 
 
-def _line(axes: Axes, course: Course, label: str, k: int, colour: str, dash: Any) -> None:
+def _line(axes: Axes, curve: ErrorCurve, label: str, k: int, colour: str, dash: Any) -> None:
     """A measured mean over its start from the first round on, with its band where that has limits."""
-    start, kept = course.mean[0], series.thin(len(course.mean) - 1) + 1
-    mean, lower, upper = (line[kept] / start for line in (course.mean, course.lower, course.upper))
+    start, kept = curve.mean[0], series.thin(len(curve.mean) - 1) + 1
+    mean, lower, upper = (line[kept] / start for line in (curve.mean, curve.lower, curve.upper))
     mean = np.where(mean > 0, mean, np.nan)
     style: dict[str, Any] = {"color": colour, "ls": dash, "marker": MARKERS[k % len(MARKERS)]}
     axes.plot(kept, mean, label=label, markevery=(0.04 * k, 0.2), markerfacecolor="white", **style)

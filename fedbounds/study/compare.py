@@ -20,7 +20,6 @@ import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
 from fedbounds.engine.simulate import simulate
-from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
@@ -33,13 +32,15 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
-from fedbounds.model.trajectory import Trajectory, VirtualPath
-from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named
+from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
-from fedbounds.study.comparison import Compared, Contestant, Theorem
-from fedbounds.study.error_curve import course, stays_from
-from fedbounds.study.iteration_complexity import beyond, own_steps, promised
+from fedbounds.study.algorithm_record import record_of
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
+from fedbounds.study.error_curve import error_curve, stays_from
+from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
@@ -70,8 +71,8 @@ def compare(
     progress: Progress | None = None,
     warn: Callable[[str], None] | None = None,
     **settings: Any,
-) -> Compared:
-    """Every theorem, and every algorithm or those named, on one problem with FedAvg's weights.
+) -> TheoremComparison:
+    """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
     ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
     reach. ``warn`` is told beforehand where the comparison, or finding the minima, takes long.
@@ -89,13 +90,13 @@ def compared(
     wanted: Sequence[str] = (),
     progress: Progress | None = None,
     warn: Callable[[str], None] | None = None,
-) -> Compared:
+) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:
         raise reject("the target is a fraction of the start, in (0, 1)", target, "give for example 0.01")
     extra = modules_from(settings.plugins)
     texts = tuple(wanted) or tuple(algorithms(extra))
-    kinds = [algorithm_named(text, extra) for text in texts]
+    kinds = [_rule_named(text, extra) for text in texts]
     claims = _at_a_horizon(settings, extra)
     problem = build_problem(settings, extra, warn)
     base = build_experiment(settings, problem, weighting_named(FEDAVG, extra)).with_(stride=settings.tau)
@@ -113,9 +114,21 @@ def compared(
     theorems = []
     for k, claim in enumerate(claims):
         tell("theorems", k + 1, len(claims) + 1, claim.key)
-        theorems.append(_theorem(study, claim))
-    found = tuple(_contestant(study, *one, theorems, tell) for one in zip(texts, kinds, strict=True))
-    return Compared(settings, facts_of(problem), target, tuple(theorems), found)
+        theorems.append(_theorem_row(study, claim))
+    found = tuple(_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
+    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), found)
+
+
+def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
+    """An algorithm with the clients' shares as weights, or FedAvg under the weighting of that name."""
+    try:
+        return algorithm_named(text, extra), None
+    except InputError as unknown:
+        key = text.partition(":")[0]
+        if key not in weightings(extra):
+            known = ", ".join(weightings(extra))
+            raise InputError(f"{unknown} Weightings that can be compared: {known}.") from None
+        return algorithm_named(FEDAVG, extra), weighting_named(text, extra)
 
 
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
@@ -147,9 +160,9 @@ class _Study:
         return self.pilot.experiment.stochastic or algorithm.tosses
 
 
-def _theorem(study: _Study, claim: Claim) -> Theorem:
+def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
     """A theorem on a run of its own algorithm and step, in its last reading, the repaired one where it has that."""
-    row, reading = Theorem(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
+    row, reading = TheoremRow(claim.key, claim.algorithm), READINGS[claim.readings[-1]]
     asked, algorithm = replace(claim, algorithm=FEDAVG), algorithm_named(claim.algorithm, study.extra)
     if not claim.on_fedavg and any(
         symbol.statistic in ("largest", "smallest", "measured") for symbol in claim.computed
@@ -160,7 +173,7 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
         pilot = with_quantities(asked, examine_run(study.pilot, reading))
         if pilot.quantities.lacking:
             return replace(row, unmet=f"no value for {'; '.join(pilot.quantities.why(pilot.quantities.lacking))}")
-        eta = own_steps(asked, pilot, study.level)
+        eta = claim_steps(asked, pilot, study.level)
         run = with_quantities(asked, examine_run(_run(study, claim, algorithm, eta), reading))
         verdict = empirical.examine(asked, run, study.settings.error_rate)
         unmet = inapplicable(asked, reading, empirical.Sampled(run))
@@ -172,18 +185,18 @@ def _theorem(study: _Study, claim: Claim) -> Theorem:
         return replace(row, unmet=str(wrong))
     experiment, found = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
-    distance = course(found.distance_sq[:, ends], sure, random)
+    distance = error_curve(found.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
-    decays, rounds = bool(np.ptp(eta) > 0), promised(asked, run, bounds, study.level)
+    decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
     lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
     return replace(
         row,
         quantity=about,
         step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if decays else ""),
         status=verdict.status,
-        course=distance if about == "distance" else course(found.gap[:, ends], sure, random),
+        curve=distance if about == "distance" else error_curve(found.gap[:, ends], sure, random),
         bounds=bounds,
-        beyond=beyond(asked, run, bounds, rounds),
+        beyond=bound_curve(asked, run, bounds, rounds),
         promised=rounds,
         reached=distance.reached(study.level),
         worst=lowest,
@@ -198,46 +211,10 @@ def _run(study: _Study, claim: Claim, algorithm: Algorithm, eta: Array) -> Traje
     """
     experiment = study.experiment(algorithm, eta=lambda t: float(eta[t]))
     if not claim.on_fedavg:
-        return _of_algorithm(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
+        return record_of(algorithm, experiment, study.pilot, "G_sq" in claim.symbols)
     if eta.tobytes() not in study.runs:
         study.runs[eta.tobytes()] = simulate(experiment.with_(stride=1))
     return study.runs[eta.tobytes()]
-
-
-def _of_algorithm(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
-    """A run of any algorithm as the record that claims are examined on, ``like`` that of FedAvg with other steps.
-
-    ``squares``: the second moments of gradients are looked at too, which takes as long as the run; else they are inf.
-    """
-    problem, batch, clock = experiment.problem, experiment.batch_size, make_time_grid(experiment)
-    variance, radius = np.zeros(problem.N), np.zeros(1)
-    second = np.full(problem.N, 0.0 if squares else np.inf)
-
-    def watch(x: Array) -> None:
-        noise = np.zeros(1) if batch is None else problem.client_variance(x, batch, experiment.replacement)
-        np.maximum(variance, noise.max(axis=0), out=variance)
-        if squares:
-            np.maximum(second, (noise + (problem.client_grads(x) ** 2).sum(-1)).max(axis=0), out=second)
-        np.maximum(radius, np.sqrt(((x - problem.w_star) ** 2).sum(-1)).max(), out=radius)
-
-    found = run_algorithm(algorithm, experiment, watch)
-    path = VirtualPath(found.distance_sq, found.gap, *np.full((3, *found.gap.shape), np.nan))
-    extremes = replace(
-        like.extremes,
-        sigma_i_sq=variance[None],
-        G_sq=second.max(keepdims=True),
-        radius=radius,
-        eta_ratio=clock.eta_ratio,
-    )
-    return replace(
-        like,
-        experiment=experiment,
-        eta=clock.eta,
-        paths={"alpha": path, "p": path},
-        extremes=extremes,
-        engine=found.engine,
-        tosses=algorithm.tosses,
-    )
 
 
 def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> tuple[float | None, float | None]:
@@ -263,12 +240,25 @@ def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> t
     return lowest, found.value if found is not None and (found.certified or found.exact) else None
 
 
-def _contestant(
-    study: _Study, text: str, algorithm: Algorithm, theorems: Sequence[Theorem], tell: Progress
-) -> Contestant:
-    """An algorithm with its best step, and the fewest rounds that a theorem about it promises."""
+def _algorithm_row(
+    study: _Study,
+    text: str,
+    algorithm: Algorithm,
+    weighting: Weighting | None,
+    theorems: Sequence[TheoremRow],
+    tell: Progress,
+) -> AlgorithmRow:
+    """A rule with its best step, and the fewest rounds that a theorem about it promises.
+
+    Theorems promise nothing of a weighting other than FedAvg's here.
+    """
+    if weighting is not None:
+        study = replace(
+            study, pilot=replace(study.pilot, experiment=study.pilot.experiment.with_(weighting=weighting))
+        )
+        theorems = ()
     L = study.pilot.experiment.problem.L
-    row = Contestant(text, central=algorithm.central)
+    row = AlgorithmRow(text, central=algorithm.central)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))
@@ -277,11 +267,11 @@ def _contestant(
         tell(text, 1, 1)
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
-    line = course(found.distance_sq, study.settings.error_rate, study.random(algorithm))
-    own = [one for one in theorems if one.course and algorithm_named(one.algorithm, study.extra) == algorithm]
+    line = error_curve(found.distance_sq, study.settings.error_rate, study.random(algorithm))
+    own = [one for one in theorems if one.curve and algorithm_named(one.algorithm, study.extra) == algorithm]
     own = [one for one in own if one.stands]
     best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
-    row = replace(row, step=step, course=line, reached=line.reached(study.level))
+    row = replace(row, step=step, curve=line, reached=line.reached(study.level))
     return row if best is None else replace(row, by=best.claim, promised=best.promised)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fedbounds.io import plain
 from fedbounds.model.problem import Array
-from fedbounds.study.error_curve import Course, Reached
+from fedbounds.study.error_curve import ErrorCurve, Reached
 from fedbounds.study.result import ProblemFacts
 from fedbounds.study.settings import Settings
 from fedbounds.theory.verdict import Status, finite_or_none
@@ -22,8 +22,8 @@ ROUNDING = 1e-9
 
 
 @dataclass(frozen=True)
-class Theorem:
-    """A theorem on a run of its own: ``course`` and ``bounds`` (R + 1,) of its left side, the ``quantity``.
+class TheoremRow:
+    """A theorem on a run of its own: ``curve`` and ``bounds`` (R + 1,) of its left side, the ``quantity``.
 
     ``unmet`` says why it does not apply or has no number, and all else is then None or empty. ``step`` is its step
     size in words; ``promised`` are the rounds to the target by it, ``reached`` those of the run, ``beyond`` (2, m)
@@ -37,7 +37,7 @@ class Theorem:
     quantity: str = ""
     step: str = ""
     status: Status = Status.NOT_APPLICABLE
-    course: Course | None = None
+    curve: ErrorCurve | None = None
     bounds: Array | None = None
     beyond: Array | None = None
     promised: int | None = None
@@ -48,16 +48,16 @@ class Theorem:
     @property
     def ends(self) -> tuple[float, float, float, float, float]:
         """(start, bound, mean, lower, upper): what was measured at first, and both sides after the last round."""
-        assert self.course is not None and self.bounds is not None
-        last = (float(line[-1]) for line in (self.bounds, self.course.mean, self.course.lower, self.course.upper))
-        return (float(self.course.mean[0]), *last)  # type: ignore[return-value]
+        assert self.curve is not None and self.bounds is not None
+        last = (float(line[-1]) for line in (self.bounds, self.curve.mean, self.curve.lower, self.curve.upper))
+        return (float(self.curve.mean[0]), *last)  # type: ignore[return-value]
 
     @property
     def stands(self) -> bool:
         """Whether its run neither refutes it nor, where that decides nothing, has a mean above the bound."""
-        if self.course is None or self.bounds is None or self.status is Status.REFUTED:
+        if self.curve is None or self.bounds is None or self.status is Status.REFUTED:
             return False
-        return self.status is Status.HOLDS or not (self.bounds < self.course.mean * (1 - ROUNDING)).any()
+        return self.status is Status.HOLDS or not (self.bounds < self.curve.mean * (1 - ROUNDING)).any()
 
     @property
     def looseness(self) -> float:
@@ -82,15 +82,15 @@ class Theorem:
 
     def to_json(self) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
-        if self.course is None or self.bounds is None or self.reached is None:
+        if self.curve is None or self.bounds is None or self.reached is None:
             return told
         told |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst", "certified")}
-        told |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.course, self.reached)}
+        told |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
         return told | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
 
 
 @dataclass(frozen=True)
-class Contestant:
+class AlgorithmRow:
     """An algorithm with its best constant step, in units of 1/L; ``refused`` says why it was not run.
 
     ``central``: it communicates after every local step, so that it has no rank. ``promised`` are the fewest rounds to
@@ -101,45 +101,45 @@ class Contestant:
     refused: str = ""
     central: bool = False
     step: float = math.nan
-    course: Course | None = None
+    curve: ErrorCurve | None = None
     reached: Reached | None = None
     by: str = ""
     promised: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         told = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
-        if self.course is None or self.reached is None:
+        if self.curve is None or self.reached is None:
             return told
-        return told | {"step": self.step, **_measured(self.course, self.reached)}
+        return told | {"step": self.step, **_measured(self.curve, self.reached)}
 
 
 @dataclass(frozen=True)
-class Compared:
+class TheoremComparison:
     """Both tables; ``target`` is the fraction of ||w_0 - w*||^2 to be reached."""
 
     settings: Settings
     facts: ProblemFacts
     target: float
-    theorems: tuple[Theorem, ...]
-    contestants: tuple[Contestant, ...]
+    theorems: tuple[TheoremRow, ...]
+    algorithms: tuple[AlgorithmRow, ...]
 
     @property
-    def applying(self) -> list[Theorem]:
+    def applying(self) -> list[TheoremRow]:
         """The theorems that have a number here: those that stand first, by the progress that they certify."""
-        rows = [row for row in self.theorems if row.course is not None]
+        rows = [row for row in self.theorems if row.curve is not None]
         return sorted(rows, key=lambda row: (not row.stands, -row.share[0], row.looseness))
 
     @property
-    def standing(self) -> list[Theorem]:
+    def standing(self) -> list[TheoremRow]:
         return [row for row in self.applying if row.stands]
 
     @property
-    def ranked(self) -> list[Contestant]:
+    def ranked(self) -> list[AlgorithmRow]:
         """The algorithms that were run and communicate once a round, the first to reach the target first."""
-        rows = [row for row in self.contestants if row.reached is not None and not row.central]
+        rows = [row for row in self.algorithms if row.reached is not None and not row.central]
         return sorted(rows, key=lambda row: _first(row.reached))
 
-    def rank(self, row: Contestant) -> tuple[int, int]:
+    def rank(self, row: AlgorithmRow) -> tuple[int, int]:
         """The best and the worst place that the bands leave an algorithm."""
         early, late = row.reached.between  # type: ignore[union-attr]
         others = [other.reached.between for other in self.ranked if other is not row and other.reached is not None]
@@ -170,7 +170,7 @@ class Compared:
         rows = [
             row.to_json()
             | ({"rank": list(self.rank(row)), "rank_by_theorem": self.places.get(row.algorithm)} if known else {})
-            for row in self.contestants
+            for row in self.algorithms
             for known in [row in self.ranked]
         ]
         told = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
@@ -192,6 +192,6 @@ def _numbers(values: Array) -> list[float | None]:
     return [finite_or_none(float(value)) for value in values]
 
 
-def _measured(course: Course, reached: Reached) -> dict[str, Any]:
-    lines = {name: _numbers(getattr(course, name)) for name in ("mean", "lower", "upper")}
+def _measured(curve: ErrorCurve, reached: Reached) -> dict[str, Any]:
+    lines = {name: _numbers(getattr(curve, name)) for name in ("mean", "lower", "upper")}
     return {**lines, "reached": plain(reached)}

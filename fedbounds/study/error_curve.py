@@ -40,7 +40,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class Course:
+class ErrorCurve:
     """The mean of a quantity after 0, 1 ... R rounds, with simultaneous limits of its expectation, each (R + 1,)."""
 
     mean: Array
@@ -52,12 +52,12 @@ class Course:
         return Reached(first, earliest, latest, len(self.mean) - 1)
 
 
-def course(values: Array, error_rate: float, random: bool) -> Course:
-    """The course of replicates (R, rounds + 1), all from one point; without a band where nothing is ``random``."""
+def error_curve(values: Array, error_rate: float, random: bool) -> ErrorCurve:
+    """The curve of replicates (R, rounds + 1), all from one point; without a band where nothing is ``random``."""
     known = np.full(values.shape[1], not random)
     known[0] = True
     found = band(values, error_rate, deterministic=known)
-    return Course(found.mean, np.maximum(found.lower, 0.0), found.upper)
+    return ErrorCurve(found.mean, np.maximum(found.lower, 0.0), found.upper)
 
 
 def stays_from(line: Array, level: float) -> int | None:

@@ -31,7 +31,7 @@ FREE = tuple(2.0**-k for k in range(-3, 41))
 SEEN = 120
 
 
-def own_steps(claim: Claim, pilot: MeasuredRun, level: float) -> Array:
+def claim_steps(claim: Claim, pilot: MeasuredRun, level: float) -> Array:
     """The claim's own steps (T,): those it prescribes; where a constant is free, the best power of two over L.
 
     That is the one of `FREE` that its assumptions allow with the fewest rounds to the target, or the smallest bound
@@ -63,7 +63,9 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
 def _bound(claim: Claim, run: MeasuredRun, values: Mapping[str, Numbers], rounds: Array | float) -> Array:
     """The right-hand side after ``rounds``, with these constants."""
     steps = np.asarray(rounds, dtype=float) * run.trajectory.experiment.tau
-    return np.broadcast_to(evaluate(claim.sides(run.reading).rhs, {**values, "T": steps}), steps.shape)
+    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is no bound
+        bound = evaluate(claim.sides(run.reading).rhs, {**values, "T": steps})
+    return np.broadcast_to(bound, steps.shape)
 
 
 def _level(claim: Claim, experiment: Experiment, level: float) -> float:
@@ -78,13 +80,13 @@ def _formula(claim: Claim, run: MeasuredRun) -> Callable[[Array], Array] | None:
     return partial(_bound, claim, run, values) if known else None
 
 
-def promised(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:
+def rounds_to_target(claim: Claim, run: MeasuredRun, bounds: Array, level: float) -> int | None:
     """The rounds to the target by a claim; within those run only, where its bound is not known beyond them."""
     own, formula = _level(claim, run.trajectory.experiment, level), _formula(claim, run)
     return stays_from(bounds, own) if formula is None else _falls_to(formula, own)
 
 
-def beyond(claim: Claim, run: MeasuredRun, bounds: Array, rounds: int | None) -> Array:
+def bound_curve(claim: Claim, run: MeasuredRun, bounds: Array, rounds: int | None) -> Array:
     """Rounds from 1 until a claim is at the target, or those run, and its bound after each: (2, m)."""
     formula, last = _formula(claim, run), len(bounds) - 1
     if formula is None:

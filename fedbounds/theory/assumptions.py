@@ -74,7 +74,7 @@ def _moment(symbol: str) -> Callable[[RunLike], Found]:
 
 def _visited(symbol: str) -> Callable[[InstanceLike, Values], Found]:
     """Of an instance the moments are those at the points visited, so they bound them by definition."""
-    return lambda instance, values: (True, f"{symbol} = {values[symbol]} at the points visited")
+    return lambda instance, values: (True, f"{symbol} = {float(values[symbol]):.6g} at the points visited")
 
 
 def _at_least_zero(expression: sp.Expr) -> Part:

@@ -34,3 +34,11 @@ def test_wrong_words_end_with_one_sentence():
     for words in (["--target", "2"], ["--algorithm", "scaffoldd"], ["--claim", "theorem-1"], ["--data", "no-such"]):
         found = call(*words)
         assert found.exit_code == 2 and len(found.stderr.strip().splitlines()) == 1, words
+
+
+def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
+    found = call("--algorithm", "fedavg", "--algorithm", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
+    assert found.exit_code == 0, found.output
+    assert "fedmax" in found.stdout and "Recommended: " in found.stdout
+    wrong = call("--algorithm", "fedmaxx")
+    assert wrong.exit_code == 2 and "Weightings that can be compared" in wrong.stderr

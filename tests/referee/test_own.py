@@ -27,8 +27,8 @@ from fedbounds.referee.implication import follows
 from fedbounds.referee.limit_cases import misprints
 from fedbounds.referee.regime import Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.dynamics import simulate_batch
-from fedbounds.referee.search.family import Family, decode
+from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.populations import simulate as simulate_population
 from fedbounds.referee.trial import Outcome, try_claim
 from fedbounds.study.fingerprint import stated
 from fedbounds.theory import assumptions as a
@@ -185,14 +185,12 @@ def test_fractions_floats_and_populations_agree():
         assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
     for name, column in exact.fields.items():
         assert seen.fields[name][0] == pytest.approx(column.astype(float), rel=1e-12)
-    batch = decode(
-        Family(2, 1, 2, 2, "fedavg", "free", noise=True),
-        np.full((3, Family(2, 1, 2, 2, "fedavg", "free", noise=True).dimension), 0.4),
-        both,
-    )
-    record = simulate_batch(batch)
+    shape = Shape("diagonal", 2, 1, 2, 2, "fedavg", "free", noise="additive")
+    cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
+    found = simulate_population(decode(shape, families()["diagonal"], cube, both))
     gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)
-    assert record.own(gaps, batch, PLAIN).fields["own_gap"] == pytest.approx(record.paths["alpha"]["gap"])
+    expected = found.measured.paths["alpha"]["gap"]
+    assert found.computed(gaps, PLAIN).fields["own_gap"] == pytest.approx(expected)
 
 
 def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():

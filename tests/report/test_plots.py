@@ -200,7 +200,7 @@ def test_curves_that_coincide_are_drawn_once_and_named_together():
     run.sides["corollary", "literal"] = run.sides["corollary", "repaired"]
     (axes,) = panels(study_figures.bounds_figure(result, drawn))
     labels = [str(line.get_label()) for line in axes.get_lines()]
-    assert "corollary, repaired = literal" in labels and "slope of 1/T" in labels
+    assert any(label.startswith("corollary, repaired = literal") for label in labels) and "slope of 1/T" in labels
 
 
 def test_a_weighting_that_keeps_to_p_has_no_panel_of_weights():

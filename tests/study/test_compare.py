@@ -13,10 +13,11 @@ from fedbounds.report import comparison_text as show
 from fedbounds.report import table, terminal
 from fedbounds.study import compare as study
 from fedbounds.study import resolve
+from fedbounds.study.algorithm_record import record_of
 from fedbounds.study.bounds import rounds_to
 from fedbounds.study.check import check
-from fedbounds.study.comparison import Compared, Contestant, Theorem
-from fedbounds.study.error_curve import Course, Reached, course, stays_from
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
+from fedbounds.study.error_curve import ErrorCurve, Reached, error_curve, stays_from
 from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
@@ -58,7 +59,7 @@ def only(of, *names):
 
 def test_a_level_counts_from_when_on_it_is_kept():
     assert [stays_from(np.array(line), 1.0) for line in ([3, 1, 2, 1, 0], [1, 0], [0, 2])] == [3, 0, None]
-    line = Course(np.array([9.0, 3, 1, 2, 1]), np.array([9.0, 1, 0, 1, 0]), np.array([9.0, 5, 3, 4, 3]))
+    line = ErrorCurve(np.array([9.0, 3, 1, 2, 1]), np.array([9.0, 1, 0, 1, 0]), np.array([9.0, 5, 3, 4, 3]))
     found = line.reached(2.0)
     assert found == Reached(2, 1, None, 4) and found.between == (1, math.inf)
     assert str(found) == "2 (1 to > 4)" and str(Reached(None, None, None, 4)) == "> 4"
@@ -70,14 +71,14 @@ def test_the_limits_hold_the_round_that_the_expectation_needs():
     truth, missed = stays_from(decay, 0.05), 0
     for _ in range(50):
         values = decay * np.concatenate([np.ones((64, 1)), rng.chisquare(1, (64, 29))], axis=1)
-        low, high = course(values, 0.05, random=True).reached(0.05).between
+        low, high = error_curve(values, 0.05, random=True).reached(0.05).between
         missed += not low <= truth <= high
     assert missed <= 5
 
 
 def test_replicates_of_a_run_without_chance_have_no_band():
     values = np.tile([4.0, 2.0, 1.0], (8, 1))
-    known, open_ = course(values[:1], 0.01, random=False), course(values, 0.01, random=True)
+    known, open_ = error_curve(values[:1], 0.01, random=False), error_curve(values, 0.01, random=True)
     assert (known.upper == known.lower).all() and np.isinf(open_.upper[1:]).all() and open_.upper[0] == 4
 
 
@@ -92,7 +93,7 @@ def test_the_rounds_that_a_bound_asks_for(epsilon):
 
 def theorem(bound, mean):
     line, bounds = np.array([1.0, mean]), np.array([2.0, bound])
-    return Theorem("c", "fedavg", quantity="distance", course=Course(line, line, line), bounds=bounds)
+    return TheoremRow("c", "fedavg", quantity="distance", curve=ErrorCurve(line, line, line), bounds=bounds)
 
 
 def test_tightness_is_the_progress_that_is_certified():
@@ -104,13 +105,13 @@ def test_tightness_is_the_progress_that_is_certified():
 
 def ranking(*rows):
     """A comparison of algorithms, each with (first, earliest, latest, promised)."""
-    line = np.ones(2)
+    line = ErrorCurve(np.ones(2), np.ones(2), np.ones(2))
     made = [
-        Contestant(name, step=1.0, course=Course(line, line, line), reached=Reached(*told, 99), by="x", promised=by)
+        AlgorithmRow(name, step=1.0, curve=line, reached=Reached(*told, 99), by="x", promised=by)
         for name, *told, by in rows
     ]
     problem = build_problem(SMALL)
-    return Compared(SMALL, facts_of(problem), 0.01, (), tuple(made))
+    return TheoremComparison(SMALL, facts_of(problem), 0.01, (), tuple(made))
 
 
 def test_what_the_limits_do_not_tell_apart_is_a_tie():
@@ -129,7 +130,7 @@ def test_the_record_of_another_algorithm_is_that_of_a_run():
     like = simulate(build_experiment(settings, problem, FedAvg()).with_(stride=2))
     experiment = like.experiment.with_(eta=lambda t: 0.1 / problem.L)
     right = simulate(experiment)
-    found = study._of_algorithm(algorithm_named("fedavg"), experiment, like, squares=True)
+    found = record_of(algorithm_named("fedavg"), experiment, like, squares=True)
     np.testing.assert_allclose(found.paths["alpha"].distance_sq, right.paths["alpha"].distance_sq, rtol=1e-9)
     np.testing.assert_allclose(found.paths["p"].gap, right.paths["p"].gap, rtol=1e-9)
     np.testing.assert_allclose(found.extremes.sigma_i_sq[0], right.extremes.sigma_i_sq.max(0), rtol=1e-9)
@@ -150,7 +151,7 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
     for row in found.applying:
         # Every step of FedAvg is recorded, of another algorithm the ends of rounds: that run can refute, not hold.
         assert row.status is (Status.HOLDS if row.algorithm == "fedavg" else Status.UNDECIDED)
-        assert (row.bounds >= row.course.mean * (1 - 1e-9)).all() and len(row.bounds) == SMALL.rounds + 1
+        assert (row.bounds >= row.curve.mean * (1 - 1e-9)).all() and len(row.bounds) == SMALL.rounds + 1
         if row.promised is not None and row.reached.latest is not None:
             assert row.reached.latest <= row.promised
         assert row.beyond[0][-1] in (row.promised, MOST_ROUNDS, found.settings.rounds)
@@ -166,8 +167,8 @@ def test_what_takes_long_is_said_beforehand(monkeypatch):
 
 
 def test_scaffnew_goes_on_where_fedavg_stops(found):
-    rows = {row.algorithm: row for row in found.contestants}
-    assert rows["scaffnew"].course.mean[-1] < 1e-3 * rows["fedavg"].course.mean[-1]
+    rows = {row.algorithm: row for row in found.algorithms}
+    assert rows["scaffnew"].curve.mean[-1] < 1e-3 * rows["fedavg"].curve.mean[-1]
     assert rows["sgd"].central and rows["sgd"] not in found.ranked
     assert rows["scaffnew"].by == "mishchenko-2022" and rows["fedavg"].by != "mishchenko-2022"
 
@@ -175,8 +176,8 @@ def test_scaffnew_goes_on_where_fedavg_stops(found):
 def test_a_step_is_better_than_its_double_and_its_half(found):
     problem = build_problem(SMALL)
     base = build_experiment(SMALL, problem, FedAvg())
-    row = next(row for row in found.contestants if row.algorithm == "fedavg")
-    level = 0.01 * row.course.mean[0]
+    row = next(row for row in found.algorithms if row.algorithm == "fedavg")
+    level = 0.01 * row.curve.mean[0]
     ends = [
         stays_from(simulate(base.with_(eta=lambda t, s=s: s / problem.L), record="distance").distance_sq[0], level)
         for s in (row.step / 2, row.step, row.step * 2)
@@ -189,7 +190,7 @@ def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
     found = study.compared(settings, 0.01, ("fedavg",))
     assert [row.status for row in found.theorems] == [Status.REFUTED]
-    assert found.contestants[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
+    assert found.algorithms[0].by == "" and show.answer(found)[0].startswith("REFUTED on its run here: too-fast.")
     assert "**REFUTED**" in table.to_markdown(show.blocks(found))
 
 
@@ -212,9 +213,9 @@ def test_a_theorem_about_an_algorithm_that_tosses_is_refuted_with_full_gradients
     assert told["false-scaffnew"] is Status.REFUTED is not told["mishchenko-2022"]
     assert found.applying[-1].claim == "false-scaffnew" and len(found.standing) == 2
     assert "REFUTED on its run here: false-scaffnew. Of 2 theorems that apply" in show.answer(found)[0]
-    assert next(row.by for row in found.contestants if row.algorithm == "scaffnew") == "mishchenko-2022"
+    assert next(row.by for row in found.algorithms if row.algorithm == "scaffnew") == "mishchenko-2022"
     few = study.compared(replace(settings, replicates=8), 0.01, ("scaffnew",))  # too few to refute, or to crown
-    assert "not refuted: false-scaffnew. Of 2" in show.answer(few)[0] and few.contestants[0].by == "mishchenko-2022"
+    assert "not refuted: false-scaffnew. Of 2" in show.answer(few)[0] and few.algorithms[0].by == "mishchenko-2022"
 
 
 def test_a_bound_below_the_band_is_not_the_tightest():
@@ -229,7 +230,7 @@ def test_a_bound_below_the_band_is_not_the_tightest():
 
 def test_bounds_are_rounded_up_and_instances_down():
     row = replace(theorem(0.12341, 0.01), worst=0.12349, certified=0.12341, reached=Reached(1, 1, 1, 1))
-    told = [str(cell) for cell in show._theorem(replace(row, promised=123451))]
+    told = [str(cell) for cell in show._theorem_row(replace(row, promised=123451))]
     assert told[4] == "0.124" and told[8] == "≥ 0.123, certified ≤ 0.124" and told[9] == "1.235e5"
 
 
@@ -255,7 +256,7 @@ def test_equal_promises_rank_nothing_and_one_is_singular():
 def test_the_worst_case_lies_between_an_instance_and_the_bound():
     settings = replace(SMALL, claims=("fedavg-rounds",), rounds=4)
     row = study.compared(settings, 0.5, ("fedavg",)).theorems[0]
-    assert row.course.mean[-1] <= row.certified and row.worst <= row.certified * (1 + 1e-9)
+    assert row.curve.mean[-1] <= row.certified and row.worst <= row.certified * (1 + 1e-9)
     assert row.certified <= row.bounds[-1] * (1 + 1e-9)
 
 

@@ -13,9 +13,9 @@ from fedbounds import plugins
 from fedbounds.evidence.assumption_checks import in_floats, in_fractions, penalty
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
-from fedbounds.referee.search.families import BUDGETS, families
-from fedbounds.referee.search.family import Family, decode
-from fedbounds.referee.search.margins import OUTSIDE, margins
+from fedbounds.referee.search.candidates import BUDGETS, arms
+from fedbounds.referee.search.family import Shape, decode, dimension, families
+from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.refute import refute
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
@@ -26,6 +26,7 @@ from fedbounds.theory.symbols import Delta_0, Delta_T, L, eta, eta_0, gap_t, m, 
 from fedbounds.theory.verdict import Status
 
 LITERAL = READINGS["literal"]
+DIAGONAL = {"diagonal": families()["diagonal"]}
 TINY = replace(BUDGETS["small"], generations=2, population=4, polish=5, shrink_seconds=0.1)
 
 
@@ -63,37 +64,36 @@ def test_an_assumption_of_a_users_own_bounds_the_search():
     claim = replace(
         claim_named("lemma-2"), assumptions=(Assumption("mine", "eta <= 1/(10 L)", sp.Le(10 * eta * L, 1)),)
     )
-    family = Family(2, 1, 2, 1, "fedmax", "free")
-    batch = decode(family, np.random.default_rng(0).random((200, family.dimension)), claim)
-    outside = batch.eta.max(axis=1) * batch.L > 0.1
+    shape, diagonal = Shape("diagonal", 2, 1, 2, 1, "fedmax", "free"), families()["diagonal"]
+    batch = decode(shape, diagonal, np.random.default_rng(0).random((200, dimension(shape, diagonal))), claim)
+    outside = batch.eta.max(axis=1) * batch.losses.L > 0.1
     assert 0 < outside.sum() < 200
-    assert ((margins(claim, LITERAL, batch).objective >= OUTSIDE) == outside).all()
+    assert ((objectives(claim, LITERAL, batch).values >= OUTSIDE) == outside).all()
 
 
 @pytest.mark.parametrize(
-    ("assumption", "weightings", "homogeneous"),
+    ("assumption", "weightings", "losses"),
     [
-        (a.unbiased, {"fedavg"}, {False}),
-        (a.equal_selection, {"fedmax"}, {False}),
-        (a.positive_pi, {"fixed"}, {False}),
-        (a.homogeneous, {"fedmax", "fixed"}, {True}),
-        (a.small_steps, {"fedmax", "fixed"}, {False}),
+        (a.unbiased, {"fedavg"}, "any"),
+        (a.equal_selection, {"fedmax"}, "any"),
+        (a.positive_pi, {"fixed"}, "any"),
+        (a.homogeneous, {"fedmax", "fixed"}, "same minimisers"),
+        (a.small_steps, {"fedmax", "fixed"}, "any"),
     ],
 )
-def test_families_are_those_that_can_meet_the_assumptions(assumption, weightings, homogeneous):
+def test_shapes_are_those_that_can_meet_the_assumptions(assumption, weightings, losses):
     claim = replace(claim_named("lemma-2"), assumptions=(assumption,))
-    found = families(claim, LITERAL, TINY)
-    assert {family.weighting for family in found if not family.chance} == weightings
-    assert {family.homogeneous for family in found} == homogeneous
-    assert {family.weighting for family in found if family.present == 1} == {"fedavg"}, (
-        "a client alone has all weight"
-    )
+    found = [arm.shape for arm in arms(claim, LITERAL, TINY, DIAGONAL)]
+    assert {shape.weighting for shape in found if not shape.random} == weightings
+    assert {shape.losses for shape in found} == {losses}
+    alone = {shape.weighting for shape in found if shape.present == 1}
+    assert alone == {"fedavg"}, "a client alone has all weight"
 
 
 @pytest.mark.parametrize(("scope", "left"), [("step", gap_t), ("horizon", Delta_T)])
 def test_every_symbol_of_a_scope_is_searched(scope, left):
     false = Claim("false", "", "", scope, left, {"none": sp.Integer(0) * Delta_0}, readings=("literal",))
-    assert refute(false, LITERAL, TINY).status is Status.REFUTED
+    assert refute(false, LITERAL, TINY, known=DIAGONAL).status is Status.REFUTED
 
 
 def test_what_is_assumed_in_fractions_alone_is_looked_for():
@@ -106,7 +106,7 @@ def test_what_is_assumed_in_fractions_alone_is_looked_for():
         "halved", "", "", "horizon", Delta_T, {"halved": Delta_0 / 2},
         assumptions=(Assumption("mild", "1.1 <= L/mu <= 1.9", exactly=mild), a.small_steps), readings=("literal",),
     )  # fmt: skip
-    verdict = refute(claim, LITERAL, TINY)
+    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
     assert verdict.status is Status.REFUTED
     instance = from_json(verdict.data["instance"])
     assert F(11, 10) <= instance.L / instance.mu <= F(19, 10)
@@ -117,14 +117,14 @@ def test_a_step_size_with_a_free_start_is_searched():
         "constant-step", "", "", "horizon", Delta_T, {"start": Delta_0 / 1000}, eta=sp.Min(eta_0, 1 / (4 * L)),
         readings=("literal",),
     )  # fmt: skip
-    verdict = refute(claim, LITERAL, TINY)
+    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
     assert verdict.status is Status.REFUTED
-    assert {family.schedule for family in families(claim, LITERAL, TINY)} == {"start"}
+    assert {arm.shape.schedule for arm in arms(claim, LITERAL, TINY, known=DIAGONAL)} == {"start"}
 
 
 def test_a_step_size_in_what_only_a_run_knows_is_undecided():
     claim = replace(claim_named("lemma-1"), eta=1 / (L * sigma_sq))
-    verdict = refute(claim, LITERAL, TINY)
+    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
     assert verdict.status is Status.UNDECIDED and "cannot express step-size" in verdict.detail
 
 

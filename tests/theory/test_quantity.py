@@ -10,10 +10,11 @@ import sympy as sp
 from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.instance import from_json
+from fedbounds.evidence.exact.instance import array
+from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import histories, quantity_values
-from fedbounds.evidence.quantity_values import Quadratic
+from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.symbolic.gate import admit
@@ -78,11 +79,9 @@ def test_fractions_are_what_the_definitions_say_exactly():
     data = {"curvatures": [1, 4, 2], "minima": [-1, 1, 3], "p": ["1/2", "1/4", "1/4"], "w0": [3]}
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
     record = run(instance)
-    c, m, p = (np.array(x, dtype=object) for x in (instance.curvatures, instance.minima, instance.p))
-    ((_, states, last),) = histories(instance)
-    rows = [[s.w["alpha"] for s in states] + [last], [s.X for s in states], [s.alpha for s in states]]
-    losses, paths = Quadratic(c, m, p, instance.L, instance.mu), (np.array(x, dtype=object) for x in rows)
-    path = replace(Path(2, np.array(instance.eta, dtype=object), losses, *paths), variance=no_variance)
+    steps, odds = record.history
+    ((_, path),) = whole_paths(steps, odds, 2, array(instance.eta), instance.losses, "alpha")
+    path = replace(path, variance=no_variance)
     for name in symbols.RECORDED.keys() - NO_PATH:
         if not symbols.RECORDED[name].recorded and name in record.values:
             assert value(name, path) == record.values[name], name

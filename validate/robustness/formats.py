@@ -368,8 +368,10 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
     from fedbounds.referee.counterexamples import _saved
-    from fedbounds.referee.search.families import BUDGETS, families
-    from fedbounds.referee.search.refute import Outcome, _load, _save
+    from fedbounds.referee.search.candidates import BUDGETS, arms
+    from fedbounds.referee.search.family import dimension, families
+    from fedbounds.referee.search.outcome import Outcome, Search
+    from fedbounds.referee.search.refute import State
     from fedbounds.referee.trial import Stage, Trial, _kept
     from fedbounds.report import trial_text as show
     from fedbounds.study.fingerprint import stated
@@ -378,10 +380,14 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
     claim, reading, budget = plugins.claim_named("lemma-2"), READINGS["repaired"], BUDGETS["small"]
     state = folder / "search.state"
-    found = [Outcome(family, 10, 0.5, (0.5,) * family.dimension) for family in families(claim, reading, budget)[:3]]
-    _save(state, claim, reading, budget, 0, found)
+    known = families()
+    search = Search(claim, reading, budget, 0, known)
+    points = [
+        (arm, (0.5,) * dimension(arm.shape, known[arm.shape.family])) for arm in arms(claim, reading, budget)[:3]
+    ]
+    State.save(state, search, [Outcome(arm, 0, 10, 0.5, point) for arm, point in points])
     yield (
-        Format("state of a search", lambda path: _load(path, claim, reading, budget, 0), state, json_file),
+        Format("state of a search", lambda path: State.load(path, search), state, json_file),
         state.read_bytes(),
     )
 

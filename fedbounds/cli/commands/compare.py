@@ -29,7 +29,7 @@ def compare(
     as the runs do; each has its own step size. About a minute for 20 clients, 60 rounds and 64 replicates. Of a file
     of many samples take a part with --limit, as w* is found first.
 
-    algorithms: An algorithm, such as fedprox:strength=0.5. Repeatable.
+    algorithms: An algorithm or a weighting, such as fedprox:strength=0.5 or fedmax. Repeatable.
     target: Fraction of ||w_0 - w*||^2 to reach.
     out: Folder for compare.json and the picture.
     """

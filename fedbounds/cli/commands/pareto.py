@@ -10,6 +10,10 @@ from fedbounds.cli.adapter import command, show
 
 # The settings that matter here: the problem, and the protocol of a deterministic run.
 USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed", "plugins")
+COLUMNS = """\
+rho_bar: smallest skew along the run; rho_tilde: largest skew at w*.
+speed = 1/rho_bar multiplies the noise term of the bound, error = rho_tilde/rho_bar - 1 its error term.
+cost: what the weights change of the bound, over that of the best weights in hindsight; 1 is the best."""
 
 
 @command("Study a problem", settings=USED, weightings="--weighting", horizons="--horizon")
@@ -39,5 +43,9 @@ def pareto(
         numbers = [f"{v:.4g}" for v in (mark.rho_bar, mark.rho_tilde, mark.speed, mark.error)]
         rows.append([mark.name, *numbers, *costs])
     show(plain_table(head, rows))
+    show(COLUMNS)
+    for horizon, price in found.prices.items():
+        cheapest = min(found.schemes, key=lambda mark: found.excess_cost(mark, price))
+        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {found.excess_cost(cheapest, price):.3g}.")
     for horizon, price in found.prices.items():
         show(f"price of speed in units of error at T = {horizon}: {price:.4g}")

@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
+from fedbounds.evidence.ball_arithmetic import apart
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.instance_json import to_json
+from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
@@ -73,6 +74,8 @@ def compare(
 ) -> Iterator[Sides]:
     """Both sides, exactly, at every place (or ``only`` at one time) where both are defined; ``latest`` first.
 
+    Sides with roots that are no fractions are replaced by two fractions between them, in the same order.
+
     There is none where a symbol of the claim's own has no value.
     """
     left, right, _ = claim.sides(reading)
@@ -84,10 +87,11 @@ def compare(
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
         values = {**seen.constants, **{name: column[k] for name, column in places.items()}}
-        lhs, rhs = rational(left, values), rational(right, values)
-        if lhs is not None and rhs is not None:
+        exact = rational(left, values), rational(right, values)
+        both = apart(left, right, values) if None in exact else exact
+        if both is not None and None not in both:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
-            yield Sides(lhs, rhs, None if claim.scope == "constant" else t, client)
+            yield Sides(*both, None if claim.scope == "constant" else t, client)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -169,7 +173,7 @@ def _verdict(
 ) -> Verdict:
     data: dict[str, object] = {}
     if sides is not None and instance is not None:
-        data = {"t": sides.t, "lhs": str(sides.lhs), "rhs": str(sides.rhs), "instance": to_json(instance)}
+        data = {"t": sides.t, "lhs": text(sides.lhs), "rhs": text(sides.rhs), "instance": to_json(instance)}
         data |= {} if sides.client is None else {"client": sides.client}
     return Verdict(
         claim.key,
@@ -190,8 +194,8 @@ SHOWN_DIGITS = 24
 
 def short(x: Fraction) -> str:
     """A fraction as text, by an approximation where it is long."""
-    text = str(x)
-    return text if len(text) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(text)} characters)"
+    written = text(x)
+    return written if len(written) <= SHOWN_DIGITS else f"{float(x):.6g} (a fraction of {len(written)} characters)"
 
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:

@@ -92,7 +92,7 @@ class Instance:
 
     def with_(self, **changes: Any) -> Instance:
         """The same instance with some fields changed; L and mu follow new curvatures unless given."""
-        if "curvatures" in changes:
+        if {"curvatures", "upper"} & changes.keys():
             changes = {"L": Fraction(0), "mu": Fraction(0)} | changes
         return replace(self, **changes)
 

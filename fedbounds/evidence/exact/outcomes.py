@@ -19,7 +19,7 @@ from fedbounds.engine.reference import Step, algorithm_1
 from fedbounds.errors import reject
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import measure, stretches
-from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
 from fedbounds.evidence.exact.record import ExactRun
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
@@ -92,22 +92,11 @@ def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
 
 
 def along_paths(instance: Instance) -> tuple[list[Step], list[Numbers]]:
-    """The steps of a linear run along 2 N T + 1 paths, and the paths' weights before each.
-
-    The run without noise, one with each single shock and its negative, and two of weight 0: the largest gradients of
-    all outcomes lie where every shock has the same sign.
-    """
-    N, T = instance.N, instance.total
+    """The steps of a linear run along 2 N T + 1 paths and two more, and the paths' weights before each."""
     noise = array([abs(s) for s in instance.noise])
-    where = [(t, i) for t in range(T) for i in range(N) if noise[i]]
-    paths = np.zeros((T, 2 * len(where) + 3, N), dtype=object)
-    for k, (t, i) in enumerate(where):
-        paths[t, 2 * k + 1, i], paths[t, 2 * k + 2, i] = Fraction(1), Fraction(-1)
-    paths[:, -2], paths[:, -1] = Fraction(1), Fraction(-1)
-    half = [Fraction(1, 2)] * (2 * len(where))
-    weights = array([Fraction(1 - len(where)), *half, Fraction(0), Fraction(0)])
+    paths, weights = single_shocks(array([Fraction(bool(s)) for s in instance.noise]), instance.total)
     steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), None)
-    return steps, [array([Fraction(1)]), *[weights] * T]
+    return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
 def _checked(

@@ -1,53 +1,70 @@
-"""Small families of federated quadratics, encoded as points of a unit cube."""
+"""A family of instances: points of the unit cube as populations of small federated problems, in floats."""
 
 from __future__ import annotations
 
-import itertools
 import math
-from dataclasses import dataclass
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from types import ModuleType
+from typing import Any
 
 import numpy as np
 import sympy as sp
 
 from fedbounds.evidence.evaluate import steps_asked
+from fedbounds.evidence.exact.quadratics import Quadratics
 from fedbounds.model.problem import Array
+from fedbounds.plugins import plugged
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory.claim import Claim
 
-# Ranges of the families. Scales are fixed by mu = 1 and the first minimiser at 0, without loss of generality.
+# Ranges. Scales are fixed by mu = 1 and the first minimiser at 0, without loss of generality.
 MAX_CONDITION = 1e6
 MAX_IMBALANCE = 1e4
 MAX_START = 3.0
 # A noise of this many L moves a model, in a step of 1/L, ten times as far as the farthest start lies: it prevails.
 MAX_NOISE = 30.0
-MIN_STEP = 1e-3
+# Noise proportional to the gradient: at 1 a client's gradient is 0 or doubled.
+MAX_GROWTH = 3.0
+# The smallest step size times L, and the largest of runs whose step size is constant.
+MIN_STEP, MAX_STEP = 1e-3, 2.0
 # Longer runs with fixed weights keep the same weights throughout.
 MAX_ROWS = 3
 # Weights that are all 0 have no direction to normalise; this share keeps them on the simplex.
 LEAST_WEIGHT = 1e-12
 # What a step size that is searched may be a formula in.
 STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
+# Outcomes of chance that are enumerated: each is run, so that expectations are exact up to rounding.
+MAX_COUNT = 64
+# Runs of more steps take one step size for all, or a formula, and mostly have a closed form.
+MANY_STEPS = 60
+# Kinds of noise, with the number of coordinates that one client's noise needs. A rare shock is 3 standard deviations
+# up with probability 1/10, and a third of one down otherwise.
+NOISES = {"": 0, "additive": 1, "proportional": 1, "samples": 2, "rare": 1}
+RARE = 3.0
+
+Length = tuple[int, int]
 
 
 @dataclass(frozen=True)
-class Family:
-    """The discrete part of an instance: what stays fixed while the numbers are searched.
+class Shape:
+    """The discrete part of an instance: what stays fixed while its numbers are searched.
 
-    With ``noise`` the gradients have noise of two values; ``absent`` clients, drawn uniformly, miss a round;
-    ``equal`` clients have p_i = 1/N; ``alike`` ones, homogeneous too, have one loss.
+    ``losses``: ``any``; ``same minimisers``; or ``one loss`` for all clients. ``equal`` clients have p_i = 1/N;
+    ``absent`` clients, drawn uniformly, miss a round. ``schedule``: ``free`` step sizes, one ``constant`` one, the
+    ``claim``'s formula (from a searched eta_0: ``start``), or that of the theory under study (``paper``).
     """
 
+    family: str
     N: int
     d: int
     tau: int
     rounds: int
     weighting: str
     schedule: str
-    homogeneous: bool = False
+    losses: str = "any"
     equal: bool = False
-    alike: bool = False
-    noise: bool = False
+    noise: str = ""
     absent: int = 0
 
     @property
@@ -56,29 +73,9 @@ class Family:
         return self.N - self.absent
 
     @property
-    def chance(self) -> bool:
+    def random(self) -> bool:
         """Whether anything in it is random."""
-        return self.noise or self.absent > 0
-
-    @property
-    def straight(self) -> bool:
-        """Whether every step of a run goes by the same weights: it then has a closed form."""
-        return self.tau == 1 and not self.chance and (self.weighting == "fedavg" or self.constant)
-
-    @property
-    def constant(self) -> bool:
-        """Whether the weights are fixed, the same in every round."""
-        return self.weighting == "fixed" and self.rows == 1
-
-    @property
-    def count(self) -> int:
-        """How many outcomes of chance there are."""
-        return 2 ** (self.N * self.total * self.noise) * math.comb(self.N, self.absent) ** self.rounds
-
-    @property
-    def outcomes(self) -> tuple[Array, Array]:
-        """Every outcome of chance, equally likely: signs of the noise (K, T, N), who is present (K, rounds, N)."""
-        return _outcomes(self.N, self.tau, self.rounds, self.noise, self.absent)
+        return bool(self.noise) or self.absent > 0
 
     @property
     def total(self) -> int:
@@ -86,104 +83,163 @@ class Family:
         return self.tau * self.rounds
 
     @property
+    def count(self) -> int:
+        """How many outcomes of chance there are."""
+        return 2 ** (self.N * self.total * bool(self.noise)) * math.comb(self.N, self.absent) ** self.rounds
+
+    @property
+    def along_paths(self) -> bool:
+        """Whether its expectations are taken along 2 N T + 1 paths: the run is linear, its outcomes are too many."""
+        linear = self.noise == "additive" and self.weighting == "fedavg" and not self.absent
+        return linear and self.count > MAX_COUNT
+
+    @property
+    def straight(self) -> bool:
+        """Whether every step goes by the same weights and nothing is random."""
+        constant = self.weighting == "fedavg" or (self.weighting == "fixed" and self.rows == 1)
+        return self.tau == 1 and not self.random and constant
+
+    @property
     def rows(self) -> int:
         """Rows of fixed weights: one a round in short runs, one in all in long ones, where they would be too many."""
         return self.rounds if self.rounds <= MAX_ROWS else 1
 
     @property
-    def blocks(self) -> dict[str, int]:
-        """Name -> number of coordinates of the unit cube that encode it."""
-        return {
-            "curvatures": self.d * (1 if self.alike else self.N),
-            "minima": 0 if self.homogeneous else (self.N - 1) * self.d,
-            "p": 0 if self.equal else self.N,
-            "w0": self.d,
-            "eta": {"free": self.total, "start": 1}.get(self.schedule, 0),
-            "weights": self.N * self.rows if self.weighting == "fixed" else 0,
-            "noise": self.N if self.noise else 0,
-        }
-
-    @property
-    def dimension(self) -> int:
-        """Number of coordinates searched."""
-        return sum(self.blocks.values())
-
-    @property
     def label(self) -> str:
         """A short name for progress and state files."""
         parts = [f"N={self.N},d={self.d},tau={self.tau},rounds={self.rounds},{self.weighting},{self.schedule}"]
-        parts += ["one loss"] * self.alike + ["same minimisers"] * (self.homogeneous and not self.alike)
-        parts += ["equal p"] * self.equal + ["noise"] * self.noise
-        return ",".join(parts + [f"{self.present} present"] * (self.absent > 0))
-
-
-@lru_cache(maxsize=64)
-def _outcomes(N: int, tau: int, rounds: int, noise: bool, absent: int) -> tuple[Array, Array]:
-    signs = np.array(list(itertools.product((-1.0, 1.0), repeat=tau * rounds * N if noise else 0)))
-    groups = [[float(i in group) for i in range(N)] for group in itertools.combinations(range(N), N - absent)]
-    present = np.array(list(itertools.product(groups, repeat=rounds)))
-    shocks = signs.reshape(len(signs), tau * rounds, N) if noise else np.zeros((1, tau * rounds, N))
-    return np.repeat(shocks, len(present), axis=0), np.tile(present, (len(shocks), 1, 1))
+        parts += [self.losses] * (self.losses != "any") + ["equal p"] * self.equal
+        parts += [f"{self.noise} noise"] * bool(self.noise) + [f"{self.present} present"] * (self.absent > 0)
+        return f"{self.family}: {','.join(parts)}"
 
 
 @dataclass(frozen=True)
-class Batch:
-    """A population of P instances of one family: arrays with a leading axis P."""
+class InstanceFamily:
+    """Instances of one form. ``what`` it is in words; ``exact``: whether its members round to `Instance`s.
 
-    family: Family
-    curvatures: Array
-    minima: Array
-    p: Array
+    ``sizes(dimensions, clients)`` are the (N, d) to try for those that a budget allows; ``lengths`` maps a claim's
+    scope to the (tau, rounds) tried; ``noises`` the kinds of noise, ``absent`` whether clients may miss rounds,
+    ``losses`` the forms that a `Shape` may ask for, ``loops`` the steps of a run that has no closed form.
+    ``coordinates(shape)`` names the numbers of its own, with how many
+    coordinates of the unit cube each takes; ``build(shape, parts, p, weights)`` gives the losses and the starts
+    w_0 (P, d) from these coordinates ``parts[name]`` (P, count), client weights p (P, N) and fixed alpha
+    (P, rows, N).
+    """
+
+    key: str
+    what: str
+    sizes: Callable[[tuple[int, ...], tuple[int, ...]], Iterable[tuple[int, int]]]
+    lengths: Mapping[str, tuple[Length, ...]]
+    coordinates: Callable[[Shape], dict[str, int]]
+    build: Callable[[Shape, Mapping[str, Array], Array, Array], tuple[Quadratics, Array]]
+    schedules: tuple[str, ...] = ("constant",)
+    noises: tuple[str, ...] = ("",)
+    absent: bool = False
+    losses: tuple[str, ...] = ("any",)
+    equal: tuple[bool, ...] = (False, True)
+    exact: bool = True
+    loops: int = MANY_STEPS
+
+
+def families(extra: Iterable[ModuleType] = ()) -> dict[str, InstanceFamily]:
+    """Key -> family: this package's, those of installed plug-ins, and those of ``extra`` modules."""
+    return plugged("fedbounds.referee.search.instances", "FAMILY", InstanceFamily, extra)
+
+
+@dataclass(frozen=True)
+class Population:
+    """P instances of one shape: losses with a leading axis P, starts w0 (P, d), steps eta (P, T), fixed alpha
+    (P, rows, N)."""
+
+    shape: Shape
+    losses: Quadratics
     w0: Array
     eta: Array
     weights: Array
-    noise: Array
 
-    @property
-    def L(self) -> Array:
-        """Largest curvature (P,)."""
-        return self.curvatures.max(axis=(1, 2))
-
-    @property
-    def mu(self) -> Array:
-        """Smallest curvature (P,)."""
-        return self.curvatures.min(axis=(1, 2))
+    def member(self, k: int, **changes: Any) -> Population:
+        """Member k alone, with fields changed."""
+        names = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
+        part = {name: row[k : k + 1] for name in names if (row := getattr(self.losses, name)) is not None}
+        rows = {name: getattr(self, name)[k : k + 1] for name in ("w0", "eta", "weights")}
+        return replace(self, losses=replace(self.losses, **part), **(rows | changes))
 
 
-def decode(family: Family, cube: Array, claim: Claim) -> Batch:
-    """Points of the unit cube (P, dimension) as instances of a family."""
+def dimension(shape: Shape, family: InstanceFamily) -> int:
+    """The number of coordinates searched."""
+    return sum(_blocks(shape, family).values())
+
+
+def _blocks(shape: Shape, family: InstanceFamily) -> dict[str, int]:
+    return {
+        **family.coordinates(shape),
+        "p": 0 if shape.equal or shape.N == 1 else shape.N,
+        "eta": {"free": shape.total, "start": 1, "constant": 1}.get(shape.schedule, 0),
+        "weights": shape.N * shape.rows if shape.weighting == "fixed" else 0,
+        "noise": NOISES[shape.noise] * shape.N,
+    }
+
+
+def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> Population:
+    """Points of the unit cube (P, dimension) as instances of a shape."""
     parts, start = {}, 0
-    for name, size in family.blocks.items():
+    for name, size in _blocks(shape, family).items():
         parts[name] = cube[:, start : start + size]
         start += size
-    P, N, d = len(cube), family.N, family.d
-    c = np.broadcast_to(MAX_CONDITION ** parts["curvatures"].reshape(P, -1, d), (P, N, d))
-    m = np.zeros((P, N, d))
-    if not family.homogeneous:
-        m[:, 1:] = 2 * parts["minima"].reshape(P, N - 1, d) - 1
-    share = np.ones((P, N)) if family.equal else MAX_IMBALANCE ** -parts["p"]
-    weights = (
-        parts["weights"].reshape(P, -1, N) + LEAST_WEIGHT if family.weighting == "fixed" else np.empty((P, 0, N))
-    )
-    w0 = MAX_START * (2 * parts["w0"] - 1)
-    L = c.max(axis=(1, 2), keepdims=False)
-    if family.schedule == "free":
-        eta = MIN_STEP ** parts["eta"] / L[:, None]
-    else:
-        constants = {"L": L[:, None], "mu": c.min(axis=(1, 2))[:, None], "tau": float(family.tau), "N": float(N)}
-        if family.schedule == "start":
-            constants["eta_0"] = MIN_STEP ** parts["eta"] / L[:, None]
-        eta = np.broadcast_to(steps_asked(schedule(claim, family), constants, family.total), (P, family.total))
+    P, N = len(cube), shape.N
+    share = MAX_IMBALANCE ** -parts["p"] if parts["p"].size else np.ones((P, N))
     p = share / share.sum(-1, keepdims=True)
-    noise = MAX_NOISE * L[:, None] * parts["noise"] if family.noise else np.zeros((P, N))
-    return Batch(family, c, m, p, w0, eta, weights / weights.sum(-1, keepdims=True), noise)
+    fixed = shape.weighting == "fixed"
+    weights = parts["weights"].reshape(P, -1, N) + LEAST_WEIGHT if fixed else np.empty((P, 0, N))
+    weights = weights / weights.sum(-1, keepdims=True)
+    losses, w0 = family.build(shape, parts, p, weights)
+    if shape.noise:
+        losses = replace(losses, **_noise(shape, parts["noise"].reshape(P, -1, N), losses.L[:, None]))
+    eta = _steps(shape, parts["eta"], losses, claim)
+    return Population(shape, losses, w0, eta, weights)
 
 
-def schedule(claim: Claim, family: Family) -> sp.Expr | None:
-    """The step size in t that a family uses: the claim's own (from a searched ``start`` eta_0 where it leaves that
-    open), that of the theory under study (``paper``), or None where every step is searched (``free``)."""
-    if family.schedule == "free":
+def _noise(shape: Shape, parts: Array, L: Array) -> dict[str, Array]:
+    """Sizes s and r of the noise."""
+    nothing = np.zeros(parts[:, 0].shape)
+    if shape.noise == "proportional":
+        return {"noise": nothing, "growth": MAX_GROWTH * parts[:, 0]}
+    growth = {"growth": MAX_GROWTH * parts[:, 1]} if shape.noise == "samples" else {}
+    return {"noise": MAX_NOISE * L * parts[:, 0], **growth}
+
+
+def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim) -> Array:
+    L, T = losses.L[:, None], shape.total
+    if shape.schedule == "free":
+        return MIN_STEP**part / L
+    if shape.schedule == "constant":
+        return np.broadcast_to(MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L, (len(L), T))
+    constants = {"L": L, "mu": losses.mu[:, None], "tau": float(shape.tau), "N": float(shape.N)}
+    if shape.schedule == "start":
+        constants["eta_0"] = MIN_STEP**part / L
+    return np.broadcast_to(steps_asked(schedule(claim, shape), constants, T), (len(L), T))
+
+
+def schedule(claim: Claim, shape: Shape) -> sp.Expr | None:
+    """The step size in t that a shape uses; None where it is searched."""
+    if shape.schedule in ("free", "constant"):
         return None
-    if family.schedule == "paper":
-        return main_bound().steps
-    return claim.steps
+    return main_bound().steps if shape.schedule == "paper" else claim.steps
+
+
+def quadratics(curvatures: Array, minima: Array, p: Array, **more: Any) -> Quadratics:
+    """Losses whose L and mu are their extreme curvatures: (P, N, d), (P, N, d) and (P, N)."""
+    spectrum = np.concatenate([curvatures, more["upper"]], axis=-1) if "upper" in more else curvatures
+    return Quadratics(curvatures, minima, p, spectrum.max(axis=(1, 2)), spectrum.min(axis=(1, 2)), **more)
+
+
+def from_first(part: Array, P: int, N: int, d: int) -> Array:
+    """Minimisers (P, N, d) from coordinates (P, (N - 1) d): the first client's is 0, the others' lie within 1."""
+    minima = np.zeros((P, N, d))
+    minima[:, 1:] = 2 * part.reshape(P, N - 1, d) - 1
+    return minima
+
+
+def starts(part: Array) -> Array:
+    """w_0 (P, d) within MAX_START of 0."""
+    return MAX_START * (2 * part - 1)

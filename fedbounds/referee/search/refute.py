@@ -1,17 +1,15 @@
-"""Adversarial search for a counterexample to a claim: global optimisation, then an exact confirmation.
+"""Adversarial search for a counterexample to a claim: global optimisation, then a confirmation without rounding.
 
-The objective is the claim's relative margin over small families of quadratics: with full gradients and every client
-present, and with noise of two values and subsets of clients. A violation counts only once it has been made rational
-and re-run exactly; otherwise the closest approach and the evaluations spent are reported, which proves nothing.
+The objective is the claim's relative margin over the families of instances. A budget is spent by successive halving:
+every arm, a shape with an objective, gets a few generations of differential evolution; then the best third gets
+twice as many, and so on. A violation counts once it is confirmed. Where none is, the closest approach and the
+evaluations spent are reported, which proves nothing; a violation that floating point alone shows comes first.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
-from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,83 +18,76 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.exact.compare import examine, judge_assumptions, unexpressed
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.families import OF_STEPS, Budget, examples, families, opaque, told
-from fedbounds.referee.search.family import STEP_SYMBOLS, Batch, Family, decode, schedule
-from fedbounds.referee.search.margins import OUTSIDE, UNTESTED, margins
-from fedbounds.referee.search.searched import OF_CHANCE, limits, parts, searched
-from fedbounds.referee.search.shrink import DENOMINATORS, by_hand, judge, rationalise, round_to, shrink
+from fedbounds.referee.search.candidates import Budget, arms, examples, meets, without_penalty
+from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, decode, dimension, families, schedule
+from fedbounds.referee.search.objective import OUTSIDE, objectives
+from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task
+from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
+from fedbounds.referee.search.shrink import by_hand, judge, shrink
+from fedbounds.referee.search.survived import fixed_points, survived
 from fedbounds.study.fingerprint import identity, tell_anew
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
-from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# A floating-point margin above this may be rounding: not worth making rational.
-WORTH_TRYING = -1e-7
-
-# Of so many instances of a family each meets an assumption that hangs on the family alone; else the search asks.
-ASKED = 8
-
+# Generations of the first rung.
+FIRST = 4
+# One arm in so many goes on to the next rung.
+KEPT = 3
+# If so many examples of a shape all meet what no penalty leads to, the shape decides it; else the search asks.
+EXAMPLES = 8
 # What a call must share with that which wrote its state file; where only the statement differs, it starts anew.
 REQUIRED = ("claim", "reading", "budget", "seed")
-UNMET = "no instance met its assumptions"
 
 Progress = Callable[[str, int, int], None]
-Each = Callable[[Callable[[Any], Any], list[Any]], Iterable[Any]]
+# (name of the rung, function, tasks) -> the results in order.
+Each = Callable[[str, Callable[[Any], Any], list[Any]], Iterable[Any]]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """One family searched: evaluations spent, the smallest margin met, where, and at which instance."""
-
-    family: Family
-    evaluations: int
-    margin: float
-    point: tuple[float, ...]
-
-
-def search(claim: Claim, reading: Reading, family: Family, budget: Budget, rng: np.random.Generator) -> Outcome:
-    """Minimise the margin over one family: differential evolution with restarts, then Nelder-Mead."""
+def run_arm(search: Search, task: Task) -> Outcome:
+    """Minimise the margin over one arm: differential evolution with restarts, in the last rung Nelder-Mead too."""
     from scipy.optimize import differential_evolution, minimize
 
-    spent, narrow, seen = 0, opaque(claim, reading), examples(family, claim)
-    if all(told(narrow, claim, reading, seen, k) for k in range(ASKED)):
+    claim, reading, budget, shape = search.claim, search.reading, search.budget, task.arm.shape
+    family, spent, rng = search.known[shape.family], 0, np.random.default_rng([search.seed, task.rung, task.number])
+    narrow, seen = without_penalty(claim, reading), examples(shape, family, claim)
+    if all(meets(narrow, claim, reading, seen, k) for k in range(EXAMPLES)):
         narrow = []
 
     def objective(cube: Array) -> Array:
         nonlocal spent
         points = np.clip(np.atleast_2d(cube.T), 0.0, 1.0)
         spent += len(points)
-        batch = decode(family, points, claim)
-        found = margins(claim, reading, batch).objective
+        population = decode(shape, family, points, claim)
+        found = objectives(claim, reading, population, task.arm.scale).values
         for k in np.flatnonzero(found < OUTSIDE).tolist() if narrow else ():
-            found[k] += 0.0 if told(narrow, claim, reading, batch, k) else OUTSIDE
+            found[k] += 0.0 if meets(narrow, claim, reading, population, k) else OUTSIDE
         return found
 
     best: tuple[float, tuple[float, ...]] = (np.inf, ())
-    for _ in range(budget.restarts):
+    for _ in range(budget.restarts if task.last else 1):
         result = differential_evolution(
             objective,
-            [(0.0, 1.0)] * family.dimension,
-            maxiter=budget.generations,
+            [(0.0, 1.0)] * dimension(shape, family),
+            maxiter=task.generations,
             popsize=budget.population,
             rng=rng,
+            x0=np.array(task.start) if task.start else None,
             polish=False,
             vectorized=True,
             updating="deferred",
             tol=0.0,
         )
-        local = minimize(
-            lambda x: float(objective(x)[0]), result.x, method="Nelder-Mead", options={"maxfev": budget.polish}
-        )
-        candidate = min((float(result.fun), tuple(result.x)), (float(local.fun), tuple(np.clip(local.x, 0, 1))))
-        best = min(best, candidate)
-    return Outcome(family, spent, best[0], tuple(float(x) for x in best[1]))
+        best = min(best, (float(result.fun), tuple(result.x)))
+        if task.last:
+            options = {"maxfev": budget.polish}
+            local = minimize(lambda x: float(objective(x)[0]), result.x, method="Nelder-Mead", options=options)
+            best = min(best, (float(local.fun), tuple(np.clip(local.x, 0, 1))))
+    return Outcome(task.arm, task.rung, spent, best[0], tuple(float(x) for x in best[1]))
 
 
 def refute(
@@ -106,13 +97,15 @@ def refute(
     seed: int = 0,
     state: Path | None = None,
     progress: Progress | None = None,
-    each: Each = map,
+    each: Each | None = None,
+    known: Mapping[str, InstanceFamily] | None = None,
 ) -> Verdict:
-    """Search every family of the budget until one yields an exact counterexample.
+    """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``state`` is a JSON file that lets the same call continue where it was stopped; ``progress(label, done,
-    total)`` is called before every family; ``each`` computes the families, in order. REFUTED carries the instance and
-    both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
+    total)`` is called before every arm; ``each`` computes the arms of a rung, in order; ``known`` are the families by
+    key, the shipped ones and those of plug-ins unless given. REFUTED carries the instance and both sides as fractions
+    in ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
     """
     unknown = unexpressed(claim, reading)
     if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
@@ -121,183 +114,115 @@ def refute(
         detail = f"{cannot_express(unknown)} in fractions, so nothing could be called refuted"
         return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail)
     if claim.kind is Kind.RATE:
-        return _fixed_points(claim, reading)
-    todo = families(claim, reading, budget)
-    outcomes = _load(state, claim, reading, budget, seed)
-    violates = judge(claim, reading)
-    fresh = iter(each(partial(_searched, claim, reading, budget, seed), list(enumerate(todo))[len(outcomes) :]))
-    for k, family in enumerate(todo):
-        if progress is not None:
-            progress(f"{claim.key} [{reading.name}]", k, len(todo))
-        if k >= len(outcomes):
-            outcomes.append(_outcome(next(fresh)))
-            _save(state, claim, reading, budget, seed, outcomes)
-        close = outcomes[k].margin <= WORTH_TRYING
-        instance = rationalise(_batch(claim, outcomes[k]), claim, violates) if close else None
-        if instance is not None:
-            smallest = shrink(instance, schedule(claim, family), violates, budget.shrink_seconds)
-            verdict, spent = examine(smallest, claim, reading), sum(o.evaluations for o in outcomes[: k + 1])
-            told = {**by_hand(smallest, claim, reading), "budget": budget.name, "evaluations": spent}
-            return replace(verdict, data={**verdict.data, **told})
-    return _survived(claim, reading, budget, outcomes)
-
-
-def _searched(claim: Claim, reading: Reading, budget: Budget, seed: int, task: tuple[int, Family]) -> dict[str, Any]:
-    """One family's outcome as a JSON object, whoever computes it."""
-    k, family = task
-    return asdict(search(claim, reading, family, budget, np.random.default_rng([seed, k])))
-
-
-def is_outcome(task: tuple[int, Family], data: Any) -> bool:
-    """Whether a JSON object is an outcome of a task's family; InputError where it is of none."""
-    outcome = io.shaped(data, Outcome, "a family's outcome")
-    return outcome.family == task[1] and len(outcome.point) == task[1].dimension
-
-
-def _outcome(data: Mapping[str, Any]) -> Outcome:
-    return Outcome(Family(**data["family"]), data["evaluations"], data["margin"], tuple(data["point"]))
-
-
-def _batch(claim: Claim, outcome: Outcome) -> Batch:
-    return decode(outcome.family, np.array([outcome.point]), claim)
-
-
-def _survived(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome]) -> Verdict:
-    """Not refuted: the families in which sides were compared, the closest approach lhs/rhs and what was spent."""
-    spent = f"{sum(o.evaluations for o in outcomes)} evaluations over {len(outcomes)} families"
-    nearest = sorted(outcomes, key=lambda o: o.margin)
-    met = [o for o in nearest if o.margin < UNTESTED and _meets(claim, reading, o)]
-    if not met:
-        return _untested(claim, reading, budget, outcomes, spent)
-    best, todo = met[0], [o.family for o in outcomes if o in met]
-    ratio = float(margins(claim, reading, _batch(claim, best)).ratio[0])
-    approach = _approach(best, ratio)
-    first, *others = parts(todo)
-    also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
-    where, beyond = ", nor for ".join([first.words(), *also]), searched(todo).words(claim.coverage(reading))
-    beyond = beyond.partition("; ")[2]
-    idle = len(outcomes) - len(todo)
-    spent += f", in {idle} of which no instance met its assumptions with sides not both 0" if idle else ""
-    detail = f"not refuted for {where}: {approach}; {spent}"
-    return Verdict(
-        claim.key,
-        reading.name,
-        Evidence.EXACT,
-        Status.UNDECIDED,
-        margin=best.margin,
-        tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
-        detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
-        data={
-            "closest": finite_or_none(ratio),
-            "family": best.family.label,
-            "budget": budget.name,
-            "evaluations": sum(o.evaluations for o in outcomes),
-            "limits": limits(todo),
-            "approach": approach,
-            "searched": [part.to_json() for part in (first, *others)],
-        },
-        coverage=first,
-    )
-
-
-def _untested(claim: Claim, reading: Reading, budget: Budget, outcomes: list[Outcome], spent: str) -> Verdict:
-    """Nothing was compared, so that nothing is covered."""
-    best = min(outcomes, key=lambda o: o.margin)
-    sides = " with sides that are defined and not both 0" if UNTESTED <= best.margin < OUTSIDE else ""
-    detail = f"nothing was compared: {UNMET}{sides}; {spent}; this proves nothing"
-    total = sum(o.evaluations for o in outcomes)
-    data = {"closest": None, "family": best.family.label, "budget": budget.name, "evaluations": total}
-    return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
-
-
-def _meets(claim: Claim, reading: Reading, outcome: Outcome) -> bool:
-    """Whether a family's best point, made exact, meets the assumptions: some of them no margin in floats counts.
-
-    Step sizes that are no fractions are rounded, and then what is assumed of them is what the margin says.
-    """
-    batch = _batch(claim, outcome)
-    rounded = replace(batch, family=replace(batch.family, schedule="free"))
-    for denominator, (members, exact) in itertools.product(reversed(DENOMINATORS), ((batch, True), (rounded, False))):
-        try:
-            record = run(round_to(members, claim, denominator))
-        except InputError:
+        return fixed_points(claim, reading)
+    search = Search(claim, reading, budget, seed, known or families())
+    violates, outcomes, unconfirmed = judge(claim, reading), [], []
+    for outcome in _outcomes(search, State.load(state, search), state, progress, each):
+        outcomes.append(outcome)
+        if outcome.margin > WORTH_TRYING:
             continue
-        failed = {failure.key for failure in judge_assumptions(claim, record, reading)[0]}
-        steps = {a.key for a in claim.assumptions_in(reading) if not exact and a.symbols() & OF_STEPS}
-        if failed <= steps:
-            return True
-    return False
+        verdict = _confirmed(search, outcome, violates)
+        if verdict is not None:
+            spent = sum(o.evaluations for o in outcomes)
+            return replace(verdict, data={**verdict.data, "budget": budget.name, "evaluations": spent})
+        if not _rounding(search, outcome):
+            unconfirmed.append(outcome)
+    return survived(search, outcomes, unconfirmed)
 
 
-def _approach(best: Outcome, ratio: float) -> str:
-    """How close the search came, in words that agree with the status: nothing was refuted."""
-    at = f"({best.family.label})"
-    if best.margin <= WORTH_TRYING:
-        return f"it fails by {-best.margin:.3g} in floating point, which no instance in fractions confirmed {at}"
-    if best.margin <= -WORTH_TRYING:
-        return f"closest approach lhs = rhs up to rounding {at}"
-    if not math.isfinite(ratio):
-        return f"closest approach margin {best.margin:.3g} {at}"
-    return f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} {at}"
+def _confirmed(search: Search, outcome: Outcome, violates: Judge) -> Verdict | None:
+    """REFUTED with the smallest instance found, or None where no instance was confirmed."""
+    population = search.population(outcome)
+    instance = rationalise(population, search.claim, violates)
+    if instance is None:
+        return None
+    formula = schedule(search.claim, population.shape)
+    smallest = shrink(instance, formula, violates, search.budget.shrink_seconds)
+    verdict = examine(smallest, search.claim, search.reading)
+    return replace(verdict, data={**verdict.data, **by_hand(smallest, search.claim, search.reading)})
 
 
-def _fixed_points(claim: Claim, reading: Reading) -> Verdict:
-    """A rate is refuted by an instance that never moves: two clients on a small grid of starts and weights."""
-    tried = 0
-    for q, x in itertools.product((2, 3, 4, 5), range(-4, 5)):
-        p = Fraction(1, q)
-        base = Instance(
-            curvatures=((Fraction(1),), (Fraction(1),)),
-            minima=((Fraction(1),), (Fraction(-1),)),
-            p=(1 - p, p),
-            w0=(Fraction(x, 4),),
-            eta=(Fraction(1, 4),),
-        )
-        tried += 1
-        verdict = examine(base, claim, reading)
-        if verdict.status is Status.REFUTED:
-            return replace(verdict, data={**verdict.data, **by_hand(base, claim, reading), "evaluations": tried})
-    detail = (
-        f"not refuted for full gradients, C = 1, tau = 1 and two clients on a line under FedMax: no fixed point away "
-        f"from w* among {tried} instances; this proves nothing"
-    )
-    return Verdict(
-        claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data={"evaluations": tried}
-    )
+def _rounding(search: Search, outcome: Outcome) -> bool:
+    """Whether the very numbers of a violation in floats, run exactly, show none: it was rounding."""
+    try:
+        run(round_to(search.population(outcome), search.claim, AS_THEY_ARE))
+    except InputError:
+        return False  # too many outcomes or digits, or a step size that is no fraction: nothing is known
+    return True
 
 
-def _load(state: Path | None, claim: Claim, reading: Reading, budget: Budget, seed: int) -> list[Outcome]:
-    """Families already searched according to the state file, none of an older claim; InputError on another search."""
-    if state is None or not state.exists():
-        return []
-    saved = io.shaped(io.read_json(state), _State, state.name)
-    wanted, found = identity(claim, reading.name, budget.name, seed), saved.search
-    if any(found.get(name) != wanted[name] for name in REQUIRED):
-        raise reject(f"the state file {state} belongs to another search", found, "use another file")
-    if found != wanted:
-        tell_anew(state, claim.key)
-        return []
-    searched = families(claim, reading, budget)[: len(saved.outcomes)]
-    if [one.family for one in saved.outcomes] != searched or any(
-        len(one.point) != one.family.dimension for one in saved.outcomes
-    ):
-        raise reject(f"the state file {state} must hold the families of its search", "others", "delete it")
-    return saved.outcomes
+def _outcomes(
+    search: Search, saved: list[Outcome], state: Path | None, progress: Progress | None, each: Each | None
+) -> Iterator[Outcome]:
+    """The outcomes of every rung, those that a state file has first."""
+    done, budget = 0, search.budget
+    left = [(arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))]
+    total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))
+    for rung in range(budget.rungs):
+        last = rung == budget.rungs - 1
+        generations = max(min(FIRST, budget.generations), budget.generations >> (budget.rungs - 1 - rung))
+        tasks = [Task(arm, rung, k, generations, start, last) for arm, k, start in left]
+        reached: list[Outcome] = []
+        due = tasks[max(len(saved) - done, 0) :]
+        function = partial(_as_json, search)
+        fresh = iter(map(function, due) if each is None else each(f"search, rung {rung}", function, due))
+        for k, task in enumerate(tasks):
+            if progress is not None:
+                progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
+            if done + k >= len(saved):
+                saved.append(_of_json(next(fresh)))
+                State.save(state, search, saved)
+            elif not is_outcome(task, asdict(saved[done + k])):
+                raise reject(f"the state file {state} must hold the arms of its search", "others", "delete it")
+            reached.append(saved[done + k])
+            yield reached[-1]
+        done += len(tasks)
+        rank = sorted(range(len(tasks)), key=lambda k: (reached[k].margin, k))[: -(-len(tasks) // KEPT)]
+        left = [(tasks[k].arm, tasks[k].number, reached[k].point) for k in sorted(rank)]
+
+
+def _as_json(search: Search, task: Task) -> dict[str, Any]:
+    """One arm's outcome as a JSON object, whoever computes it."""
+    return asdict(run_arm(search, task))
+
+
+def _of_json(data: Any) -> Outcome:
+    return io.shaped(data, Outcome, "an arm's outcome")
+
+
+def is_outcome(task: Task, data: Any) -> bool:
+    """Whether a JSON object is an outcome of a task; InputError where it is of none."""
+    outcome = _of_json(data)
+    known = families()
+    family = known.get(outcome.arm.shape.family)
+    size = len(outcome.point) if family is None else dimension(task.arm.shape, family)
+    return (outcome.arm, outcome.rung, len(outcome.point)) == (task.arm, task.rung, size)
 
 
 @dataclass(frozen=True)
-class _State:
+class State:
     """A search as its state file holds it."""
 
     search: dict[str, Any]
     outcomes: list[Outcome]
 
+    @classmethod
+    def load(cls, state: Path | None, search: Search) -> list[Outcome]:
+        """Outcomes of the state file, none of an older claim; InputError on another search."""
+        if state is None or not state.exists():
+            return []
+        saved = io.shaped(io.read_json(state), cls, state.name)
+        wanted = identity(search.claim, search.reading.name, search.budget.name, search.seed)
+        if any(saved.search.get(name) != wanted[name] for name in REQUIRED):
+            raise reject(f"the state file {state} belongs to another search", saved.search, "use another file")
+        if saved.search != wanted:
+            tell_anew(state, search.claim.key)
+            return []
+        return saved.outcomes
 
-def _save(
-    state: Path | None, claim: Claim, reading: Reading, budget: Budget, seed: int, outcomes: list[Outcome]
-) -> None:
-    """Write the state; a stop never leaves half a file."""
-    if state is None:
-        return
-    data = {"search": identity(claim, reading.name, budget.name, seed), "outcomes": [asdict(o) for o in outcomes]}
-    io.write_json(state, data)
+    @staticmethod
+    def save(state: Path | None, search: Search, outcomes: list[Outcome]) -> None:
+        """Write the state; a stop never leaves half a file."""
+        if state is not None:
+            of = identity(search.claim, search.reading.name, search.budget.name, search.seed)
+            io.write_json(state, {"search": of, "outcomes": [asdict(o) for o in outcomes]})

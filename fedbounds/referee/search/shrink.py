@@ -1,4 +1,4 @@
-"""From a violation found in floating point to the smallest exact one: rationalise, then shrink.
+"""From an exact violation to the smallest one near it.
 
 Every candidate is judged by the exact evaluator alone; sizes are counted in clients, steps and digits.
 """
@@ -6,32 +6,32 @@ Every candidate is judged by the exact evaluator alone; sizes are counted in cli
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.evaluate import evaluate, rational
 from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
-from fedbounds.evidence.exact.instance import Instance, Rows, Vector
+from fedbounds.evidence.exact.instance import Instance, Vector
+from fedbounds.evidence.exact.instance_json import text
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
-from fedbounds.referee.search.family import Batch, schedule
+from fedbounds.referee.search.rounding import Judge, with_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
-# Denominators tried for the first exact instance, coarsest first: the smallest that keeps the violation wins.
-DENOMINATORS = (1, 2, 3, 4, 6, 8, 12, 20, 50, 100, 1000, 10**4, 10**6)
 # Simple values tried for every number while shrinking.
 SIMPLE = tuple(Fraction(a, b) for b in (1, 2, 3, 4, 5, 6, 8, 10) for a in (0, 1, -1, 2, -2, 3))
 # Constants that a person who checks an instance needs whether or not the claim uses them.
 BY_HAND = frozenset({"G_sq", "sigma_sq", "C", "rho_bar", "rho_tilde", "Gamma"})
 
-Judge = Callable[[Instance], Sides | None]
 Change = dict[str, Any]
+# Tables of numbers with a row a client.
+OF_CLIENTS = ("curvatures", "minima", "upper", "kinks")
 
 
 def judge(claim: Claim, reading: Reading) -> Judge:
@@ -66,13 +66,19 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
-    shown = {name: str(values[name]) for name in values if name in BY_HAND or (name in used and name not in place)}
+    shown = {name: text(values[name]) for name in values if name in BY_HAND or (name in used and name not in place)}
     return {
-        "alpha": [[str(a) for a in row] for row in sorted(record.alphas)],
+        "alpha": [list(map(text, row)) for row in sorted(record.alphas)],
         "constants": shown,
-        "varying": {name: str(value) for name, value in place.items() if name in used},
-        "terms": {name: str(rational(term, values)) for name, term in terms.items()},
+        "varying": {name: text(value) for name, value in place.items() if name in used},
+        "terms": {name: _term(term, values) for name, term in terms.items()},
     }
+
+
+def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
+    """A term as a fraction, or about its value where it is none."""
+    exact = rational(term, values)
+    return f"about {float(evaluate(term, values)):.6g}" if exact is None else text(exact)
 
 
 def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
@@ -82,65 +88,13 @@ def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> b
     return t == worst.t and (claim.scope != "point" or record.points[k][1] == worst.client)
 
 
-def rationalise(batch: Batch, claim: Claim, violates: Judge) -> Instance | None:
-    """The first member of a population as an exact instance that still violates the claim, or None."""
-    for denominator in DENOMINATORS:
-        try:
-            instance = round_to(batch, claim, denominator)
-        except InputError:
-            continue  # at this denominator some p, curvature or step became 0
-        if violates(instance) is not None:
-            return instance
-    return None
-
-
-def round_to(batch: Batch, claim: Claim, denominator: int) -> Instance:
-    """The first member of a population with every number rounded to a denominator of at most that size."""
-
-    def near(x: float) -> Fraction:
-        return Fraction(float(x)).limit_denominator(denominator)
-
-    def simplex(row: object) -> Vector:
-        parts = [near(x) for x in row]  # type: ignore[attr-defined]
-        total = sum(parts)
-        return tuple(x / total for x in parts) if total else (Fraction(0),) * len(parts)
-
-    def table(rows: object) -> Rows:
-        return tuple(tuple(near(x) for x in row) for row in rows)  # type: ignore[attr-defined]
-
-    family, formula = batch.family, schedule(claim, batch.family)
-    searched = family.schedule in ("free", "start")
-    instance = Instance(
-        curvatures=table(batch.curvatures[0]),
-        minima=table(batch.minima[0]),
-        p=simplex(batch.p[0]),
-        w0=tuple(near(x) for x in batch.w0[0]),
-        eta=tuple(near(x) for x in batch.eta[0]) if searched else (Fraction(1),) * family.total,
-        tau=family.tau,
-        weighting=family.weighting,
-        weights=tuple(simplex(row) for row in batch.weights[0]) if family.weighting == "fixed" else (),
-        noise=tuple(near(x) for x in batch.noise[0]),
-        present=family.present,
-    )
-    return with_steps(instance, formula)
-
-
-def with_steps(instance: Instance, formula: sp.Expr | None) -> Instance:
-    """The instance with the step sizes of a formula in L, mu, tau, N, eta_0 and t, if there is one."""
-    if formula is None:
-        return instance
-    values = {"L": instance.L, "mu": instance.mu, "tau": Fraction(instance.tau), "N": Fraction(instance.N)}
-    values["eta_0"] = instance.eta[0]
-    eta = tuple(rational(formula, {**values, "t": Fraction(t)}) or Fraction(0) for t in range(instance.total))
-    return instance.with_(eta=eta)
-
-
 def size(instance: Instance) -> tuple[int, ...]:
     """(clients, dimensions, steps, what is not plain, characters, numerators plus denominators): made smaller so."""
-    numbers = [x for row in (*instance.curvatures, *instance.minima, *instance.weights) for x in row]
-    numbers += [*instance.p, *instance.w0, *instance.eta, *filter(None, instance.noise)]
-    characters = sum(len(str(x)) for x in numbers)
-    odd = instance.N - instance.present + (instance.weighting != "fedavg")
+    tables = (getattr(instance, name) for name in (*OF_CLIENTS, "weights"))
+    numbers = [x for table in tables for row in table for x in row]
+    numbers += [*instance.p, *instance.w0, *instance.eta, *filter(None, (*instance.noise, *instance.growth))]
+    characters = sum(len(text(x)) for x in numbers)
+    odd = instance.N - instance.present + (instance.weighting != "fedavg") + (instance.rare != 1)
     height = sum(abs(x.numerator) + x.denominator for x in numbers)
     return instance.N, instance.d, instance.total, odd, characters, height
 
@@ -172,12 +126,13 @@ def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, seconds
 
 def _candidates(instance: Instance, changes: Iterable[Change], formula: sp.Expr | None) -> Iterator[Instance]:
     """The instances that changes lead to, where they are instances."""
+    largest_step = max(instance.eta) * instance.L
     for change in changes:
         try:
             candidate = with_steps(instance.with_(**change), formula)
         except InputError:
             continue  # the change broke the instance (p = 0, weights off the simplex, ...)
-        if formula is not None or max(candidate.eta) * candidate.L <= 1:
+        if formula is not None or max(candidate.eta) * candidate.L <= max(1, largest_step):
             yield candidate  # a larger step than 1/L would be a cheaper violation of less interest
 
 
@@ -195,13 +150,19 @@ def _structural(instance: Instance) -> Iterator[Change]:
     yield {"w0": start}
     flat = tuple((Fraction(1),) * instance.d for _ in instance.curvatures)
     for unit, curvatures in ((instance.L, flat), (instance.mu, None)):
-        scaled = tuple(tuple(c / unit for c in row) for row in instance.curvatures)
+        scaled = {
+            name: tuple(tuple(c / unit for c in row) for row in getattr(instance, name))
+            for name in ("curvatures", "upper")
+        }
+        scaled |= {"curvatures": curvatures} if curvatures else {}
         rest = {name: tuple(s / unit for s in getattr(instance, name)) for name in ("noise", "floor")}
-        yield {"curvatures": curvatures or scaled, "eta": tuple(step * unit for step in instance.eta), **rest}
+        yield {"eta": tuple(step * unit for step in instance.eta), **scaled, **rest}
     if instance.weighting != "fedavg":
         yield {"weighting": "fedavg", "weights": ()}
-    if any(instance.noise):
-        yield {"noise": ()}
+    if instance.stochastic:
+        yield {"noise": (), "growth": (), "rare": Fraction(1)}
+        yield {"growth": (), "rare": Fraction(1)}
+    yield from (dict.fromkeys(names, ()) for names in (("upper", "kinks"), ("turns",)) if getattr(instance, names[0]))
     if instance.present < instance.N:
         yield {"present": instance.N}
     if instance.N > 2:
@@ -220,7 +181,7 @@ def _without(instance: Instance, i: int) -> Change:
     def cut(rows: tuple[Any, ...]) -> tuple[Any, ...]:
         return rows[:i] + rows[i + 1 :]
 
-    rest = {name: cut(getattr(instance, name)) for name in ("curvatures", "minima", "noise", "floor")}
+    rest = {name: cut(getattr(instance, name)) for name in (*OF_CLIENTS, "turns", "noise", "growth", "floor")}
     present = min(instance.present, instance.N - 1)
     return {
         **rest,
@@ -232,9 +193,10 @@ def _without(instance: Instance, i: int) -> Change:
 
 def _slots(instance: Instance, free_steps: bool) -> list[tuple[str, int | None, int]]:
     """(field, row or None, position) of every number that may change by itself."""
-    flat = ("p", "w0", *(("eta",) if free_steps else ()), *(("noise",) if any(instance.noise) else ()))
+    chance = tuple(name for name in ("noise", "growth") if any(getattr(instance, name)))
+    flat = ("p", "w0", *(("eta",) if free_steps else ()), *chance)
     slots: list[tuple[str, int | None, int]] = [(f, None, k) for f in flat for k in range(len(getattr(instance, f)))]
-    for name in ("curvatures", "minima", "weights"):
+    for name in (*OF_CLIENTS, "weights"):
         slots += [(name, i, k) for i, row in enumerate(getattr(instance, name)) for k in range(len(row))]
     return slots
 
@@ -268,22 +230,22 @@ def _simpler(x: Fraction) -> Iterator[Fraction]:
         }
         near |= {Fraction(1 if x > 0 else -1, y) for y in (b, *_round_numbers(b)) if y}
     if x.denominator == 1 and abs(x) > 1:
-        near |= {Fraction(round(x / 2)), Fraction(10 ** (len(str(abs(x.numerator))) - 1))}
+        near |= {Fraction(round(x / 2)), Fraction(10 ** (len(text(Fraction(abs(x.numerator)))) - 1))}
     candidates = (near | set(SIMPLE)) - {x}
-    length = len(str(x))
-    yield from sorted((y for y in candidates if len(str(y)) < length or _plainer(y, x)), key=_plainness)
+    length = len(text(x))
+    yield from sorted((y for y in candidates if len(text(y)) < length or _plainer(y, x)), key=_plainness)
 
 
 def _round_numbers(b: int) -> tuple[int, ...]:
     """The two numbers of one significant digit around b, and the powers of ten."""
-    scale = 10 ** (len(str(b)) - 1)
+    scale = 10 ** (len(text(Fraction(b))) - 1)
     return b // scale * scale, (b // scale + 1) * scale, scale, 10 * scale
 
 
 def _plainness(x: Fraction) -> tuple[int, int, bool]:
-    return len(str(abs(x))), x.denominator + abs(x.numerator), x < 0
+    return len(text(abs(x))), x.denominator + abs(x.numerator), x < 0
 
 
 def _plainer(y: Fraction, x: Fraction) -> bool:
     """Same number of characters, but smaller numerator and denominator."""
-    return len(str(y)) == len(str(x)) and _plainness(y) < _plainness(x)
+    return len(text(y)) == len(text(x)) and _plainness(y) < _plainness(x)

@@ -271,7 +271,7 @@ def test_the_table_of_the_page():
             assert again.value == pytest.approx(one["worst"], rel=1e-5)
     factors = [one["bound"] / one["worst"] for one in kept["table"]]
     assert f"between {min(factors):.2f} and {max(factors):.2f} times the worst case" in page
-    assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "README.md").read_text(encoding="utf-8")
+    assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "docs/findings.md").read_text(encoding="utf-8")
     grid, far = kept["grid"], kept["grid"]["worst"][0]
     for name in ("factor", "without"):
         told = f"{grid['median'][name]:.2f}", f"{grid['largest'][name]:.2f}", str(grid["within 2"][name])

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.dynamics import simulate_batch
-from fedbounds.referee.search.family import Batch
+from fedbounds.referee.search.family import Population
+from fedbounds.referee.search.populations import simulate
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta_next
@@ -22,43 +23,53 @@ OUTSIDE = 3.0
 # The margin where a side is undefined, or where both are 0: nothing was tested there.
 UNTESTED = 2.0
 
+# (rhs - lhs)/scale: of the ``change`` since the step before or the start of the run, or of the sides as they are
+# (``ratio``), which finds violations where a bound decays.
+Scale = Literal["change", "ratio"]
+
 
 @dataclass(frozen=True)
-class Margins:
-    """Per instance (P,): the ``objective`` to minimise (negative where the claim fails) and, where it is reached, the
-    ratio lhs/rhs of the two sides as stated."""
+class Objectives:
+    """Per instance (P,): the ``values`` to minimise (negative where the claim fails), the ratio lhs/rhs there, and
+    the place."""
 
-    objective: Array
+    values: Array
     ratio: Array
+    place: Array
 
 
-def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
+def scales(claim: Claim) -> tuple[Scale, ...]:
+    """The objectives that differ for a claim."""
+    return ("change", "ratio") if claim.scope == "horizon" else ("change",)
+
+
+def objectives(claim: Claim, reading: Reading, population: Population, scale: Scale = "change") -> Objectives:
     """The smallest relative margin of a claim on each instance.
 
-    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger, with what the left side is before the
-    step, or at the start of the run, taken off both: tiny steps would otherwise bring every margin to 0.
-    OUTSIDE and more where an assumption fails.
+    (rhs - lhs) over |lhs| or the sum of the sizes of the terms, the larger. With the scale ``change``, what the left
+    side is before the step, or at the start of the run, is taken off both: tiny steps would otherwise bring every
+    margin to 0. OUTSIDE and more where an assumption fails.
     """
     with np.errstate(all="ignore"):
-        record = simulate_batch(batch)
-        seen = record.measurement(batch, reading, record.own(claim, batch, reading))
+        found = simulate(population, pairs=speaks_of_pairs(claim, reading))
+        seen = found.measurement(reading, found.computed(claim, reading))
         values = {**seen.constants, **seen.places(claim.scope)}
         left, _, stated = claim.sides(reading)
         terms = [evaluate(term, values) for term in stated.values()]
         lhs = evaluate(left, values)
-        P = len(batch.p)
+        P = len(population.w0)
         shape = np.broadcast_shapes(np.shape(lhs), *(np.shape(term) for term in terms), (P, 1))
         lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
         start = lhs[:, :1] if claim.scope == "horizon" else 0.0
-        base = values["Delta"] if claim.lhs == Delta_next else start
+        before = values["Delta"] if claim.lhs == Delta_next else start
+        base = before if scale == "change" else 0 * lhs
         size = np.maximum(np.abs(lhs - base), np.abs(rhs - base))
         # Where terms of both signs cancel, their sizes tell how far the right-hand side is from failing.
-        spread = np.maximum(size, _spread(terms, base, shape))
-        margin = (rhs - lhs) / spread
+        margin = (rhs - lhs) / np.maximum(size, _spread(terms, base, shape))
         if claim.kind is Kind.IDENTITY:
             margin = -np.abs(margin)
         largest = np.max(
-            [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, base + 0 * lhs, *terms)], axis=0
+            [np.broadcast_to(np.abs(x), shape).max(axis=1) for x in (lhs, before + 0 * lhs, *terms)], axis=0
         )
         margin = np.where(np.isfinite(margin) & (size > NEGLIGIBLE * largest[:, None]), margin, UNTESTED)
         if claim.scope == "horizon":
@@ -67,9 +78,19 @@ def margins(claim: Claim, reading: Reading, batch: Batch) -> Margins:
         where = margin.argmin(axis=1)
         rows = np.arange(P)
         ratio = (lhs / rhs)[rows, where]
+    if population.shape.along_paths:
+        # With larger steps the largest gradients lie elsewhere than on the paths that are taken.
+        stepped = (population.eta.max(1) * population.losses.L)[:, None]
+        margin = np.where(stepped > 1, UNTESTED, margin)
+        where = margin.argmin(axis=1)
     outside = penalty(claim.assumptions_in(reading), {**values, **seen.places("step")}, P)
-    objective = np.where(outside > 0, OUTSIDE + outside, margin[rows, where])
-    return Margins(objective, ratio)
+    return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
+
+
+def speaks_of_pairs(claim: Claim, reading: Reading) -> bool:
+    """Whether a claim speaks of the smallest skew over all pairs of weights and points, which costs time."""
+    assumed = claim.assumptions_in(reading)
+    return "rho_pairs" in claim.symbols.union(*(assumption.symbols() for assumption in assumed))
 
 
 def _spread(terms: list[Array], base: Array | float, shape: tuple[int, ...]) -> Array:

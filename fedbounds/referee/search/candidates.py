@@ -1,0 +1,222 @@
+"""How much a search may spend, and which shapes it tries: those that can meet the assumptions, cheapest first."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from fedbounds.errors import InputError
+from fedbounds.evidence.assumption_checks import penalty
+from fedbounds.evidence.exact.outcomes import run
+from fedbounds.plugins import weighting_named, weightings
+from fedbounds.referee.search.family import (
+    MANY_STEPS,
+    MAX_COUNT,
+    InstanceFamily,
+    Population,
+    Shape,
+    decode,
+    dimension,
+    families,
+)
+from fedbounds.referee.search.objective import Scale, scales, speaks_of_pairs
+from fedbounds.referee.search.populations import simulate
+from fedbounds.referee.search.rounding import DENOMINATORS, round_to
+from fedbounds.theory import symbols
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+
+# Members of a shape looked at to see whether it can meet a claim's assumptions at all, steps apart.
+TRIED = 64
+# Costs within this power of two are the same: plain shapes then come first.
+SAME_COST = 4
+# Rounds of the instances looked at.
+FEW_ROUNDS = 2
+OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How much a search may spend: generations of the last rung and restarts, which sizes, seconds of shrinking.
+
+    ``longest`` is the largest T; ``rungs`` how often the best third of the arms goes on with twice the generations.
+    """
+
+    name: str
+    generations: int
+    population: int
+    restarts: int
+    clients: tuple[int, ...]
+    dimensions: tuple[int, ...]
+    polish: int
+    shrink_seconds: float
+    longest: int
+    rungs: int = 4
+
+
+BUDGETS = {
+    b.name: b
+    for b in (
+        Budget("small", 40, 6, 1, (2,), (1,), 100, 4.0, 800),
+        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 30.0, 2000),
+        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0, 2000),
+    )
+}
+
+
+@dataclass(frozen=True)
+class Arm:
+    """One shape searched with one objective."""
+
+    shape: Shape
+    scale: Scale = "change"
+
+    @property
+    def label(self) -> str:
+        """A short name."""
+        return f"{self.shape.label}{', ratio' * (self.scale == 'ratio')}"
+
+
+def arms(
+    claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily] | None = None
+) -> list[Arm]:
+    """What is worth searching, cheapest first: the shapes that can meet the claim's assumptions."""
+    known = known or families()
+    # One instance tells what depends on the shape alone; only where none is left are all looked at.
+    shapes = next((found for count in (1, TRIED) if (found := _met(claim, reading, budget, known, count))), None)
+    if shapes is None:
+        family = known["diagonal"]
+        shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
+    ordered = sorted(shapes, key=lambda s: _cost(s, known[s.family]))
+    return [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
+
+
+def _cost(shape: Shape, family: InstanceFamily) -> tuple[int, bool, bool, int]:
+    """What one instance costs about, plain shapes first among equals."""
+    outcomes = 2 * shape.N * shape.total + 3 if shape.along_paths else shape.count
+    size = shape.total * shape.N * shape.d * outcomes
+    return size.bit_length() // SAME_COST, family.key != "diagonal", shape.random, dimension(shape, family)
+
+
+def _schedules(claim: Claim, family: InstanceFamily) -> tuple[str, ...]:
+    if claim.steps is None:
+        return family.schedules
+    return ("start",) if claim.steps.has(symbols.eta_0) else ("claim",)
+
+
+def _met(
+    claim: Claim, reading: Reading, budget: Budget, known: Mapping[str, InstanceFamily], count: int
+) -> list[Shape]:
+    """The shapes of which one of ``count`` instances meets every assumption."""
+    found: list[Shape] = []
+    answers: dict[Shape, bool] = {}
+    for family in known.values():
+        schedules = _schedules(claim, family)
+        for (N, d), (tau, rounds) in itertools.product(
+            family.sizes(budget.dimensions, budget.clients), family.lengths.get(claim.scope, ())
+        ):
+            absences = range(N) if family.absent else (0,)
+            for noise, absent in itertools.product(family.noises, absences):
+                shape = Shape(family.key, N, d, tau, rounds, "fedavg", schedules[0], noise=noise, absent=absent)
+                if shape.total > budget.longest or (shape.random and d > min((*budget.dimensions, 2))):
+                    continue
+                steps = [s for s in schedules if s != "free" or shape.total <= MANY_STEPS]
+                steps = steps[-1:] if shape.random else steps
+                for kind in _kinds(claim, reading, shape, family, count, answers):
+                    found += [replace(kind, schedule=s) for s in steps]
+    return found
+
+
+def _kinds(
+    claim: Claim, reading: Reading, shape: Shape, family: InstanceFamily, count: int, answers: dict[Shape, bool]
+) -> list[Shape]:
+    """The weightings under which some instance meets the assumptions; losses apart, p free where they may be.
+
+    ``answers`` keeps what was looked at: an assumption on losses and weights does not ask how many rounds there are.
+    """
+    assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
+    few = {"rounds": min(shape.rounds, FEW_ROUNDS)}
+    narrow = [a for a in without_penalty(claim, reading) if a in assumed]
+    others = _others(shape)
+    several = any("m" in a.symbols() for a in assumed)
+    biased = ["fedmax", *(f"fedmax:{k}" for k in range(2, min(shape.N, 4)) if several), "fixed", *others]
+    # A client alone has all weight, whatever the weighting.
+    choices = (["fedavg"],) if shape.present == 1 else (biased, ["fedavg"])
+    for losses, equal, weighting in itertools.product(family.losses, family.equal, choices):
+        form = replace(shape, losses=losses, equal=equal)
+        if losses == "one loss":
+            if shape.N == 1 or weighting is not choices[-1]:
+                continue  # they tie at the start of every round
+            form = replace(form, d=shape.d + (family.key == "diagonal"))  # for L > mu
+        kinds = [kind for name in weighting if _affordable(kind := replace(form, weighting=name), family)]
+        possible = []
+        for kind in kinds:
+            short = replace(kind, **few)
+            if short not in answers:
+                answers[short] = _possible(claim, reading, assumed, short, family, narrow, count)
+            possible += [kind] * answers[short]
+        if possible:
+            return possible
+    return []
+
+
+def _affordable(shape: Shape, family: InstanceFamily) -> bool:
+    """Whether a run of the shape is short, has a closed form, or few outcomes."""
+    if shape.random:
+        return shape.count <= MAX_COUNT or (shape.along_paths and shape.total <= MANY_STEPS)
+    return shape.total <= family.loops or shape.straight
+
+
+def _others(shape: Shape) -> list[str]:
+    """The weightings of installed plug-ins that need no argument, no problem and no random numbers."""
+    if shape.N == 1:
+        return []
+    theirs = [key for key, plugin in weightings().items() if not plugin.build.__module__.startswith("fedbounds.")]
+    rules = {key: weighting_named(key) for key in theirs if not weightings()[key].example}
+    return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
+
+
+def _possible(
+    claim: Claim,
+    reading: Reading,
+    assumed: Sequence[Assumption],
+    shape: Shape,
+    family: InstanceFamily,
+    narrow: Sequence[Assumption],
+    count: int,
+) -> bool:
+    """Whether some of a few instances of a shape meets what is assumed of losses and weights."""
+    population = examples(shape, family, claim)
+    values = simulate(population, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
+    near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
+    return bool(len(near)) and any(meets(narrow, claim, reading, population, k) for k in near)
+
+
+def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:
+    """A few instances of a shape, always the same."""
+    return decode(shape, family, np.random.default_rng(0).random((TRIED, dimension(shape, family))), claim)
+
+
+def without_penalty(claim: Claim, reading: Reading) -> list[Assumption]:
+    """What a claim assumes that is no relation of symbols, so that no penalty leads a search to it."""
+    return [a for a in claim.assumptions_in(reading) if a.exactly is not None and not a.parts]
+
+
+def meets(assumed: Iterable[Assumption], claim: Claim, reading: Reading, population: Population, k: int) -> bool:
+    """Whether member k of a population, one step long, meets assumptions that are no relation of symbols."""
+    wanted = [a for a in assumed if a.exactly is not None]
+    if not wanted:
+        return True
+    shape = replace(population.shape, tau=1, rounds=1, schedule="free")
+    # Step sizes play no part, and one of 1 survives rounding.
+    member = population.member(k, eta=np.ones((1, 1)), weights=population.weights[k : k + 1, :1])
+    try:
+        instance = round_to(replace(member, shape=shape), claim, DENOMINATORS[-1])
+        values = run(instance).constants(reading.skew)
+    except InputError:
+        return False
+    return all(a.exactly(instance, values)[0] for a in wanted if a.exactly is not None)

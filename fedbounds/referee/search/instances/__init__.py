@@ -1,0 +1,5 @@
+"""Families of instances that a search for counterexamples tries, one a file.
+
+A family turns points of the unit cube into instances. It is a `fedbounds.referee.search.family.InstanceFamily` called
+``FAMILY`` in a module here, or in one that another distribution registers as an entry point of this package's name.
+"""

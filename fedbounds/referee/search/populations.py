@@ -1,0 +1,205 @@
+"""Algorithm 1 over a population of instances at once, in floats, every outcome of chance included."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from fedbounds.engine.reference import Step, algorithm_1
+from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, measure, stretches, whole_paths
+from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
+from fedbounds.evidence.quantity_values import Values, values
+from fedbounds.model.problem import Array
+from fedbounds.model.weighting import Weighting
+from fedbounds.plugins import weighting_named
+from fedbounds.referee.search.family import RARE, Population, Shape
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.quantity import Path
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import Scope
+from fedbounds.weightings.fixed import FixedByRound
+
+
+@dataclass(frozen=True)
+class PopulationRun:
+    """A population's measured run, and its steps with the probabilities of their outcomes where they were taken."""
+
+    population: Population
+    measured: Measured
+    steps: list[Step]
+    odds: list[Array]
+
+    def computed(self, claim: Claim, reading: Reading) -> Values:
+        """The values of the claim's quantities, as `measurement` has the others; nan where a member has none."""
+        if not claim.computed:
+            return Values()
+        members = [self._member(claim, reading, k) for k in range(len(self.population.w0))]
+        nothing = np.full(1, np.nan)
+        names = {symbol.name for symbol in claim.computed}
+        constants = {n for found in members for n in found.constants}
+        rows = {n: [np.atleast_1d(m.constants.get(n, m.fields.get(n, nothing))) for m in members] for n in names}
+        longest = {n: max(map(len, row)) for n, row in rows.items()}
+        table = {
+            n: np.stack([np.broadcast_to(one, longest[n]) for one in row]).astype(float) for n, row in rows.items()
+        }
+        parts = [{n: row for n, row in table.items() if (n in constants) is constant} for constant in (True, False)]
+        return Values(*parts)
+
+    def _member(self, claim: Claim, reading: Reading, k: int) -> Values:
+        population = self.population
+        eta, tau, losses = population.eta[k], population.shape.tau, population.member(k).losses
+        alone = replace(losses, **{name: row[0] for name in ROWS if (row := getattr(losses, name)) is not None})
+
+        def paths() -> Any:
+            if population.shape.along_paths:
+                raise ValueError("too many paths of chance")
+            steps = [
+                Step(s.t, *(_of(x, k, n) for x, n in ((s.x, 3), (s.p, 2), (s.alpha, 2))), s.synchronised)
+                for s in self.steps
+            ]
+            return list(whole_paths(steps, self.odds[-1], tau, eta, alone, reading.virtual))
+
+        return values(claim, alone, Path(tau, eta), paths)
+
+    def measurement(self, reading: Reading, computed: Values | None = None) -> Measurement[Array]:
+        """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
+        computed, measured = computed or Values(), self.measured
+        path = measured.paths[reading.virtual]
+        steps = np.arange(self.population.shape.total)
+        times = {"constant": np.zeros(1, dtype=int), "point": measured.times, "step": steps}
+        rho_bar = measured.rho_sync if reading.skew == "sync" else measured.rho_all
+        fields = {
+            "eta": self.population.eta,
+            "next_mean": path["distance_sq"][:, 1:],
+            "grad_sq": measured.grad_sq,
+            "local_excess": measured.excess,
+        }
+
+        def at(scope: Scope) -> Any:
+            return times.get(scope, np.arange(self.population.shape.total + 1))
+
+        def field(scope: Scope, name: str) -> Array:
+            if name == "time":
+                return at(scope)[None, :].astype(float)
+            return fields[name] if name in fields else path[name][:, : len(at(scope))]
+
+        constants = {name: row[:, None] for name, row in measured.constants.items()}
+        constants = {**constants, "rho_bar": rho_bar[:, None], **computed.constants}
+        return Measurement(constants, at, field, computed.fields)
+
+
+# What of losses has an axis of the population.
+ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
+
+
+def _of(values: Array, k: int, axes: int) -> Array:
+    """Member k of values (..., P, ...) whose population is the ``axes``-th axis from the end."""
+    return np.take(values, [k] if values.shape[-axes] > 1 else [0], axis=-axes)
+
+
+def simulate(population: Population, pairs: bool = True) -> PopulationRun:
+    """Run Algorithm 1 on every instance of a population; ``pairs`` as in `measure`."""
+    shape, losses = population.shape, population.losses
+    steps: list[Step] = []
+    odds: list[Array] = []
+    if _straight(population):
+        parts: Any = [_fixed_direction(population)]
+        steps, odds = _as_steps(parts[0])
+    else:
+        steps, odds = _taken(population)
+        parts = stretches(steps, odds, leading=1)
+    return PopulationRun(population, measure(losses, parts, population.eta, shape.tau, pairs), steps, odds)
+
+
+def rule(population: Population) -> Weighting:
+    """The weighting of a population."""
+    fixed = population.shape.weighting == "fixed"
+    return FixedByRound(population.weights) if fixed else weighting_named(population.shape.weighting)
+
+
+def _taken(population: Population) -> tuple[list[Step], list[Array]]:
+    """The steps of the reference, with the probabilities of the outcomes before each."""
+    shape, losses = population.shape, population.losses
+    xi, chances = outcomes_of_a_step(shape)
+    if shape.along_paths:
+        paths, weights = single_shocks(np.ones(shape.N), shape.total)
+        losses = replace(losses, paths=paths)
+        odds = [np.ones(1), *[weights] * shape.total]
+    else:
+        losses = replace(losses, shocks=xi) if shape.noise else losses
+        odds = probabilities(shape, chances)
+    steps = algorithm_1(losses, population.w0, population.eta, shape.tau, rule(population), participants(shape))
+    return list(steps), odds
+
+
+@lru_cache(maxsize=64)
+def outcomes_of_a_step(shape: Shape) -> tuple[Array, Array]:
+    """The outcomes (M, N) of the noise of a step and their probabilities (M,)."""
+    if not shape.noise:
+        return np.zeros((1, shape.N)), np.ones(1)
+    u = RARE if shape.noise == "rare" else 1.0
+    if shape.along_paths:
+        return np.zeros((1, shape.N)), np.ones(1)
+    both = ((u, 1 / (1 + u**2)), (-1 / u, u**2 / (1 + u**2)))
+    drawn = np.array(list(itertools.product(both, repeat=shape.N)))
+    return drawn[..., 0], drawn[..., 1].prod(-1)
+
+
+def probabilities(shape: Shape, chances: Array) -> list[Array]:
+    """The probabilities of the outcomes before each step and at the end."""
+    groups = len(_groups(shape.N, shape.present))
+    odds, before = [], np.ones(1)
+    for t in range(shape.total + 1):
+        if t % shape.tau == 0 and t < shape.total:
+            before = np.tile(before, groups) / groups
+        odds.append(before)
+        before = np.outer(chances, before).ravel()
+    return odds
+
+
+@lru_cache(maxsize=64)
+def _groups(N: int, present: int) -> Array:
+    """Which clients take part, in each of the equally likely cases."""
+    return np.array([[i in group for i in range(N)] for group in itertools.combinations(range(N), present)])
+
+
+def participants(shape: Shape) -> Callable[[int, Numbers], Numbers] | None:
+    """Who takes part in a round: every set of clients, an axis in front."""
+    if not shape.absent:
+        return None
+    groups = _groups(shape.N, shape.present)
+    return lambda r, gaps: groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), shape.N)
+
+
+def _straight(population: Population) -> bool:
+    """Whether every step of a run goes by the same weights, on quadratics: it then has a closed form."""
+    return population.shape.straight and population.losses.kinks is None and population.losses.turns is None
+
+
+def _fixed_direction(population: Population) -> Stretch:
+    """The run in closed form, for one step a round with weights that are always the same and no chance.
+
+    w_T - v = prod_t (1 - eta_t a) (w_0 - v) in each coordinate, a = sum_i alpha_i c_i and v the point where the
+    weighted gradient vanishes; so a long run costs no more than a short one.
+    """
+    shape, losses = population.shape, population.losses
+    alpha = losses.p if shape.weighting == "fedavg" else population.weights[:, 0]
+    a, v = (alpha[..., None] * losses.curvatures).sum(1), losses.argmin(alpha)
+    factors = np.cumprod(1 - population.eta.T[:, :, None] * a, axis=0)
+    w = np.concatenate([population.w0[None], v + factors * (population.w0 - v)])[:, None]
+    x = np.repeat(w[..., None, :], shape.N, axis=-2)
+    p, weights = (np.broadcast_to(row, x.shape[:-1]) for row in (losses.p, alpha))
+    together = (True,) * len(w)
+    return Stretch(range(len(w)), together, np.ones(1), x, p, weights, dict.fromkeys(VIRTUALS, w))
+
+
+def _as_steps(part: Stretch) -> tuple[list[Step], list[Array]]:
+    """The steps of a run in closed form."""
+    rows = zip(part.times, part.x[:, 0], part.p[:, 0], part.alpha[:, 0], strict=True)
+    return [Step(t, x, p, alpha, True) for t, x, p, alpha in rows], [part.odds] * len(part.times)
