@@ -313,6 +313,8 @@ def algorithm_named(text: str, extra: Iterable[ModuleType] = ()) -> Algorithm:
     try:
         built: Algorithm = kind(**{name: fields[name](float(value)) for name, value in parts.items()})
         return built
+    except InputError:  # its own sentence says more
+        raise
     except (KeyError, ValueError):
         usage = ",".join(f"{name}=..." for name in fields) or "nothing"
         remedy = f"write {key}, or after a colon {usage}"

@@ -68,7 +68,7 @@ def test_without_pandas_a_frame_is_a_list(study, monkeypatch):
 
 def test_a_study_shows_itself_in_few_lines_in_html_in_latex_and_in_pictures(study, tmp_path):
     assert repr(study).startswith(f"Result: {len(study.rows())} rows: ") and len(repr(study).splitlines()) <= 4
-    assert "lemma-1" in study._repr_html_() and "<script" not in study._repr_html_()
+    assert "Lemma 1" in study._repr_html_() and "<script" not in study._repr_html_()
     latex = study.to_latex()
     assert r"\toprule" in latex and latex.count(r"\\") == len(study.rows()) + 1 and r"lemma-1" in latex
     assert study.plot()._repr_svg_() != study.plot("verdicts")._repr_svg_()

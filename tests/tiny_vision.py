@@ -4,7 +4,7 @@ import dataclasses
 import functools
 
 from fedbounds import plugins
-from fedbounds.vision import federated, images, training
+from fedbounds.vision import images, run, training
 from fedbounds.vision.settings import ImageSettings
 
 TINY = ImageSettings(
@@ -34,14 +34,14 @@ def few():
 @functools.cache
 def prepared():
     """The same, ready for training."""
-    return federated.prepare(few(), "unit", HERE)
+    return run.prepare(few(), "unit", HERE)
 
 
 def go(out, weighting="fedavg", repetition=0, where=HERE, data=None, report=None, **changes):
     """The record of one run in the folder ``out``; ``changes`` are of TINY."""
     rule = plugins.weighting_named(weighting) if isinstance(weighting, str) else weighting
     settings = dataclasses.replace(TINY, **changes)
-    return federated.run(settings, data or prepared(), rule, repetition, out, where, report)
+    return run.run(settings, data or prepared(), rule, repetition, out, where, report)
 
 
 def numbers(record):

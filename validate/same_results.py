@@ -52,7 +52,9 @@ def record(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     for name, flags in STUDIES.items():
         print(name, flush=True)
-        (folder / f"{name}.json").write_text(fedbounds("check", "--format", "json", "--quiet", *flags))
+        (folder / f"{name}.json").write_text(
+            fedbounds("check", "--format", "json", "--quiet", "--claims", "all", *flags)
+        )
     (folder / "derivations.json").write_text(fedbounds("derive", "--all", "--format", "json"))
     (folder / "counterexamples.txt").write_text(fedbounds("refute", "--verify"))
     files = sorted(str(path) for path in Path("derivations/certificates").glob("*.json*"))

@@ -53,7 +53,10 @@ def _in_floats(expression: sp.Expr) -> tuple[tuple[str, ...], Callable[[Mapping[
 
 
 def evaluate(expression: sp.Expr, values: Mapping[str, Numbers]) -> Array:
-    """The number (or array) of a sympy expression; a division by zero is an infinity, 0 * infinity is nan."""
+    """The number (or array) of a sympy expression.
+
+    A division by zero and a number too large for floats are infinities, 0 * infinity is nan.
+    """
     names, function = _in_floats(sp.sympify(expression))
     missing = [name for name in names if name not in values]
     if missing:

@@ -183,5 +183,9 @@ def _check_fractions(alpha: NDArray[Any], shape: tuple[int, ...], name: str) -> 
 
 
 def not_in_fractions(name: str, what: str) -> InputError:
-    """The error of a weighting that has no value in fractions, because it needs ``what``."""
+    """The error of a weighting that has no value in fractions, because it needs ``what``.
+
+    >>> print(not_in_fractions("fedsoftmax", "exp"))
+    weighting fedsoftmax has no weights in fractions, but received exp: use sums, quotients and comparisons.
+    """
     return reject(f"weighting {name} has no weights in fractions", what, "use sums, quotients and comparisons")

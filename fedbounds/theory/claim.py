@@ -271,7 +271,12 @@ def statement(claim: Claim) -> str:
 
 
 def in_readings(claims: Mapping[str, Claim], reading: str | None = None) -> Iterator[tuple[Claim, str]]:
-    """Every claim in each of its readings, or in one."""
+    """Every claim in each of its readings, or in one.
+
+    >>> claim = claim_named("theorem-1")
+    >>> [reading for _, reading in in_readings({claim.key: claim})]
+    ['literal', 'sync', 'repaired']
+    """
     if reading is not None and reading not in READINGS:
         raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
     for claim in claims.values():

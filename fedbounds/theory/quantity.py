@@ -249,6 +249,7 @@ def scheduled(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Qua
 def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]:
     """The names of those computed quantities that one kind of evidence cannot express, for want of a facet.
 
+    >>> from fedbounds.theory.symbols import gone_sq, zeta_sq
     >>> without_facet((gone_sq, zeta_sq), "in_class")
     ('zeta_sq',)
     """
@@ -258,6 +259,7 @@ def without_facet(quantities: Iterable[Quantity], facet: str) -> tuple[str, ...]
 def computed_quantities(*expressions: Any) -> tuple[Quantity, ...]:
     """The quantities in expressions that evidence computes by ``on_path``, sorted by name.
 
+    >>> from fedbounds.theory.symbols import L, zeta_sq, zeta_star_sq
     >>> computed_quantities(zeta_sq + 2 * zeta_star_sq + L)
     (zeta_sq, zeta_star_sq)
     """

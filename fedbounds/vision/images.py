@@ -1,12 +1,13 @@
-"""Image data by name: MNIST and Fashion-MNIST from IDX files or the network, and enlarged digits.
+"""Image data by name (MNIST and Fashion-MNIST from IDX files or the network, enlarged digits), and who holds which.
 
-What counts is the uncompressed content: its SHA-256 is compared with the published one, while the gzip wrapper,
-which every mirror may write anew, is not looked at. This is the only importer of pooch.
+The SHA-256 of the uncompressed content is compared with the published one; mirrors may compress it in other ways.
+The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`` is the paper's IID framework,
+``shards:60`` its non-IID and ``shards:100`` its very non-IID one. This is the only importer of pooch.
 """
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -19,8 +20,9 @@ from fedbounds.errors import InputError, reject
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
 from fedbounds.plugins import nearest
-from fedbounds.problems.data import idx
+from fedbounds.problems.data import idx, partition
 from fedbounds.problems.data import sources as data
+from fedbounds.problems.data.shares import proportional
 
 Pixels = NDArray[np.uint8]
 
@@ -31,6 +33,8 @@ WHITE = 255
 # Of the 1797 digits, one in six; MNIST tests on one in seven.
 DIGITS_TEST = 300
 DIGITS_SIDE = 8
+# The paper deals shards unevenly: so does a partition that does not say ``even``.
+PAPER_DEALING = "unbalanced"
 # Tried in this order: MNIST at PyTorch's and the CVDF's mirrors, Fashion-MNIST at its authors' bucket and repository.
 MIRRORS: Mapping[str, tuple[str, ...]] = {
     "mnist": (
@@ -206,10 +210,9 @@ def _reason(error: Exception) -> str:
     return f"HTTP status {response.status_code}" if response is not None else f"no answer ({type(error).__name__})"
 
 
-def _undelivered(what: str, received: str, first: str = "") -> InputError:
-    return reject(
-        f"{what} could not be downloaded", received, f"{first}give the folder of the IDX files with --data-dir"
-    )
+def _undelivered(what: str, received: str, remedy: str = "") -> InputError:
+    remedy += "give the folder of the IDX files with --data-dir"
+    return reject(f"{what} could not be downloaded", received, remedy)
 
 
 class _Bar:
@@ -231,3 +234,54 @@ class _Bar:
 
     def close(self) -> None:
         pass
+
+
+def canonical(text: str) -> str:
+    """The spelling of a partition that results record: shards always say how they are dealt."""
+    return _parse(text).text
+
+
+def client_indices(
+    labels: NDArray, text: str, clients: int, samples: int, rng: np.random.Generator
+) -> tuple[Indices, ...]:
+    """The training images (sorted int64 indices into ``labels`` (n,)) of every client, disjoint and none empty.
+
+    First clients * samples images are drawn, every label within one of its share, then these are partitioned, so
+    that ``samples`` is the mean size. ``identical`` draws ``samples`` images, which all clients hold; ``hand``
+    takes what its table says from all n, whatever ``samples`` is. Raises InputError for an unknown partition,
+    more images than there are, and more clients than shards.
+    """
+    spec = _parse(text)
+    labels = np.asarray(labels)
+    if clients < 1 or samples < 1:
+        raise reject("clients and samples per client must be at least 1", f"{clients} and {samples}", "give more")
+    if spec.kind == "hand":
+        return partition.deal(spec, labels, clients, rng)
+    holders = 1 if spec.kind == "identical" else clients
+    total, most = holders * samples, len(labels) // holders
+    if total > len(labels):
+        raise reject(
+            f"{clients} clients of {samples} images on average need {total} training images",
+            f"a training set of {len(labels)}",
+            f"use at most {most} samples a client" if most else f"use at most {len(labels)} clients",
+        )
+    chosen = subsample(labels, total, rng)
+    return tuple(chosen[part] for part in partition.deal(spec, labels[chosen], clients, rng))
+
+
+def subsample(labels: NDArray, total: int, rng: np.random.Generator) -> Indices:
+    """``total`` of the n samples at random, sorted, each label's count within 1 of total m_k / n."""
+    labels = np.asarray(labels)
+    if total == len(labels):
+        return np.arange(total)
+    available = np.unique(labels, return_counts=True)[1]
+    counts = proportional([total, len(labels) - total], available, rng)
+    return partition.by_hand(labels, counts[:1], rng)[0]
+
+
+def _parse(text: str) -> partition.Spec:
+    spec = partition.parse(text)
+    if spec.kind != "shards":
+        return spec
+    dealing = spec.dealing or PAPER_DEALING
+    return replace(spec, text=f"shards:{int(spec.value)},{dealing}", dealing=dealing)

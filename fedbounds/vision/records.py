@@ -113,13 +113,10 @@ def require_once(runs: Sequence[ImageRun]) -> None:
         seen[key] = run.source
 
 
-def slug(text: str) -> str:
-    """The text with everything but letters, digits, points and dashes as a dash."""
-    return "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in text)
-
-
 def file_name(weighting: str, repetition: int) -> str:
-    return f"run-{slug(weighting)}-{repetition:03d}.json"
+    """The record of a run: everything but letters, digits, points and dashes of the weighting becomes a dash."""
+    name = "".join(mark if mark.isalnum() or mark in ".-" else "-" for mark in weighting)
+    return f"run-{name}-{repetition:03d}.json"
 
 
 @dataclass(frozen=True)
@@ -136,44 +133,41 @@ class _Record:
     client_losses: list[list[float | None] | None]
     alpha: list[list[float]]
 
+    def faults(self) -> Iterator[tuple[str, object]]:
+        """What the record must be and is not, with what was received."""
+        if not all(isinstance(self.settings.get(key), str) for key in ("data", "partition")):
+            yield "whose settings name data and partition", self.settings
+        if not temperature(self.weighting) > 0:
+            yield "whose weighting is a name, with T > 0 if FedSoftMax", self.weighting
+        R, N = len(self.accuracy) - 1, len(self.p)
+        if R < 1 or N < 1:
+            yield "of at least one round and one client", f"{R} rounds and {N} clients"
+        for key, rows in (("test_loss", R + 1), ("client_losses", R + 1), ("alpha", R)):
+            if len(getattr(self, key)) != rows:
+                yield f"whose {key} has {rows} rows", len(getattr(self, key))
+        widths = {len(row) for row in (*self.alpha, *self.client_losses) if row is not None}
+        if widths != {N}:
+            yield f"with {N} clients in each round", sorted(widths)
+        if not all(0 <= value <= 1 for value in self.accuracy):
+            yield "whose accuracy lies in [0, 1]", self.accuracy
+        for row in (self.p, *self.alpha):
+            if min(row) < 0 or abs(sum(row) - 1) > SUM_TOLERANCE:
+                yield "whose p and alpha are non-negative with sum 1", row[:3]
+
 
 def from_json(record: Any, source: str) -> ImageRun:
     """The run that ``record`` describes; ``source`` is the name an error gives it. Errors: InputError."""
     held = io.shaped(record, _Record, source)
     settings = filled(held.settings)
     io.shaped(settings, ImageSettings, source)
-    for wanted, good, received in _tests(held):
-        if not good:
-            raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY)
+    for wanted, received in held.faults():
+        raise reject(f"{source} must be a record {wanted}", str(received)[:60], REMEDY)
     losses = [[None] * len(held.p) if row is None else row for row in held.client_losses]
-    tables = {name: getattr(held, name) for name in ("p", "accuracy", "test_loss", "alpha")}
-    arrays = {name: np.array(table, dtype=float) for name, table in (tables | {"client_losses": losses}).items()}
-    for array in arrays.values():
+    tables = (held.p, held.accuracy, held.test_loss, losses, held.alpha)
+    arrays = [np.array(values, dtype=float) for values in tables]
+    for array in arrays:
         array.setflags(write=False)
-    return ImageRun(source, settings, held.weighting, held.repetition, held.seed, **arrays)
-
-
-def _tests(held: _Record) -> Iterator[tuple[str, bool, object]]:
-    """(what a record must be, whether it is, what was received), each of which may rest on those before."""
-    named = [held.settings.get(key) for key in ("data", "partition")]
-    yield "whose settings name data and partition", all(isinstance(name, str) for name in named), named
-    name = held.weighting
-    yield "whose weighting is a name, with T > 0 if FedSoftMax", temperature(name) > 0, name
-    R, N = len(held.accuracy) - 1, len(held.p)
-    yield "of at least one round and one client", R >= 1 and N >= 1, f"{R} rounds and {N} clients"
-    lengths: dict[str, tuple[Sequence[Any], int]] = {
-        "test_loss": (held.test_loss, R + 1),
-        "client_losses": (held.client_losses, R + 1),
-        "alpha": (held.alpha, R),
-    }
-    for key, (table, length) in lengths.items():
-        yield f"whose {key} has {length} rows", len(table) == length, len(table)
-    rows = [row for row in (*held.alpha, *held.client_losses) if row is not None]
-    yield f"with {N} clients in each round", all(len(row) == N for row in rows), sorted(set(map(len, rows)))
-    yield "whose accuracy lies in [0, 1]", all(0 <= value <= 1 for value in held.accuracy), held.accuracy
-    weights = np.array([held.p, *held.alpha])
-    proper = (weights >= 0).all() and (np.abs(weights.sum(axis=1) - 1) <= SUM_TOLERANCE).all()
-    yield "whose p and alpha are non-negative with sum 1", bool(proper), weights.sum(axis=1)[:3]
+    return ImageRun(source, settings, held.weighting, held.repetition, held.seed, *arrays)
 
 
 def temperature(weighting: str) -> float:
@@ -197,42 +191,18 @@ def experiments(runs: Sequence[ImageRun]) -> dict[tuple[str, str], list[ImageRun
 def table(runs: Sequence[ImageRun]) -> list[dict[str, Any]]:
     """A row a choice of settings and weighting: its repetitions' rounds to the target, and their last accuracies.
 
-    ``rounds_to_target`` has null where a run never reached the target; ``final_accuracy`` null where a run was
-    to end early. ``before_fedavg``: in how many of how many pairs of one seed it needed fewer, as many or more rounds
-    than FedAvg, null without pairs; pairs in which neither reached the target are in none of the three.
+    ``rounds_to_target`` has null where a run never reached the target; ``final_accuracy`` where it was to end early.
     """
-    groups, rows = experiments(runs), []
-    for (experiment, weighting), group in groups.items():
-        first = group[0]
-        base = {(run.seed, run.repetition): run for run in groups.get((experiment, "fedavg"), [])}
-        pairs = [(run, base[run.seed, run.repetition]) for run in group if (run.seed, run.repetition) in base]
-        rows.append(
-            {
-                "settings": {key: json.loads(value) for key, value in first.choices.items()},
-                "weighting": weighting,
-                "seeds": [run.seed for run in group],
-                "repetitions": [run.repetition for run in group],
-                "rounds": [run.rounds for run in group],
-                "target": first.settings["target"],
-                "rounds_to_target": [_reached(run) for run in group],
-                "final_accuracy": [float(run.accuracy[-1]) if run.whole else None for run in group],
-                "before_fedavg": _before(pairs) if pairs and weighting != "fedavg" else None,
-            }
-        )
-    return rows
-
-
-def _reached(run: ImageRun) -> int | None:
-    return rounds_to(run.accuracy, run.settings["target"])
-
-
-def _before(pairs: Sequence[tuple[ImageRun, ImageRun]]) -> dict[str, int]:
-    """Fewer, as many, more; a run that did not reach the target needs more than one that did within its rounds."""
-    found = {"fewer": 0, "equal": 0, "more": 0, "pairs": len(pairs)}
-    for own, other in pairs:
-        a, b = _reached(own), _reached(other)
-        if a is not None and (b is not None or other.rounds >= a):
-            found["fewer" if b is None or a < b else "equal" if a == b else "more"] += 1
-        elif b is not None and a is None and own.rounds >= b:
-            found["more"] += 1
-    return found
+    return [
+        {
+            "settings": {key: json.loads(value) for key, value in group[0].choices.items()},
+            "weighting": weighting,
+            "seeds": [run.seed for run in group],
+            "repetitions": [run.repetition for run in group],
+            "rounds": [run.rounds for run in group],
+            "target": group[0].settings["target"],
+            "rounds_to_target": [rounds_to(run.accuracy, run.settings["target"]) for run in group],
+            "final_accuracy": [float(run.accuracy[-1]) if run.whole else None for run in group],
+        }
+        for (_, weighting), group in experiments(runs).items()
+    ]

@@ -116,11 +116,11 @@ def test_the_loop_of_the_sensitivity_study_is_the_packages(tmp_path):
     from tiny_vision import HERE, TINY, go, prepared
 
     from fedbounds import plugins
-    from fedbounds.vision import federated
+    from fedbounds.vision import run
 
     record = go(tmp_path, "fedsoftmax:0.5")
     rule = plugins.weighting_named("fedsoftmax:0.5")
-    found = sensitivity.accuracies(TINY, prepared(), rule, federated.start(TINY, 0), HERE)
+    found = sensitivity.accuracies(TINY, prepared(), rule, run.start(TINY, 0), HERE)
     assert found == record["accuracy"]
 
 

@@ -9,7 +9,7 @@ from tiny_vision import HERE, TINY, few, go, numbers, one_sentence, prepared
 
 from fedbounds import plugins
 from fedbounds.errors import DivergedError, InputError
-from fedbounds.vision import federated, records, training
+from fedbounds.vision import records, run, training
 from validate.vision.sensitivity import nudged
 
 PER_ROUND, PER_MODEL = ("alpha", "trained"), ("accuracy", "test_loss", "client_losses")
@@ -31,13 +31,13 @@ def test_a_record_of_fedavg(tmp_path):
     assert record["client_losses"] == [None] * 4 and record["trained"] == [4] * 3
     assert record["alpha"] == [record["p"]] * 3
     assert all(second > 0 for second in record["seconds"])
-    parts = federated.deal(dataclasses.replace(TINY, seed=5), few().train_labels, 2)
+    parts = run.deal(dataclasses.replace(TINY, seed=5), few().train_labels, 2)
     assert record["p"] == [len(part) / 80 for part in parts]
 
 
 def test_a_round_is_local_training_from_the_average_and_its_evaluation(tmp_path):
     record = go(tmp_path, client_losses=True, decay=0.5, rounds=2)
-    parts, w = federated.deal(TINY, few().train_labels, 0), federated.start(TINY, 0)
+    parts, w = run.deal(TINY, few().train_labels, 0), run.start(TINY, 0)
     data, settings = prepared(), dataclasses.replace(TINY, decay=0.5)
     with training.repeatable():
         for r in range(3):
@@ -75,7 +75,7 @@ def test_fedmax_trains_the_client_of_the_largest_loss_alone(tmp_path, monkeypatc
 
 def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do_not(tmp_path):
     rules = [plugins.weighting_named(name) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")]
-    records = federated.run_all(dataclasses.replace(TINY, rounds=1), few(), rules, (0, 1), tmp_path, HERE)
+    records = run.run_all(dataclasses.replace(TINY, rounds=1), few(), rules, (0, 1), tmp_path, HERE)
     assert [(r["repetition"], r["weighting"]) for r in records] == [
         (k, name) for k in (0, 1) for name in ("fedavg", "fedsoftmax:0.2", "fedmax")
     ]
@@ -87,9 +87,7 @@ def test_weightings_of_a_repetition_share_partition_and_model_and_repetitions_do
             assert len({r["test_loss"][1] for r in records if r["repetition"] == k}) == 3
     assert records[0]["split"] != records[3]["split"]
     assert records[0]["test_loss"][0] != records[3]["test_loss"][0]
-    again = federated.run_all(
-        dataclasses.replace(TINY, seed=1, rounds=1), few(), rules[:1], (0,), tmp_path / "s", HERE
-    )
+    again = run.run_all(dataclasses.replace(TINY, seed=1, rounds=1), few(), rules[:1], (0,), tmp_path / "s", HERE)
     assert again[0]["split"] != records[0]["split"] and again[0]["test_loss"][0] != records[0]["test_loss"][0]
 
 
@@ -125,13 +123,13 @@ def test_low_precision_and_standardised_pixels_are_other_runs_that_learn_too(tmp
     for name, value in (("precision", "float32"), ("precision", "bfloat16"), ("normalisation", "standard")):
         settings = dataclasses.replace(TINY, **{name: value})
         rule = plugins.weighting_named("fedavg")
-        (record,) = federated.run_all(settings, few(), [rule], [0], tmp_path / value, HERE)
+        (record,) = run.run_all(settings, few(), [rule], [0], tmp_path / value, HERE)
         assert record["test_loss"][-1] < record["test_loss"][0]
         losses.append(record["test_loss"][-1])
     assert len(set(losses)) == 3
-    raw = federated.prepare(few(), "raw", HERE)
+    raw = run.prepare(few(), "raw", HERE)
     assert np.array_equal(raw.train.x[:, 0].numpy(), few().train.astype(np.float32)) and raw.train.x.max() > 1
-    standard = federated.prepare(few(), "standard", HERE)
+    standard = run.prepare(few(), "standard", HERE)
     assert float(standard.train.x.mean()) == pytest.approx(0, abs=1e-4)
     assert float(standard.train.x.std()) == pytest.approx(1, abs=1e-4)
 
@@ -139,7 +137,7 @@ def test_low_precision_and_standardised_pixels_are_other_runs_that_learn_too(tmp
 def test_weights_from_local_losses_are_those_of_what_each_client_sends_back(tmp_path):
     record = go(tmp_path, "fedsoftmax:0.5", losses="local", rounds=2)
     assert record["weighting"] == "fedsoftmax:0.5@local" and record["trained"] == [4, 4]
-    parts, w = federated.deal(TINY, few().train_labels, 0), federated.start(TINY, 0)
+    parts, w = run.deal(TINY, few().train_labels, 0), run.start(TINY, 0)
     with training.repeatable():
         orders = training.batches(TINY, 0, parts, 0)
         sent = [training.train(w, prepared().train, order, TINY, 0.1, HERE.device) for order in orders]
@@ -153,9 +151,9 @@ def test_weights_from_local_losses_are_those_of_what_each_client_sends_back(tmp_
 def test_rounding_alone_moves_a_run_away_from_itself(tmp_path, monkeypatch):
     """Why a record is reproduced on one machine and version only: w_0 moved to the next float32 ends elsewhere."""
     whole = {"rounds": 12, "lr": 0.5, "epochs": 3}
-    record, inner = go(tmp_path, "fedsoftmax:0.05", **whole), federated.start
+    record, inner = go(tmp_path, "fedsoftmax:0.05", **whole), run.start
 
-    monkeypatch.setattr(federated, "start", lambda *given: nudged(inner(*given)))
+    monkeypatch.setattr(run, "start", lambda *given: nudged(inner(*given)))
     other = go(tmp_path / "nudged", "fedsoftmax:0.05", **whole)
     apart = np.abs(np.array(record["test_loss"]) - np.array(other["test_loss"])) / np.array(record["test_loss"])
     assert apart[0] < 1e-5

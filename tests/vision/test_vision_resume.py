@@ -11,21 +11,21 @@ import pytest
 from tiny_vision import HERE, TINY, few, go, numbers, one_sentence
 
 from fedbounds.errors import InputError
-from fedbounds.vision import federated, training
+from fedbounds.vision import run, training
 
 CHILD = """
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[2])
 import tiny_vision
-from fedbounds.vision import federated
-inner = federated.save_checkpoint
+from fedbounds.vision import run
+inner = run.save_checkpoint
 def save(*given):
     inner(*given)
     print("saved", flush=True)
     if len(given[1]["alpha"]) == 2:
         sys.stdin.read()  # waits for the end
-federated.save_checkpoint = save
+run.save_checkpoint = save
 tiny_vision.go(Path(sys.argv[1]), "fedsoftmax:0.5")
 """
 
@@ -134,10 +134,10 @@ def test_other_images_or_samples_are_noticed(tmp_path, monkeypatch, finished):
     go(tmp_path) if finished else stopped(tmp_path, monkeypatch)
     changed = few().train.copy()
     changed[0, 0, 0] ^= 1
-    moved = federated.prepare(dataclasses.replace(few(), train=changed), "unit", HERE)
+    moved = run.prepare(dataclasses.replace(few(), train=changed), "unit", HERE)
     with pytest.raises(InputError, match="received other images: choose another --out"):
         go(tmp_path, data=moved)
-    monkeypatch.setattr(federated, "deal", lambda *given: tuple(np.arange(20 * k, 20 * k + 20) for k in range(4)))
+    monkeypatch.setattr(run, "deal", lambda *given: tuple(np.arange(20 * k, 20 * k + 20) for k in range(4)))
     with pytest.raises(InputError, match="received other samples of the clients"):
         go(tmp_path)
 
@@ -168,7 +168,7 @@ def test_a_damaged_checkpoint_is_one_sentence(tmp_path, monkeypatch):
     with path.open("wb") as file:
         np.savez(
             file,
-            **{name: np.zeros(3) for name in federated.start(TINY, 0).state_dict()},
+            **{name: np.zeros(3) for name in run.start(TINY, 0).state_dict()},
             record=np.frombuffer(b"{}", dtype=np.uint8),
         )
     with pytest.raises(InputError, match="whole checkpoint"):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
-from fedbounds.vision import split
+from fedbounds.vision import images
 
 # Ten labels in unequal amounts, shuffled: 1255 images.
 LABELS = np.random.default_rng(7).permutation(
@@ -34,34 +34,34 @@ def counts(parts) -> np.ndarray:
     seed=st.integers(0, 2**32 - 1),
 )
 def test_a_split_has_the_mean_size_and_the_shares_of_the_whole(clients, samples, text, seed):
-    parts = split.client_indices(LABELS, text, clients, samples, rng(seed))
+    parts = images.client_indices(LABELS, text, clients, samples, rng(seed))
     together = np.concatenate(parts)
     assert len(parts) == clients and all(len(part) and part.dtype == np.int64 for part in parts)
     assert len(together) == clients * samples == len(np.unique(together))
     assert np.all(np.abs(counts(parts).sum(axis=0) - clients * samples * SHARES) < 1)
-    again = split.client_indices(LABELS, text, clients, samples, rng(seed))
+    again = images.client_indices(LABELS, text, clients, samples, rng(seed))
     assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
 
 
 def test_the_subsample_is_random_and_the_whole_is_the_whole():
-    first, second = (split.subsample(LABELS, 300, rng(seed)) for seed in (0, 1))
+    first, second = (images.subsample(LABELS, 300, rng(seed)) for seed in (0, 1))
     assert not np.array_equal(first, second) and np.all(np.diff(first) > 0)
     # 40 draws of 300 out of 1255 reach every image but for a chance of 1255 * 0.76^40 = 2 %.
-    assert len(np.unique(np.concatenate([split.subsample(LABELS, 300, rng(k)) for k in range(40)]))) == len(LABELS)
-    assert split.subsample(LABELS, len(LABELS), rng()).tolist() == list(range(len(LABELS)))
+    assert len(np.unique(np.concatenate([images.subsample(LABELS, 300, rng(k)) for k in range(40)]))) == len(LABELS)
+    assert images.subsample(LABELS, len(LABELS), rng()).tolist() == list(range(len(LABELS)))
 
 
 def test_the_papers_iid_gives_everyone_the_same_labels():
-    held = counts(split.client_indices(LABELS, "stratified", 10, 100, rng()))
+    held = counts(images.client_indices(LABELS, "stratified", 10, 100, rng()))
     assert np.all(held.sum(axis=1) == 100)
     assert np.all(np.abs(held - 100 * SHARES) < 2)  # one for the subsample, scaled down, and one for the client
-    sizes = [len(part) for part in split.client_indices(LABELS, "stratified:1", 10, 100, rng())]
+    sizes = [len(part) for part in images.client_indices(LABELS, "stratified:1", 10, 100, rng())]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > 5 * sizes[-1] and sum(sizes) == 1000
 
 
 def test_plain_shards_are_the_papers_unbalanced_ones():
     plain, dealt, even = (
-        split.client_indices(LABELS, text, 4, 180, rng(3))
+        images.client_indices(LABELS, text, 4, 180, rng(3))
         for text in ("shards:60", "shards:60,unbalanced", "shards:60,even")
     )
     assert all(np.array_equal(a, b) for a, b in zip(plain, dealt, strict=True))
@@ -72,12 +72,12 @@ def test_plain_shards_are_the_papers_unbalanced_ones():
 
 
 def test_identical_and_hand(tmp_path):
-    parts = split.client_indices(LABELS, "identical", 4, 50, rng())
+    parts = images.client_indices(LABELS, "identical", 4, 50, rng())
     assert len(parts) == 4 and all(np.array_equal(part, parts[0]) for part in parts) and len(parts[0]) == 50
     table = [[3, 0, 0, 0, 0, 0, 0, 0, 0, 9], [0, 80, 0, 0, 0, 0, 0, 0, 0, 0]]
     path = tmp_path / "table.json"
     path.write_text(json.dumps(table))
-    assert counts(split.client_indices(LABELS, f"hand:{path}", 2, 1, rng())).tolist() == table
+    assert counts(images.client_indices(LABELS, f"hand:{path}", 2, 1, rng())).tolist() == table
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_identical_and_hand(tmp_path):
     ],
 )
 def test_results_record_how_shards_were_dealt(text, spelling):
-    assert split.canonical(text) == spelling
-    assert split.canonical(spelling) == spelling
+    assert images.canonical(text) == spelling
+    assert images.canonical(spelling) == spelling
 
 
 @pytest.mark.parametrize(
@@ -112,5 +112,5 @@ def test_results_record_how_shards_were_dealt(text, spelling):
 )  # fmt: skip
 def test_splits_that_cannot_be(text, clients, samples, message):
     with pytest.raises(InputError, match=message) as caught:
-        split.client_indices(LABELS, text, clients, samples, rng())
+        images.client_indices(LABELS, text, clients, samples, rng())
     assert "\n" not in str(caught.value)

@@ -121,7 +121,7 @@ def train(
     Repetition by repetition over all folders, so that whatever is stopped early has whole pairs.
     """
     from fedbounds import plugins
-    from fedbounds.vision import federated, images, training
+    from fedbounds.vision import images, run, training
 
     done, where = 0, training.machine(device, threads)
     data: Images | None = None
@@ -138,7 +138,7 @@ def train(
             # Runs that end early have checkpoints of their own.
             place = work / (name if stop_after is None else f"{name}-stop-{stop_after}")
             report = None if quiet else _line(name)
-            for record in federated.run_all(settings, data, rules, [repetition], place, where, report):
+            for record in run.run_all(settings, data, rules, [repetition], place, where, report):
                 storage.store(record, results / name)
                 done += 1
     return done

@@ -17,7 +17,7 @@ import numpy as np
 
 from fedbounds import io
 from fedbounds.errors import reject
-from fedbounds.vision import federated, images, training
+from fedbounds.vision import images, run, training
 from validate.vision import measures, page
 from validate.vision.experiments import RESULTS, SOFT, TEMPERATURES, Folder, grid
 
@@ -28,10 +28,10 @@ SMALL_CLIENTS, SMALL_EPOCHS = 1, 20
 DIGITS = 8
 
 
-def alone(folder: Folder, data: federated.Prepared, client: int, epochs: int, where: training.Machine) -> Any:
+def alone(folder: Folder, data: run.Prepared, client: int, epochs: int, where: training.Machine) -> Any:
     """The losses of one client of repetition 0 trained alone from w_0, every EVERY epochs, and the smallest."""
     settings = replace(folder.settings, epochs=EVERY)
-    parts, net, losses = federated.deal(settings, data.labels, 0), federated.start(settings, 0), []
+    parts, net, losses = run.deal(settings, data.labels, 0), run.start(settings, 0), []
     with training.repeatable():
         for r in range(epochs // EVERY):
             order = training.batches(settings, 0, parts, r)[client]
@@ -53,10 +53,10 @@ def measure(data_dir: Path | None, small: bool) -> dict[str, Any]:
     count, epochs = (SMALL_CLIENTS, SMALL_EPOCHS) if small else (CLIENTS, EPOCHS)
     chosen = {name: grid(small)[name] for name in NAMES}
     first = next(iter(chosen.values())).settings
-    data = federated.prepare(images.load(first.data, data_dir), first.normalisation, where)
+    data = run.prepare(images.load(first.data, data_dir), first.normalisation, where)
     found: dict[str, Any] = {}
     for experiment in chosen.values():
-        sizes = np.array([len(part) for part in federated.deal(experiment.settings, data.labels, 0)])
+        sizes = np.array([len(part) for part in run.deal(experiment.settings, data.labels, 0)])
         rows = [alone(experiment, data, i, epochs, where) for i in _spread(sizes, count)]
         found[experiment.framework] = {"settings": experiment.settings.to_json(), "clients": rows}
     largest = max(row["smallest"] for case in found.values() for row in case["clients"])

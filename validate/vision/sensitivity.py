@@ -18,7 +18,7 @@ import torch
 from fedbounds import io, plugins
 from fedbounds.engine.rng import HashedStream
 from fedbounds.model.weighting import Weighting
-from fedbounds.vision import federated, images, records, training
+from fedbounds.vision import images, records, run, training
 from fedbounds.vision.network import Network
 from fedbounds.vision.settings import ImageSettings
 from validate.vision import page
@@ -36,10 +36,10 @@ def nudged(net: Network) -> Network:
 
 
 def accuracies(
-    settings: ImageSettings, data: federated.Prepared, rule: Weighting, net: Network, where: training.Machine
+    settings: ImageSettings, data: run.Prepared, rule: Weighting, net: Network, where: training.Machine
 ) -> list[float]:
-    """Test accuracy of w_0 = ``net`` and after each round of repetition 0, as ``federated.run`` has it."""
-    parts, found = federated.deal(settings, data.labels, 0), []
+    """Test accuracy of w_0 = ``net`` and after each round of repetition 0, as ``run.run`` has it."""
+    parts, found = run.deal(settings, data.labels, 0), []
     p = np.array([len(part) for part in parts]) / sum(map(len, parts))
     ends = np.cumsum([len(part) for part in parts])[:-1]
     with training.repeatable():
@@ -62,12 +62,12 @@ def measure(data_dir: Path | None, rounds: int, out: Path) -> dict[str, Any]:
     """Accuracies of the run, of its twin, and of the record, for FedAvg and FedSoftMax."""
     settings = replace(grid()[NIID].settings, precision="float32", rounds=rounds)
     where = training.machine("cpu")
-    data = federated.prepare(images.load(settings.data, data_dir), settings.normalisation, where)
+    data = run.prepare(images.load(settings.data, data_dir), settings.normalisation, where)
     found: dict[str, Any] = {"settings": settings.to_json(), "torch": torch.__version__, "weightings": {}}
     for name in reversed(MAIN):
         stored = records.read(RESULTS / NIID / records.file_name(name, 0))[0]
         rule = plugins.weighting_named(name)
-        starts = {"run": federated.start(settings, 0), "nudged": nudged(federated.start(settings, 0))}
+        starts = {"run": run.start(settings, 0), "nudged": nudged(run.start(settings, 0))}
         curves = {key: accuracies(settings, data, rule, net, where) for key, net in starts.items()}
         found["weightings"][name] = {**curves, "stored": stored.accuracy[: rounds + 1].tolist()}
         io.write_json(out / "sensitivity.json", found)

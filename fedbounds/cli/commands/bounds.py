@@ -148,6 +148,8 @@ def problem_constants(
         raise reject("only what no constant shows is assumed", foreign[0], f"choose from {', '.join(sorted(known))}")
     delta_0, mu = options["Delta_0"], options["mu"]
     if delta_0 is None:
+        if mu > 0 and mu**2 == 0:
+            raise reject("mu^2 must be a number above 0", f"mu = {mu}", "give --delta0, or another unit of length")
         delta_0 = options["G_sq"] / mu**2 if mu > 0 else 0.0
     try:
         p = tuple(map(float, options["weights"].split(","))) if options["weights"] else ()

@@ -111,19 +111,16 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
         others = [f"{key} {chosen[key]}" for key in differing if key not in ("data", "partition")]
         where = ", ".join([f"{chosen['data']} {chosen['partition']}", *others])
         if where != said:
-            body.append((where, "", "", ""))
+            body.append((where, "", ""))
             said = where
         runs = zip(row["rounds_to_target"], row["rounds"], strict=True)
         reached = ", ".join(f">{last}" if r is None else str(r) for r, last in runs)
         last = [100 * value for value in row["final_accuracy"] if value is not None]
         spread = f" ({min(last):.2f} to {max(last):.2f})" if len(last) > 1 else ""
         mean = f"{sum(last) / len(last):.2f}{spread}" if last else "-"
-        pairs = row["before_fedavg"]
-        counts = f"{pairs['fewer']}/{pairs['equal']}/{pairs['more']} of {pairs['pairs']}" if pairs else ""
-        body.append((f"  {row['weighting']}", reached, mean, counts))
+        body.append((f"  {row['weighting']}", reached, mean))
     targets = " and ".join(f"{100 * target:g}%" for target in dict.fromkeys(row["target"] for row in rows))
-    head = ("weighting", f"rounds to {targets}", "final accuracy, %", "fewer/equal/more rounds than FedAvg")
-    return plain_table(head, body)
+    return plain_table(("weighting", f"rounds to {targets}", "final accuracy, %"), body)
 
 
 def _experiment(
@@ -136,12 +133,15 @@ def _experiment(
     machine: dict[str, Any],
 ) -> None:
     """Run and print. What can be refused is refused before the folder is made."""
-    _require_torch()
+    if importlib.util.find_spec("torch") is None:
+        remedy = "pip install 'fedbounds[vision]'"
+        raise reject("the vision experiments need PyTorch", "an installation without it", remedy)
     from fedbounds import plugins
     from fedbounds.engine.threads import default_threads
     from fedbounds.io import locked
     from fedbounds.report import terminal as console
-    from fedbounds.vision import federated, images, records, split, training
+    from fedbounds.vision import images, records, training
+    from fedbounds.vision import run as experiment
 
     named = [plugins.weighting_named(name) for name in weightings]
     rules = list({rule.name: rule for rule in named}.values())  # fedmax is fedmax:1
@@ -153,15 +153,15 @@ def _experiment(
     where = training.machine(machine["device"], default_threads() if threads is None else threads)
     settings = dataclasses.replace(
         settings,
-        partition=split.canonical(settings.partition),
+        partition=images.canonical(settings.partition),
         precision=where.precision if machine["precision"] == "auto" else machine["precision"],
     )
     with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
-    federated.deal(settings, pixels.train_labels, repetitions[0])
+    experiment.deal(settings, pixels.train_labels, repetitions[0])
     try:
         with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:
-            federated.run_all(settings, pixels, rules, repetitions, out, where, bar)
+            experiment.run_all(settings, pixels, rules, repetitions, out, where, bar)
     except KeyboardInterrupt:
         say("Every finished round is kept: the same command goes on from there.")
         raise
@@ -169,10 +169,3 @@ def _experiment(
     show(_text(records.table(found)))
     if not quiet:
         say(f"Saved {len(found)} records in {out}.")
-
-
-def _require_torch() -> None:
-    if importlib.util.find_spec("torch") is None:
-        raise reject(
-            "the vision experiments need PyTorch", "an installation without it", "pip install 'fedbounds[vision]'"
-        )

@@ -65,6 +65,10 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | Non
     from fedbounds.report.terminal import plain_table
 
     found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
+    if not found:
+        from fedbounds.errors import reject
+
+        raise reject(f"WORD must occur in a {head[0]} or its meaning", repr(word), "leave it out to list all")
     show(plain_table(list(head), found))
 
 

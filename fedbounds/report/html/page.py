@@ -88,9 +88,9 @@ def answer(result: Result) -> str:
     """The title of the page: which weightings stop at a floor, and which show none."""
     floors = [run.weighting for run in result.runs if run.decay and run.decay.answer == "no"]
     fast = [run.weighting for run in result.runs if run.decay and run.decay.answer == "yes"]
-    parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} like 1/T" if fast else ""]
+    parts = [f"{', '.join(fast)} {'falls' if len(fast) == 1 else 'fall'} as fast as 1/T" if fast else ""]
     parts += [f"{', '.join(floors)} {'stops' if len(floors) == 1 else 'stop'} at a floor" if floors else ""]
-    words = ", ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
+    words = "; ".join(filter(None, parts)) or "Neither a floor nor 1/T is seen"
     data = f" on {result.settings.data}" if result.settings.data else ""
     return f"{words}: {result.facts.kind}{data}, {result.facts.N} clients"
 
@@ -130,9 +130,9 @@ def tally(lines: Sequence[Line]) -> Table:
     for kind in Evidence:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
         name = Markup('{} <span class="quiet">{}</span>').format(kind.label, kind.about)
-        body.append([name, *(sum(status in found for found in seen) for status in ORDER)])
+        body.append([name, *(sum(status in found for found in seen) or None for status in ORDER)])
     head = ["Evidence", *(Phrase(STATUSES[status], status) for status in ORDER)]
-    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so")
+    return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so").without_empty()
 
 
 def constants(result: Result) -> Table:

@@ -18,9 +18,8 @@ from fedbounds.io import read_json, write, write_json
 from fedbounds.model.problem import Array, Indices
 from fedbounds.model.protocol import Progress
 from fedbounds.model.weighting import Rule, Weighting, as_weighting, check_simplex
-from fedbounds.vision import network, records, split, training
+from fedbounds.vision import images, network, records, training
 from fedbounds.vision.images import Images
-from fedbounds.vision.network import Network
 from fedbounds.vision.settings import LOCAL, ImageSettings, filled
 from fedbounds.vision.training import Machine, Samples
 
@@ -28,6 +27,11 @@ from fedbounds.vision.training import Machine, Samples
 PARTITION, INITIAL = 0, 1
 # A mean cross-entropy beyond this is no model any more: a uniform guess has ln 10 = 2.3.
 LARGEST_LOSS = 1e4
+# What a record has one entry a round of.
+SERIES = ("accuracy", "test_loss", "client_losses", "local_losses", "alpha", "trained", "seconds")
+# Fingerprints of the data with what is said where they differ; differences that are named in one sentence.
+DATA = {"images": "other images", "split": "other samples of the clients"}
+NAMED = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,24 +44,24 @@ class Prepared:
     fingerprint: str
 
 
-def prepare(images: Images, normalisation: str, where: Machine) -> Prepared:
+def prepare(pixels: Images, normalisation: str, where: Machine) -> Prepared:
     """Pixels to [0, 1] (``unit``), to mean 0 and deviation 1 over all training pixels (``standard``), or ``raw``."""
     shift, scale = 0.0, 1.0 if normalisation == "raw" else 255.0
     if normalisation == "standard":
-        shift, scale = float(images.train.mean(dtype=float)), float(images.train.std(dtype=float))
+        shift, scale = float(pixels.train.mean(dtype=float)), float(pixels.train.std(dtype=float))
 
     def moved(x: np.ndarray, y: np.ndarray) -> Samples:
-        pixels = (torch.from_numpy(np.array(x)).to(where.device, torch.float32) - shift) / scale
-        return Samples(pixels.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
+        scaled = (torch.from_numpy(np.array(x)).to(where.device, torch.float32) - shift) / scale
+        return Samples(scaled.unsqueeze(1), torch.from_numpy(np.array(y, dtype=np.int64)).to(where.device))
 
-    train, test = moved(images.train, images.train_labels), moved(images.test, images.test_labels)
-    return Prepared(train, test, images.train_labels, images.fingerprint())
+    train, test = moved(pixels.train, pixels.train_labels), moved(pixels.test, pixels.test_labels)
+    return Prepared(train, test, pixels.train_labels, pixels.fingerprint())
 
 
 def deal(settings: ImageSettings, labels: np.ndarray, repetition: int) -> tuple[Indices, ...]:
-    """The clients' training images (see ``split.client_indices``) in one repetition, the same for every weighting."""
+    """Each client's training images in one repetition, the same for every weighting (``images.client_indices``)."""
     rng = np.random.default_rng([settings.seed, repetition, PARTITION])
-    return split.client_indices(labels, settings.partition, settings.clients, settings.samples, rng)
+    return images.client_indices(labels, settings.partition, settings.clients, settings.samples, rng)
 
 
 def start(settings: ImageSettings, repetition: int) -> network.Network:
@@ -82,8 +86,9 @@ def run(
     checkpoint is then deleted, since the same steps would diverge again.
     """
     weighting = as_weighting(weighting)
-    settings = replace(settings, partition=split.canonical(settings.partition))
-    name, parts = title_of(settings, weighting), deal(settings, data.labels, repetition)
+    settings = replace(settings, partition=images.canonical(settings.partition))
+    parts, local = deal(settings, data.labels, repetition), settings.losses == "local" and weighting.depends_on_w
+    name = weighting.name + (LOCAL if local else "")
     identity = {
         "settings": settings.to_json(),
         "weighting": name,
@@ -93,34 +98,30 @@ def run(
     }
     path = out / records.file_name(name, repetition)
     if path.is_file():
-        known = read_json(path)
-        done = records.from_json(known, path.name).rounds
-        require_same(path, known, identity)
-        if filled(known["settings"])["rounds"] >= settings.rounds:
-            _tell(report, known, done)
-            return known
+        record = read_json(path)
+        rounds = records.from_json(record, path.name).rounds
+        require_same(path, record, identity)
+        if filled(record["settings"])["rounds"] >= settings.rounds:
+            _report(report, record, rounds)
+            return record
     with training.repeatable():
-        return _Going(settings, data, weighting, parts, where, path, identity).go(report)
+        return _Run(settings, data, weighting, local, parts, where, path, identity).complete(report)
 
 
-def title_of(settings: ImageSettings, weighting: Weighting) -> str:
-    """The weighting's name, with ``@local`` where it sees the losses of local models."""
-    return weighting.name + (LOCAL if settings.losses == "local" and weighting.depends_on_w else "")
-
-
-def _tell(report: Progress | None, record: dict[str, Any], total: int) -> None:
+def _report(report: Progress | None, record: dict[str, Any], total: int) -> None:
     if report is not None:
         name = f"{record['weighting']}, repetition {record['repetition']}"
         report(name, len(record["alpha"]), total, f"accuracy {record['accuracy'][-1]:.3f}")
 
 
 @dataclass(eq=False)
-class _Going:
+class _Run:
     """The state of one run: the model w_r and what was recorded up to round r."""
 
     settings: ImageSettings
     data: Prepared
     weighting: Weighting
+    local: bool
     parts: tuple[Indices, ...]
     where: Machine
     path: Path
@@ -130,76 +131,72 @@ class _Going:
         self.checkpoint, self.repetition = self.path.with_suffix(".partial.npz"), self.identity["repetition"]
         sizes = np.array([len(part) for part in self.parts])
         self.p: Array = sizes / sizes.sum()
-        self.local = self.settings.losses == "local" and self.weighting.depends_on_w
         self.net = start(self.settings, self.repetition).to(self.where.device)
-        series = ("accuracy", "test_loss", "client_losses", "local_losses", "alpha", "trained", "seconds")
-        self.record: dict[str, Any] = {
+        machine = {"device": self.where.device.type, "torch": torch.__version__}
+        series: dict[str, list[Any]] = {name: [] for name in SERIES}
+        self.record = {
             **self.identity,
             "seed": self.settings.seed,
-            "machine": {"device": self.where.device.type, "torch": torch.__version__},
+            "machine": machine,
             "p": self.p.tolist(),
-            **{name: [] for name in series},
+            **series,
         }
         if self.checkpoint.is_file():
-            found = load_checkpoint(self.checkpoint, self.net)
-            require_same(self.checkpoint, found, self.identity)
-            self.record = found | {"settings": self.identity["settings"]}
+            self.record = load_checkpoint(self.checkpoint, self.net)
+            require_same(self.checkpoint, self.record, self.identity)
+            self.record["settings"] = self.identity["settings"]
 
-    def go(self, report: Progress | None) -> dict[str, Any]:
+    def complete(self, report: Progress | None) -> dict[str, Any]:
+        """Run the rounds that are left and write the record."""
         if not self.record["accuracy"]:
             self._measure()
-        _tell(report, self.record, self._total())
-        while self.done < self._total():
+        _report(report, self.record, self._total())
+        while (r := len(self.record["alpha"])) < self._total():
             try:
-                self._round()
+                self._round(r)
             except DivergedError:
                 self.checkpoint.unlink(missing_ok=True)
                 raise
             save_checkpoint(self.checkpoint, self.record, self.net)
-            _tell(report, self.record, self._total())
+            _report(report, self.record, self._total())
         write_json(self.path, self.record)
         return self.record
 
-    @property
-    def done(self) -> int:
-        return len(self.record["alpha"])
-
     def _total(self) -> int:
-        """The rounds to run, as far as is known by now."""
+        """The rounds to run, as far as the accuracies so far decide it."""
         after, reached = self.settings.stop_after, records.rounds_to(self.record["accuracy"], self.settings.target)
         early = self.settings.rounds if after is None or reached is None else reached + after
         return min(early, self.settings.rounds)
 
-    def _round(self) -> None:
-        began, r, settings = time.perf_counter(), self.done, self.settings
+    def _round(self, r: int) -> None:
+        began, settings, record = time.perf_counter(), self.settings, self.record
         orders, lr = training.batches(settings, self.repetition, self.parts, r), settings.lr * settings.decay**r
 
         def train(i: int) -> network.Network:
             return training.train(self.net, self.data.train, orders[i], settings, lr, self.where.device)
 
-        if self.local:  # the weights are made from what everyone sends back
+        if self.local:  # the weights are made from what every client sends back
             models = list(self.where.map(train, range(len(self.parts))))
             pairs = zip(models, self.parts, strict=True)
-            losses = [float(self._evaluated(net, self.data.train, part)[0].mean()) for net, part in pairs]
-            self.record["local_losses"].append(losses)
-            alpha, trained = self._weights(r, losses), np.arange(len(models))
-            sent = iter(models)
-        else:  # whoever has no weight need not train
-            alpha = self._weights(r, self.record["client_losses"][-1])
+            losses = [float(self._evaluate(net, self.data.train, part)[0].mean()) for net, part in pairs]
+            record["local_losses"].append(losses)
+            alpha, trained, sent = self._weights(r, losses), np.arange(len(models)), iter(models)
+        else:  # a client without weight need not train
+            alpha = self._weights(r, record["client_losses"][-1])
             trained = np.flatnonzero(alpha > 0)
             sent = self.where.map(train, trained.tolist())
         self.net = training.average(alpha[trained], sent, self.net)
-        self.record["alpha"].append(alpha.tolist())
-        self.record["trained"].append(len(trained))
+        record["alpha"].append(alpha.tolist())
+        record["trained"].append(len(trained))
         self._measure()
-        self.record["seconds"].append(round(time.perf_counter() - began, 3))
-        self._check(r, lr)
+        record["seconds"].append(round(time.perf_counter() - began, 3))
+        self._require_finite(r, lr)
 
-    def _check(self, r: int, lr: float) -> None:
-        # A finite model may still have scores, and so losses, that are not; and a step that is far too long may
-        # switch every unit off for good, which leaves all of them finite.
+    def _require_finite(self, r: int, lr: float) -> None:
+        # A finite model may have scores and losses that are not finite. A step that is far too long may switch off
+        # every unit for good, which leaves all of them finite.
         losses = [self.record["test_loss"][-1], *(self.record["client_losses"][-1] or ())]
-        finite = all(bool(torch.isfinite(piece).all()) for piece in self.net.parameters())
+        finite = all(bool(torch.isfinite(values).all()) for values in self.net.parameters())
         if not (finite and max(losses) <= LARGEST_LOSS and np.isfinite(losses).all()):
             raise DivergedError(
                 f"the model diverged in round {r + 1} (test loss {losses[0]:.3g}) with step size {lr:g}: "
@@ -207,35 +204,31 @@ class _Going:
             )
 
     def _weights(self, r: int, losses: Sequence[float] | None) -> Array:
-        """alpha of round r from F_i(w_r) - F_i*, or with ``losses`` local F_i(w_r^i) - F_i*.
-
-        F_i* = 0, its lower bound, as it is unknown.
-        """
+        """alpha of round r from F_i - F_i*, where F_i* is unknown and taken as its lower bound 0."""
         excess = np.zeros(len(self.p)) if losses is None else np.array(losses)
         stream = HashedStream(self.settings.seed, [self.repetition], r)
         alpha = self.weighting(self.p, excess[None], r, stream)
         return check_simplex(alpha, (1, len(self.p)), self.weighting.name)[0]
 
     def _measure(self) -> None:
-        everything = np.arange(len(self.data.test.y))
-        loss, right = self._evaluated(self.net, self.data.test, everything)
+        loss, right = self._evaluate(self.net, self.data.test, np.arange(len(self.data.test.y)))
         self.record["accuracy"].append(float(right.mean()))
         self.record["test_loss"].append(float(loss.mean()))
         unused = not self.weighting.depends_on_w or self.local
         self.record["client_losses"].append(None if unused and not self.settings.client_losses else self._losses())
 
     def _losses(self) -> list[float]:
-        values, _ = self._evaluated(self.net, self.data.train, np.concatenate(self.parts))
+        values, _ = self._evaluate(self.net, self.data.train, np.concatenate(self.parts))
         ends = np.cumsum([len(part) for part in self.parts])[:-1]
-        return [float(own.mean()) for own in np.split(values, ends)]
+        return [float(losses.mean()) for losses in np.split(values, ends)]
 
-    def _evaluated(self, net: network.Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
+    def _evaluate(self, net: network.Network, samples: Samples, index: Indices) -> tuple[Array, Array]:
         return training.evaluate(net, samples, index, self.settings.precision, self.where)
 
 
 def run_all(
     settings: ImageSettings,
-    images: Images,
+    pixels: Images,
     weightings: Sequence[Weighting],
     repetitions: Sequence[int],
     out: Path,
@@ -243,25 +236,19 @@ def run_all(
     report: Progress | None = None,
 ) -> list[dict[str, Any]]:
     """Every weighting on every repetition, each continued where it stopped."""
-    data = prepare(images, settings.normalisation, where)
+    data = prepare(pixels, settings.normalisation, where)
     # Repetition by repetition, so that an interrupted experiment still holds whole pairs.
     return [run(settings, data, rule, rep, out, where, report) for rep in repetitions for rule in weightings]
 
 
-# Differences that are named in one sentence.
-NAMED = 3
-# Fingerprints of the data, and what is said where they differ.
-DATA = {"images": "other images", "split": "other samples of the clients"}
-
-
-def save_checkpoint(path: Path, record: dict[str, Any], net: Network) -> None:
+def save_checkpoint(path: Path, record: dict[str, Any], net: network.Network) -> None:
     """Write the record so far and the model of its last round in one file, which replaces the one before at once."""
-    arrays = {name: piece.cpu().numpy() for name, piece in net.state_dict().items()}
+    arrays = {name: values.cpu().numpy() for name, values in net.state_dict().items()}
     text = np.frombuffer(json.dumps(record, allow_nan=False).encode(), dtype=np.uint8)
     write(path, lambda file: np.savez(file, record=text, **arrays))
 
 
-def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
+def load_checkpoint(path: Path, net: network.Network) -> dict[str, Any]:
     """The record; the model is put into ``net``. Errors: InputError."""
     try:
         with np.load(io.BytesIO(path.read_bytes()), allow_pickle=False) as arrays:
@@ -270,29 +257,24 @@ def load_checkpoint(path: Path, net: Network) -> dict[str, Any]:
         if not isinstance(record, dict):
             raise TypeError("no record")
     except Exception as wrong:  # whatever a damaged archive makes its readers raise
-        raise reject(
-            f"{path} must be a whole checkpoint of this run", type(wrong).__name__, "delete it to start the run anew"
-        ) from wrong
+        received, remedy = type(wrong).__name__, "delete it to start the run anew"
+        raise reject(f"{path} must be a whole checkpoint of this run", received, remedy) from wrong
     return record
 
 
-def require_same(path: Path, found: dict[str, Any], wanted: dict[str, Any]) -> None:
+def require_same(path: Path, record: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Refuse a record that differs from ``wanted`` in its settings or in another of its keys. Errors: InputError.
 
     A record without the fingerprints of its data is taken at its word. One of fewer rounds may be continued.
     """
-    own, other = _flat(wanted, wanted), _flat(found, wanted)
-    if (other.get("rounds") or 0) < own.get("rounds", 0):
-        other["rounds"] = own["rounds"]
-    for key in DATA:
-        if other.get(key) is None:
-            other[key] = own.get(key)
-    differing = sorted(key for key in own | other if other.get(key) != own.get(key))
+    here, there = (
+        {**filled(part.get("settings") or {}), **{k: part.get(k) for k in wanted}} for part in (wanted, record)
+    )
+    del here["settings"], there["settings"]
+    if (there.get("rounds") or 0) < here.get("rounds", 0):
+        there["rounds"] = here["rounds"]
+    unsaid = {key for key in DATA if there[key] is None}
+    differing = sorted(key for key in (here.keys() | there.keys()) - unsaid if there.get(key) != here.get(key))
     if differing:
-        shown = (DATA.get(key) or f"{key} {other.get(key)} instead of {own.get(key)}" for key in differing[:NAMED])
-        raise reject(f"{path.name} must belong to this experiment", ", ".join(shown), "choose another --out folder")
-
-
-def _flat(record: dict[str, Any], keys: dict[str, Any]) -> dict[str, Any]:
-    """What ``keys`` names of a record, its settings one by one."""
-    return {key: record.get(key) for key in keys if key != "settings"} | filled(record.get("settings") or {})
+        words = (DATA.get(key) or f"{key} {there.get(key)} instead of {here.get(key)}" for key in differing[:NAMED])
+        raise reject(f"{path.name} must belong to this experiment", ", ".join(words), "choose another --out folder")
