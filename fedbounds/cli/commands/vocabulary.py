@@ -68,7 +68,8 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | Non
     if not found:
         from fedbounds.errors import reject
 
-        raise reject(f"WORD must occur in a {head[0]} or its meaning", repr(word), "leave it out to list all")
+        what = f"WORD must occur in a {next(iter(head))} or its meaning"
+        raise reject(what, repr(word), "leave it out to list all")
     show(plain_table(list(head), found))
 
 
