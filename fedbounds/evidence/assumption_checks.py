@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.ball_arithmetic import apart
-from fedbounds.evidence.evaluate import Array, Numbers, evaluate, rational
+from fedbounds.evidence.ball_arithmetic import compared
+from fedbounds.evidence.evaluate import Array, Numbers, evaluate
 from fedbounds.evidence.judge import Unmet
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
@@ -102,8 +102,7 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
         if not assumption.symbols() <= values.keys():
             return None
         for part in assumption.parts:
-            exact = rational(part.left, values), rational(part.right, values)
-            both = apart(part.left, part.right, values) if None in exact else exact
+            both = compared(part.left, part.right, values)
             if both is None:
                 return None
             left, right = both

@@ -20,7 +20,7 @@ import sympy as sp
 from flint import arb, ctx, fmpq
 from mpmath import libmp, mp
 
-from fedbounds.evidence.evaluate import Array, code, evaluate, names_in
+from fedbounds.evidence.evaluate import Array, code, evaluate, names_in, rational
 
 # Decimal digits, more where an enclosure is wider than NARROW times the number; what is below TINY counts as 0.
 DIGITS, NARROW, TINY = (50, 100, 200, 400, 800), arb("1e-18"), arb("1e-400")
@@ -90,6 +90,22 @@ def upward(number: Any) -> float:
     near = float(number)
     near = math.nextafter(near, math.inf) if near < number else near
     return max(near, sys.float_info.min) if number > 0 else near
+
+
+def compared(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
+    """Both sides as fractions, or where they have roots two fractions in the same order; None if undefined."""
+    if has_roots(sp.sympify(left)) or has_roots(sp.sympify(right)):
+        return apart(left, right, values)
+    exact = rational(left, values), rational(right, values)
+    if exact[0] is None or exact[1] is None:
+        return apart(left, right, values)
+    return exact[0], exact[1]
+
+
+@lru_cache(maxsize=1024)
+def has_roots(expression: sp.Expr) -> bool:
+    """Whether an expression has roots: sympy would factor numbers of thousands of digits to simplify them."""
+    return any(power.exp.is_Rational and not power.exp.is_Integer for power in expression.atoms(sp.Pow))
 
 
 def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:

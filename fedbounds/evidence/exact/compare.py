@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
-from fedbounds.evidence.ball_arithmetic import apart
-from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import run
@@ -87,11 +86,10 @@ def compare(
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
         values = {**seen.constants, **{name: column[k] for name, column in places.items()}}
-        exact = rational(left, values), rational(right, values)
-        both = apart(left, right, values) if None in exact else exact
-        if both is not None and None not in both:
+        both = compared(left, right, values)
+        if both is not None:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
-            yield Sides(*both, None if claim.scope == "constant" else t, client)  # type: ignore[arg-type]
+            yield Sides(*both, None if claim.scope == "constant" else t, client)
 
 
 @dataclass(frozen=True)

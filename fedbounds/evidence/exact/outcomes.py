@@ -74,7 +74,7 @@ def enumerated(instance: Instance) -> tuple[list[Step], list[Numbers]]:
         if t % instance.tau == 0 and t < instance.total:
             before = np.tile(before, len(groups)) / Fraction(len(groups))
         odds.append(before)
-        before = np.outer(chances, before).ravel()
+        before = np.outer(chances, before).ravel() if t < instance.total else before
     return steps, odds
 
 

@@ -24,7 +24,7 @@ from fedbounds.referee.search.family import (
 )
 from fedbounds.referee.search.objective import Scale, scales, speaks_of_pairs
 from fedbounds.referee.search.populations import simulate
-from fedbounds.referee.search.rounding import DENOMINATORS, round_to
+from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -172,11 +172,11 @@ def _affordable(shape: Shape, family: InstanceFamily) -> bool:
 
 
 def _others(shape: Shape) -> list[str]:
-    """The weightings of installed plug-ins that need no argument, no problem and no random numbers."""
+    """Every weighting but FedAvg and FedMax that needs no argument, no problem and no random numbers."""
     if shape.N == 1:
         return []
-    theirs = [key for key, plugin in weightings().items() if not plugin.build.__module__.startswith("fedbounds.")]
-    rules = {key: weighting_named(key) for key in theirs if not weightings()[key].example}
+    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in ("fedavg", "fedmax")]
+    rules = {key: weighting_named(key) for key in keys}
     return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
 
 
@@ -212,10 +212,11 @@ def meets(assumed: Iterable[Assumption], claim: Claim, reading: Reading, populat
     if not wanted:
         return True
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
-    # Step sizes play no part, and one of 1 survives rounding.
-    member = population.member(k, eta=np.ones((1, 1)), weights=population.weights[k : k + 1, :1])
+    # Step sizes play no part, and with small ones a run of many noisy clients is taken along few paths.
+    small = 1 / (2 * population.losses.L[k : k + 1, None])
+    member = population.member(k, eta=small, weights=population.weights[k : k + 1, :1])
     try:
-        instance = round_to(replace(member, shape=shape), claim, DENOMINATORS[-1])
+        instance = round_to(replace(member, shape=shape), claim, AS_THEY_ARE)
         values = run(instance).constants(reading.skew)
     except InputError:
         return False

@@ -159,7 +159,7 @@ def probabilities(shape: Shape, chances: Array) -> list[Array]:
         if t % shape.tau == 0 and t < shape.total:
             before = np.tile(before, groups) / groups
         odds.append(before)
-        before = np.outer(chances, before).ravel()
+        before = np.outer(chances, before).ravel() if t < shape.total else before
     return odds
 
 

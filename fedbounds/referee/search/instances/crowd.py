@@ -20,11 +20,16 @@ def sizes(dimensions: tuple[int, ...], clients: tuple[int, ...]) -> Iterable[tup
 
 def coordinates(shape: Shape) -> dict[str, int]:
     """Two curvatures, the minimiser of the second kind, how many clients are of the first, and the start."""
+    if shape.losses == "one loss":
+        return {"curvatures": 1, "minima": 0, "share": 0, "w0": 1}
     return {"curvatures": 2, "minima": 0 if shape.losses == "same minimisers" else 1, "share": 1, "w0": 1}
 
 
 def build(shape: Shape, parts: Mapping[str, Array], p: Array, weights: Array) -> tuple[Quadratics, Array]:
-    """The first kind has its minimiser at 0, the second one in [-1, 1]."""
+    """The first kind has its minimiser at 0, the second one in [-1, 1]; or all have one loss."""
+    if shape.losses == "one loss":
+        c = np.broadcast_to(MAX_CONDITION ** parts["curvatures"][..., None], (len(p), CLIENTS, 1))
+        return quadratics(c, np.zeros(c.shape), p), starts(parts["w0"])
     first = 1 + np.floor(parts["share"] * (CLIENTS - 1.001))
     second = (np.arange(CLIENTS) >= first)[..., None]
     c = MAX_CONDITION ** parts["curvatures"][:, None, :]
@@ -45,6 +50,6 @@ FAMILY = InstanceFamily(
     coordinates,
     build,
     noises=("", "additive"),
-    losses=("any", "same minimisers"),
+    losses=("any", "same minimisers", "one loss"),
     equal=(True,),
 )
