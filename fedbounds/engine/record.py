@@ -68,7 +68,7 @@ class Record:
             ),
             engine=engine,
             streamed=statistics.streamed(tuple(self.paths)) if statistics else None,
-            w=self.w,
+            iterates=self.w,
         )
 
 

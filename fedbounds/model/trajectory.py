@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.theory.path_formulas import ratio
@@ -93,9 +94,10 @@ class Trajectory:
 
     ``tosses``: its algorithm tosses coins, so that it is random with full gradients too.
 
-    ``w`` (R, K, d), where it was asked for (`simulate` with ``record="iterates"``), is w_t, alpha-weighted.
+    ``iterates`` (R, K, d), where they were asked for (`simulate` with ``record="iterates"``), are w_t,
+    alpha-weighted; ``w`` is the same, and InputError where they were not.
 
-    Of a ``streamed`` run, ``paths``, ``w`` and ``skew_sums`` hold the first replicates only (for pictures),
+    Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only (for pictures),
     ``excess`` and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
     replicates at which ||grad F_i||^2 / e_i and ||grad F_i||^2 - 2 L e_i are largest. ``extremes`` are exact.
     """
@@ -113,8 +115,16 @@ class Trajectory:
     extremes: Extremes
     engine: str
     streamed: Streamed | None = None
-    w: Array | None = None
+    iterates: Array | None = None
     tosses: bool = False
+
+    @property
+    def w(self) -> Array:
+        """w_t (R, K, d); InputError where the run did not record it."""
+        if self.iterates is None:
+            remedy = 'call simulate(experiment, record="iterates")'
+            raise reject("w_t must be recorded during the run", "a record without iterates", remedy)
+        return self.iterates
 
     @property
     def random(self) -> bool:
