@@ -110,7 +110,7 @@ def instance(data: Mapping[str, Any]) -> list[str]:
         rows += [("alpha", data.get("alpha")), *data.get("constants", {}).items(), *data.get("varying", {}).items()]
         terms = (("term", f"{name} = {with_decimal(value)}") for name, value in data["terms"].items())
         rows += [("left", with_decimal(data.get("lhs"))), *terms, ("right", with_decimal(data.get("rhs")))]
-    return [f"  {key:<11}{_flat(value)}" for key, value in rows]
+    return [f"  {key:<10} {_flat(value)}" for key, value in rows]
 
 
 def _flat(value: Any) -> str:
