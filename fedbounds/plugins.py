@@ -311,8 +311,7 @@ def algorithm_named(text: str, extra: Iterable[ModuleType] = ()) -> Algorithm:
     fields: dict[str, Any] = {field.name: type(field.default) for field in dataclasses.fields(kind)}
     parts = dict(part.partition("=")[::2] for part in given.split(",") if part)
     try:
-        built: Algorithm = kind(**{name: fields[name](float(value)) for name, value in parts.items()})
-        return built
+        return kind(**{name: fields[name](float(value)) for name, value in parts.items()})
     except InputError:  # its own sentence says more
         raise
     except (KeyError, ValueError):

@@ -25,6 +25,8 @@ from fedbounds.study.claim_groups import GROUPS
 from fedbounds.study.settings import DEFAULTS, Settings
 from fedbounds.theory.reading import READINGS
 
+# Settings that an experiment has under the same name.
+SAME_NAME = ("replacement", "participation", "seed", "stride", "aggregation", "engine")
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
 # Entries of a table, and seconds, below which nobody is told how long its minima take; and of how many parts of the
@@ -285,7 +287,7 @@ def build_policy(settings: Settings) -> Policy:
 
 
 def build_experiment(settings: Settings, problem: Problem, weighting: Weighting) -> Experiment:
-    w0 = None
+    w0 = None  # the origin
     if settings.w0_scale:
         direction = np.random.default_rng([settings.seed, 1]).standard_normal(problem.d)
         w0 = settings.w0_scale * direction / np.linalg.norm(direction)
@@ -297,13 +299,8 @@ def build_experiment(settings: Settings, problem: Problem, weighting: Weighting)
         rounds=settings.rounds,
         replicates=settings.replicates,
         batch_size=settings.batch,
-        replacement=settings.replacement,
-        participation=settings.participation,
         w0=w0,
-        seed=settings.seed,
-        stride=settings.stride,
-        aggregation=settings.aggregation,
-        engine=settings.engine,
+        **{name: getattr(settings, name) for name in SAME_NAME},
     )
 
 

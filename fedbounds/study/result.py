@@ -83,7 +83,6 @@ class WeightingRun:
 
     @property
     def trajectory(self) -> Trajectory:
-        """The recorded run, of a fresh result only."""
         return _fresh(self.simulated, "the trajectory of a run").trajectory
 
 
@@ -108,8 +107,7 @@ class Examined:
 class Result(Tabled):
     """What a study found; ``to_json`` is the object that ``--format json`` prints and ``from_json`` reads.
 
-    ``objects`` are the parts that were given as objects of Python ("problem", "weighting NAME", "claim KEY"), which
-    the settings do not give again; ``plugin_files`` holds the plug-ins themselves, wherever their files are now.
+    ``objects`` are the parts that were given as Python objects; ``plugin_files`` holds the plug-ins themselves.
     """
 
     facts: ProblemFacts
@@ -153,9 +151,7 @@ class Result(Tabled):
 
     def save(self, path: str | Path) -> Path:
         """Write the study with its arrays into a folder, or as `Tabled.save` into a file; return the path."""
-        if Path(path).suffix in SUFFIXES:
-            return super().save(path)
-        return shown("save", self, path)
+        return super().save(path) if Path(path).suffix in SUFFIXES else shown("save", self, path)
 
     def to_json(self) -> dict[str, Any]:
         """Problem, runs, settings and versions as one JSON object."""
@@ -171,9 +167,8 @@ class Result(Tabled):
 
     def _settings_to_json(self) -> dict[str, Any]:
         """The settings, without those of a named problem where the study was about another one."""
-        own = "problem" in self.objects
-        values = self.settings.to_json()
-        return {name: value for name, value in values.items() if not (own and section_of(name) == PROBLEM)}
+        hidden = PROBLEM if "problem" in self.objects else None
+        return {name: value for name, value in self.settings.to_json().items() if section_of(name) != hidden}
 
     @staticmethod
     def from_json(value: Any) -> Result:

@@ -12,8 +12,9 @@ from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
+from fedbounds.evidence.symbolic.exactness import require_exact
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, require_exact, union
+from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,

@@ -14,6 +14,7 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, require_exact
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
@@ -28,7 +29,6 @@ from fedbounds.theory.symbols import RECORDED
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
-NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
 NAMED = (
     formal.Vec,
     formal.Noise,
@@ -38,8 +38,6 @@ NAMED = (
     formal.Excess,
     formal.Positive,
 )
-SYMBOLS = (sp.Symbol, Quantity)
-FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 SIGNS = ("real", "nonnegative", "positive")
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
@@ -149,21 +147,6 @@ def meaningful(derivation: Derivation) -> set[sp.Basic]:
 
 def _symbols_of(claim: Claim) -> set[sp.Basic]:
     return {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
-
-
-def claim_sides(claim: Claim) -> list[sp.Expr]:
-    """Every expression that a claim is stated with, its assumptions apart."""
-    put = claim.repair.substitutions.values() if claim.repair else ()
-    sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
-    return [sp.sympify(side) for side in sides]
-
-
-def require_exact(*sides: sp.Basic) -> None:
-    """Raise unless what a claim or a relation is stated with has rational numbers and known functions only."""
-    for part in (node for side in sides for node in sp.preorder_traversal(side)):
-        whole = type(part) is not sp.Pow or part.exp.is_Integer
-        if type(part) not in (*NUMBERS, *SYMBOLS, *FUNCTIONS, sp.Pow) or not whole:
-            raise Unproved(f"{part}, with which it is stated, is not exact: use rational numbers and known functions")
 
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:

@@ -9,8 +9,9 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.exactness import SYMBOLS
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
-from fedbounds.evidence.symbolic.gate import SYMBOLS, admit, moving, require_number, signed, union
+from fedbounds.evidence.symbolic.gate import admit, moving, require_number, signed, union
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
