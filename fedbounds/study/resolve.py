@@ -25,7 +25,6 @@ from fedbounds.study.claim_groups import GROUPS
 from fedbounds.study.settings import DEFAULTS, Settings
 from fedbounds.theory.reading import READINGS
 
-# Settings that an experiment has under the same name.
 SAME_NAME = ("replacement", "participation", "seed", "stride", "aggregation", "engine")
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}

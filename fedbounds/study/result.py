@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 # The layout of result.json; it changes when a reader of the old one would misunderstand the new one.
 FORMAT = 2
-UNNUMBERED = 1  # results written before the layout had a number; what they lack has a default
-NAME = "result.json"
+UNNUMBERED, NAME = 1, "result.json"  # 1: written before the layout had a number; what it lacks has a default
 T = TypeVar("T")
 
 
