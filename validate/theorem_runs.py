@@ -19,10 +19,10 @@ from fedbounds.model.schedule import ConstantStep
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.labels import NOT_REFUTED
+from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import gamma, mu, t
-from fedbounds.theory.verdict import Status
+from fedbounds.theory.verdict import Evidence, Status
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
 
@@ -156,7 +156,7 @@ def on_runs(claim: Claim) -> tuple[set[Status], float | None, list[str]]:
         close += [] if near is None else [near]
         at = "at the end" if claim.scope == "horizon" else "at least"
         ratio = "" if near is None else f", bound over measured {at} {near:.3g}"
-        said = NOT_REFUTED.lower() if verdict.status is Status.HOLDS else str(verdict.status).lower()
+        said = word(verdict.status, Evidence.EMPIRICAL).lower()
         told.append(f"`{claim.key}` on a run ({name}): {said}{ratio}.")
     return found, min(close, default=None), told
 

@@ -17,7 +17,7 @@ from fedbounds.report.table import Table
 from fedbounds.theory.claim import statement
 from validate.ledger_page import filled
 from validate.theorem_others import OTHERS
-from validate.theorem_runs import ON_FEDAVG, Cell, entry
+from validate.theorem_runs import ON_FEDAVG, Entry, entry
 from validate.theorem_trials import kept
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -27,12 +27,12 @@ PAGE, KEPT = ROOT / "docs" / "theorems.md", ROOT / "validate" / "results" / "the
 PAGES = ROOT / "docs" / "theorems"
 
 
-def entries() -> list[Cell]:
+def entries() -> list[Entry]:
     """Every theorem, tried now."""
     return [*(entry(*one) for one in ON_FEDAVG), *(one() for one in OTHERS)]
 
 
-def status(one: Cell) -> str:
+def status(one: Entry) -> str:
     """The referee's word where it proves or certifies each of the theorem's claims, beside what else was found."""
     words = [kept().get(key, {}).get("word", "") for key in one.keys]
     sure = [word for word in words if word and not word.startswith("NOT")]
@@ -42,7 +42,7 @@ def status(one: Cell) -> str:
     return said if len(sure) == len(words) else f"{said} in part; {one.verdict}"
 
 
-def trials(one: Cell) -> list[str]:
+def trials(one: Entry) -> list[str]:
     """What `fedbounds referee KEY` said of each claim."""
     lines = []
     for claim in filter(lambda claim: claim.on_fedavg, map(claim_named, one.keys)):
@@ -52,7 +52,7 @@ def trials(one: Cell) -> list[str]:
     return lines
 
 
-def table(found: list[Cell]) -> str:
+def table(found: list[Entry]) -> str:
     rows = [(e.name, status(e), e.tightness or "-", e.source, e.compared) for e in found]
     head = ("theorem", "status", "tightness (bound over value)", "source", "how the text was compared")
     plain = Table.of(head, rows).to_markdown()
@@ -68,12 +68,12 @@ def escaped(text: str) -> str:
     return "`".join(parts)
 
 
-def slug(one: Cell) -> str:
+def slug(one: Entry) -> str:
     """What its page is called: after its first claim, else after its name."""
     return one.keys[0] if one.keys else re.sub("[^a-z0-9]+", "-", one.name.lower())
 
 
-def page(one: Cell) -> str:
+def page(one: Entry) -> str:
     """Statement, assumptions, what was tried, and what it comes to."""
     lines = [
         "<!-- by python -m validate.theorems -->",
@@ -94,15 +94,15 @@ def page(one: Cell) -> str:
     return "\n".join([*lines, "", f"{said} Text: {escaped(one.compared)}.", ""])
 
 
-def pages(found: list[Cell]) -> dict[Path, str]:
+def pages(found: list[Entry]) -> dict[Path, str]:
     """Every file of the study's: the overview with its table, and a page a theorem."""
     overview = filled(PAGE.read_text(encoding="utf-8"), table(found), "table")
     return {PAGE: overview, **{PAGES / f"{slug(one)}.md": page(one) for one in found}}
 
 
-def recorded() -> list[Cell]:
+def recorded() -> list[Entry]:
     return [
-        Cell(**{**one, "keys": tuple(one["keys"]), "tried": tuple(one["tried"])})
+        Entry(**{**one, "keys": tuple(one["keys"]), "tried": tuple(one["tried"])})
         for one in json.loads(KEPT.read_text())
     ]
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from importlib import metadata
 from pathlib import Path
@@ -33,6 +34,11 @@ def call(*words):
     return found
 
 
+def answer(result):
+    """What was printed, without the lines that name the folder."""
+    return re.sub(r"^Pictures.*?(?=^\d+ claim)", "", result.stdout, flags=re.MULTILINE | re.DOTALL)
+
+
 def files_in(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir() if not path.name.startswith(".")}
 
@@ -47,10 +53,10 @@ def test_the_same_study_is_not_run_again_and_gives_the_same_bytes(tmp_path, monk
     (tmp_path / "b").mkdir()
     (tmp_path / "b" / "participation.png").write_bytes(b"of another study")
     again = call(*STUDY, "--out", tmp_path / "b")
-    assert again.stdout == first.stdout and KEPT in again.stderr and KEPT not in first.stderr
+    assert answer(again) == answer(first) and KEPT in again.stderr and KEPT not in first.stderr
     assert files_in(tmp_path / "a") == files_in(tmp_path / "b")
     assert len(files_in(tmp_path / "b")) > 4
-    assert call(*STUDY).stdout == first.stdout
+    assert answer(call(*STUDY)) == answer(first)
     told = json.loads((tmp_path / "a" / "result.json").read_text())
     assert json.loads(call(*STUDY, "--format", "json").stdout) == told
 
@@ -59,7 +65,7 @@ def test_without_pictures_it_is_run_again_for_them(tmp_path):
     first = call(*STUDY)
     assert KEPT in call(*STUDY).stderr
     drawn = call(*STUDY, "--out", tmp_path / "a")
-    assert KEPT not in drawn.stderr and drawn.stdout == first.stdout
+    assert KEPT not in drawn.stderr and answer(drawn) == answer(first)
     assert KEPT in call(*STUDY, "--out", tmp_path / "b").stderr
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given
+from hypothesis import settings as profiles
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
@@ -15,7 +16,6 @@ from fedbounds.plugins import claims
 from fedbounds.study.check import check
 from fedbounds.study.resolve import build_problem, theory_step
 from fedbounds.study.settings import Settings
-from fedbounds.testing import settings as profiles
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
