@@ -16,7 +16,7 @@ SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "sa
 
 @pytest.fixture(scope="module")
 def result():
-    return fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], **SMALL)
+    return fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], claims="all", **SMALL)
 
 
 def test_the_json_is_what_the_readme_promises(result):
@@ -83,11 +83,11 @@ def test_the_band_saved_beside_a_verdict_is_its_own():
 
 
 def test_the_same_seed_gives_the_same_bits(result):
-    again = fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], **SMALL)
+    again = fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], claims="all", **SMALL)
     np.testing.assert_array_equal(
         again.runs[1].trajectory.paths["alpha"].gap, result.runs[1].trajectory.paths["alpha"].gap
     )
-    other = fedbounds.check("least-squares", weightings=["fedmax"], seed=1, **SMALL)
+    other = fedbounds.check("least-squares", weightings=["fedmax"], seed=1, claims="all", **SMALL)
     assert not np.array_equal(other.runs[0].trajectory.excess, result.runs[1].trajectory.excess)
 
 
@@ -101,7 +101,7 @@ def test_the_same_seed_gives_the_same_bits(result):
     ],
 )
 def test_real_and_synthetic_data(data, problem, extra):
-    result = fedbounds.check(problem, data=data, weightings=["fedsoftmax:0.5"], **(SMALL | extra))
+    result = fedbounds.check(problem, data=data, weightings=["fedsoftmax:0.5"], claims="all", **(SMALL | extra))
     statuses = {v.claim: v.status for _, v in result.verdicts if v.reading == "repaired"}
     assert statuses["theorem-1"] is Status.HOLDS and statuses["sharper-step"] is Status.HOLDS
     assert result.problem.Gamma.value > 0
