@@ -92,8 +92,8 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
     kept = []
     trials = fedbounds.referee(FALSE, each=kept.append)
     assert trials[0].outcome == "FALSE" and kept == list(trials)
-    assert trials["skewed", "plain"].rows()[0]["outcome"] == "REFUTED" and "refuted: skewed" in repr(trials)
-    assert r"\begin{verbatim}" in trials.to_latex() and "REFUTED" in trials._repr_html_()
+    assert trials["skewed", "plain"].rows()[0]["outcome"] == "FALSE" and "refuted: skewed" in repr(trials)
+    assert r"\begin{verbatim}" in trials.to_latex() and "FALSE" in trials._repr_html_()
     assert trials.plot()._repr_svg_().startswith("<?xml")
     (one,) = trials
     assert one.rows() == trials.rows() and one.to_latex() == trials.to_latex() and "REFUTED" in one._repr_html_()

@@ -65,7 +65,9 @@ class Tabled(abc.ABC):
         rows = self.rows()
         words = [row.get("status") or row.get("outcome") for row in rows]
         said = ", ".join(f"{count} {word}" for word, count in Counter(filter(None, words)).items())
-        false = dict.fromkeys(str(row["claim"]) for row, word in zip(rows, words, strict=True) if word == "REFUTED")
+        false = dict.fromkeys(
+            str(row["claim"]) for row, word in zip(rows, words, strict=True) if word in ("REFUTED", "FALSE")
+        )
         more = f" and {len(false) - NAMED} more" if len(false) > NAMED else ""
         lines = [f"{type(self).__name__}: {len(rows)} row{'s' * (len(rows) != 1)}" + (f": {said}" if said else "")]
         lines += [f"  refuted: {', '.join(list(false)[:NAMED])}{more}"] if false else []

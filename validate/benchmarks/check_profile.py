@@ -19,14 +19,14 @@ from validate.benchmarks.clock import turns
 
 # (file ends with, function): what a study does, by the function that does it.
 STAGES = {
-    "simulation": ("engine/loop.py", "run"),
+    "simulation": ("engine/simulate.py", "simulate"),
     "exact expectations": ("evidence/expectation.py", "verdicts"),
-    "verdicts on runs": ("evidence/empirical/comparison.py", "examine"),
-    "... of which both sides": ("evidence/empirical/comparison.py", "compare"),
+    "verdicts on runs": ("evidence/judge.py", "judge"),
+    "... of which both sides": ("evidence/empirical/sides.py", "compare"),
     "... of which assumptions": ("evidence/assumption_checks.py", "judged_on"),
-    "runs with a claim's own step": ("study/check.py", "_own_run"),
-    "constants of a run": ("constants.py", "examine_run"),
-    "skew over all pairs": ("skews.py", "rho_pairs"),
+    "runs with a claim's own step": ("study/check.py", "_companion"),
+    "constants of a run": ("run_constants.py", "examine_run"),
+    "skew over all pairs": ("measured_run.py", "rho_pairs"),
     "substitution in formulas": ("claim.py", "sides"),
 }
 SMALL_RUN = """
