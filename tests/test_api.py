@@ -96,7 +96,7 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
     assert r"\begin{verbatim}" in trials.to_latex() and "FALSE" in trials._repr_html_()
     assert trials.plot()._repr_svg_().startswith("<?xml")
     (one,) = trials
-    assert one.rows() == trials.rows() and one.to_latex() == trials.to_latex() and "REFUTED" in one._repr_html_()
+    assert one.rows() == trials.rows() and one.to_latex() == trials.to_latex() and "FALSE" in one._repr_html_()
     assert one["sanity"] is one.stages[-1] and "refuted: skewed" in repr(one)
     with pytest.raises(InputError, match="did you mean 'sanity'"):
         one["sanitty"]

@@ -185,7 +185,7 @@ def test_fractions_floats_and_populations_agree():
         assert isinstance(value, Fraction) and float(seen.constants[name]) == pytest.approx(float(value), rel=1e-12)
     for name, column in exact.fields.items():
         assert seen.fields[name][0] == pytest.approx(column.astype(float), rel=1e-12)
-    shape = Shape("diagonal", 2, 1, 2, 2, "fedavg", "free", noise="additive")
+    shape = Shape("diagonal", 2, 1, 1, 2, "fedavg", "free", noise="additive")
     cube = np.full((3, dimension(shape, families()["diagonal"])), 0.4)
     found = simulate_population(decode(shape, families()["diagonal"], cube, both))
     gaps = claim("g", "horizon", quantity.measured("own_gap", lambda path: path.losses.gap(path.w)), gap)

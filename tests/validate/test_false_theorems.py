@@ -60,7 +60,7 @@ def test_a_checker_that_certifies_anything_is_caught(monkeypatch, wrong, bench):
     """The study itself must notice: every certificate is given, and the false ones among them are named."""
 
     def gullible(claim, setting):
-        covered = evidences.covered.coverage(claim, setting)
+        covered = evidences.coverage.coverage(claim, setting)
         return evidences.Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=covered)
 
     monkeypatch.setattr(evidences.sdp, "examine", gullible)
