@@ -174,9 +174,9 @@ def _check_expression(key: str, part: object) -> None:
             raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
 
 
-def nearest(kind: str, name: str, known: Iterable[str]) -> Exception:
+def nearest(kind: str, name: object, known: Iterable[str]) -> Exception:
     """The input error for an unknown name, with the nearest known one."""
-    close = difflib.get_close_matches(name, names := sorted(known), n=1, cutoff=0.4)
+    close = difflib.get_close_matches(str(name), names := sorted(known), n=1, cutoff=0.4)
     remedy = f"did you mean {close[0]!r}? " if close else ""
     return reject(f"{kind} must be a known name", repr(name), f"{remedy}known: {', '.join(names)}")
 
@@ -313,6 +313,8 @@ def algorithm_named(text: str, extra: Iterable[ModuleType] = ()) -> Algorithm:
     try:
         built: Algorithm = kind(**{name: fields[name](float(value)) for name, value in parts.items()})
         return built
+    except InputError:  # its own sentence says more
+        raise
     except (KeyError, ValueError):
         usage = ",".join(f"{name}=..." for name in fields) or "nothing"
         remedy = f"write {key}, or after a colon {usage}"

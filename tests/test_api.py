@@ -91,7 +91,7 @@ def test_every_format_that_a_result_is_saved_in_reads_back(study, tmp_path):
 def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
     kept = []
     trials = fedbounds.referee(FALSE, each=kept.append)
-    assert trials[0].outcome == "REFUTED" and kept == list(trials)
+    assert trials[0].outcome == "FALSE" and kept == list(trials)
     assert trials["skewed", "plain"].rows()[0]["outcome"] == "REFUTED" and "refuted: skewed" in repr(trials)
     assert r"\begin{verbatim}" in trials.to_latex() and "REFUTED" in trials._repr_html_()
     assert trials.plot()._repr_svg_().startswith("<?xml")
@@ -109,7 +109,7 @@ def test_the_referee_takes_an_object_a_file_and_a_key(tmp_path):
 
 def test_the_package_of_the_referee_can_be_called():
     package = importlib.import_module("fedbounds.referee")
-    assert package(FALSE)[0].outcome == "REFUTED" and fedbounds.referee(FALSE)[0].outcome == "REFUTED"
+    assert package(FALSE)[0].outcome == "FALSE" and fedbounds.referee(FALSE)[0].outcome == "FALSE"
 
 
 def test_a_search_returns_verdicts_on_an_object_as_on_a_key():

@@ -38,4 +38,4 @@ def test_every_cell_shows_what_is_stored():
         assert found == stored(cell), "".join(cell["source"])
         if hasattr(value, "_repr_svg_"):
             assert "<svg" in value._repr_svg_()
-    assert len(cells) >= 8 and names["trials"][0].outcome == "REFUTED"
+    assert len(cells) >= 8 and names["trials"][0].outcome == "FALSE"

@@ -24,6 +24,10 @@ class FedProx(FedAvg):
     strength: float = 1.0
     exact: bool = False
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.strength < np.inf:
+            raise reject("the strength of FedProx must be finite and at least 0", self.strength, "give such a number")
+
     def local(self, x: Array, k: int, state: State, now: Round) -> Array:
         return x - now.eta[k] * (now.gradient(x, k) + self.strength * (x - state["w"][:, None]))
 

@@ -40,7 +40,7 @@ def functions() -> dict[str, Callable[..., Any]]:
     """Name -> function of every command, from the modules of ``fedbounds.cli.commands``."""
     import fedbounds.cli.commands as package
 
-    found = {}
+    found: dict[str, Callable[..., Any]] = {}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         marked = (value for value in vars(module).values() if isinstance(getattr(value, "entry", None), Entry))

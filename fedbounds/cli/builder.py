@@ -66,7 +66,9 @@ def _parameter(item: inspect.Parameter, hint: Any, text: str, spelled: Mapping[s
     required = item.default is item.empty
     default = None if required else item.default
     if item.kind is not item.KEYWORD_ONLY:
-        return click.Argument([item.name], type=kind, nargs=-1 if several else 1, required=required, default=default)
+        # A default of None would stand for an argument that is required.
+        also = {} if required else {"default": default}
+        return click.Argument([item.name], type=kind, nargs=-1 if several else 1, required=required, **also)
     flags = spelled.get(item.name, f"--{item.name.replace('_', '-')}").split(",")
     switch = kind is bool
     shown = not (several or required or default is None or default is False or default == "")

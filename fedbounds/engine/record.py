@@ -14,6 +14,7 @@ from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS, Extremes, Trajectory, VirtualPath
+from fedbounds.theory.path_formulas import ratio
 
 # Replicates that a streamed run keeps as they are, for pictures and for fits along time.
 SAMPLE = 64
@@ -67,7 +68,7 @@ class Record:
             ),
             engine=engine,
             streamed=statistics.streamed(tuple(self.paths)) if statistics else None,
-            w=self.w,
+            iterates=self.w,
         )
 
 
@@ -154,8 +155,7 @@ class Recorder:
                 self._record.excess[self._rows, slots] = seen.swapaxes(0, 1)
         if begin == self._record.grid.total:
             return
-        positive = sums[..., 1] > 0
-        rho = np.where(positive, sums[..., 0] / np.where(positive, sums[..., 1], 1.0), 1.0)
+        rho = ratio(sums[..., 0], sums[..., 1])
         self._lower("rho_bar_all", rho.min(0))
         if len(opening):
             self._lower("rho_bar_sync", rho[opening].min(0))

@@ -97,7 +97,7 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
     """The relation of an assumption at every place, exactly: values of the symbols, one mapping a step."""
     if not assumption.parts:
         return None
-    found = ""
+    grounds = ""
     for values in places:
         if not assumption.symbols() <= values.keys():
             return None
@@ -107,12 +107,12 @@ def in_fractions(assumption: Assumption, places: Iterable[Mapping[str, Fraction]
                 return None
             left, right = both
             holds = {"<": lt, "<=": le, "=": eq}[part.sign](left, right)
-            if not holds or not found:
+            if not holds or not grounds:
                 numbers = {name: float(values[name]) for name in _shown(assumption)}
-                found = _words(assumption, part, numbers | {"left": float(left), "right": float(right)})
+                grounds = _words(assumption, part, numbers | {"left": float(left), "right": float(right)})
             if not holds:
-                return Answer(False, found)
-    return Answer(True, found)
+                return Answer(False, grounds)
+    return Answer(True, grounds)
 
 
 def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], size: int) -> Array:

@@ -23,8 +23,8 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import DivergedError, reject
 from fedbounds.evidence.assumption_checks import judged_on
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.evaluate import Numbers, difference
-from fedbounds.evidence.judge import Unmet, conclude, coverage_of, judge, verdict
+from fedbounds.evidence.evaluate import difference
+from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, substitution, verdict
 from fedbounds.evidence.measured_run import MeasuredRun, Policy, rho_bar
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
@@ -34,7 +34,6 @@ from fedbounds.model.trajectory import Trajectory
 from fedbounds.theory import symbols
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Constant, Provenance
-from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -120,7 +119,7 @@ def smallest_skew(problem: Problem, alpha: Array) -> float:
 
 
 @dataclass(frozen=True)
-class Expected:
+class Expected(OnRun):
     """A run of exact expectations (`exact_run`) as `judge` sees it: decided without sampling error.
 
     HOLDS and REFUTED are statements about this problem and protocol. Where rho_bar is only known to lie in an
@@ -128,7 +127,6 @@ class Expected:
     and a claim about every visited point says nothing about expectations.
     """
 
-    run: MeasuredRun
     evidence = Evidence.EXPECTATION
 
     def of(self, claim: Claim) -> Expected:
@@ -138,14 +136,6 @@ class Expected:
     def unmet(self, claim: Claim) -> Unmet:
         """The assumptions that the run does not meet, or cannot express."""
         return judged_on(claim, self.run)
-
-    def lacking(self, claim: Claim) -> tuple[str, ...]:
-        """The computed quantities that have no value here."""
-        return self.run.quantities.why(self.run.quantities.lacking)
-
-    def coverage(self) -> Coverage:
-        """This problem and protocol."""
-        return coverage_of(self.run)
 
     def refusal(self, claim: Claim) -> Verdict | None:
         """NOT_APPLICABLE to a claim about every point."""
@@ -241,12 +231,12 @@ def _over_skews(
     """``found`` with the status that is right for every rho_bar in [low, high], by interval arithmetic."""
     edges = np.linspace(low, high, CELLS + 1)
     cell = edges[:-1, None], edges[1:, None]
-    seen = run.measurement(claim.symbols)
-    values: dict[str, Numbers] = {**seen.constants, **seen.places(claim.scope)}
-    ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in values.items()}
+    measurement = run.measurement(claim.symbols)
+    formula = substitution(claim, run.reading, measurement)
+    ranges: dict[str, Range] = {name: (np.asarray(value, dtype=float),) * 2 for name, value in formula.values.items()}
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        below, above = bounds(_difference(claim, run), ranges | dict.fromkeys(SMALLEST_SKEWS, cell))
-    below, above = (np.broadcast_to(side, (CELLS, len(seen.times(claim.scope)))) for side in (below, above))
+        below, above = bounds(formula.difference, ranges | dict.fromkeys(SMALLEST_SKEWS, cell))
+    below, above = (np.broadcast_to(side, (CELLS, len(measurement.times(claim.scope)))) for side in (below, above))
     rounding = np.maximum(sides[0].rounding, sides[1].rounding).max(axis=0)
     allowed = np.minimum(sides[0].allowed, sides[1].allowed)
     if claim.kind is Kind.IDENTITY:

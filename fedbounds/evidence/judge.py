@@ -5,16 +5,19 @@ Kinds of evidence differ in how they measure and in how they decide a difference
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+import sympy as sp
 
+from fedbounds.evidence.evaluate import difference
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.weighting import as_weighting
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, only
+from fedbounds.theory.measurement import Measurement
 from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
@@ -29,23 +32,82 @@ class Unmet(NamedTuple):
     unknown: tuple[str, ...] = ()
 
 
-class Judged(Protocol):
-    """What was measured of one experiment in one reading, and how this kind of evidence decides on it.
+class Substitution(NamedTuple):
+    """Both sides of a claim in a reading, its ``terms``, and the ``values`` of symbols wherever its scope ranges."""
 
-    ``of`` adds the claim's computed quantities; ``lacking`` are names without a value, with the reason; ``sides`` are
-    both sides of the claim, None where nothing was measured; ``decide`` and ``rate`` give a verdict on them.
-    """
+    lhs: sp.Expr
+    rhs: sp.Expr
+    terms: Mapping[str, sp.Expr]
+    values: dict[str, Any]
 
-    evidence: Evidence
+    @property
+    def difference(self) -> sp.Expr:
+        """lhs - rhs."""
+        return difference(self.lhs, self.rhs)
 
-    def of(self, claim: Claim) -> Judged: ...
-    def unmet(self, claim: Claim) -> Unmet: ...
-    def lacking(self, claim: Claim) -> tuple[str, ...]: ...
-    def refusal(self, claim: Claim) -> Verdict | None: ...
-    def rate(self, claim: Claim) -> Verdict: ...
-    def sides(self, claim: Claim) -> Any: ...
-    def decide(self, claim: Claim, sides: Any) -> Verdict: ...
-    def coverage(self) -> Coverage | None: ...
+    @property
+    def unmeasured(self) -> list[str]:
+        """The symbols of both sides that have no value."""
+        used = {symbol.name for symbol in self.lhs.free_symbols | self.rhs.free_symbols}
+        return sorted(used - self.values.keys())
+
+
+def substitution(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> Substitution:
+    """The sides of a claim with the values of a measurement, in floats or fractions, of one run or of many."""
+    return Substitution(*claim.sides(reading), {**measurement.constants, **measurement.places(claim.scope)})
+
+
+class Judged:
+    """What was measured of one experiment in one reading, and how this kind of evidence decides on it."""
+
+    evidence: ClassVar[Evidence]
+
+    def of(self, claim: Claim) -> Self:
+        """The same with the claim's computed quantities."""
+        return self
+
+    def unmet(self, claim: Claim) -> Unmet:
+        """The assumptions that fail, and those that cannot be expressed."""
+        raise NotImplementedError
+
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """Names without a value, with the reason."""
+        return ()
+
+    def refusal(self, claim: Claim) -> Verdict | None:
+        """The verdict on a claim that this kind of evidence cannot examine."""
+        return None
+
+    def rate(self, claim: Claim) -> Verdict:
+        """The verdict on lhs = O(1/T)."""
+        raise NotImplementedError
+
+    def sides(self, claim: Claim) -> Any:
+        """Both sides of the claim; None where nothing was measured."""
+        raise NotImplementedError
+
+    def decide(self, claim: Claim, sides: Any) -> Verdict:
+        """The verdict on both sides."""
+        raise NotImplementedError
+
+    def coverage(self) -> Coverage | None:
+        """The set of experiments that the verdict covers; None where it holds the instance itself."""
+        return None
+
+
+@dataclass(frozen=True)
+class OnRun(Judged):
+    """A simulated run, sampled or in expectation."""
+
+    run: MeasuredRun
+
+    def lacking(self, claim: Claim) -> tuple[str, ...]:
+        """The computed quantities that have no value on the run."""
+        return self.run.quantities.why(self.run.quantities.lacking)
+
+    def coverage(self) -> Coverage:
+        """This problem and protocol."""
+        return coverage_of(self.run)
 
 
 def judge(claim: Claim, reading: Reading, measurement: Judged) -> Verdict:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.quantity import Losses, Path, Quantity
+from fedbounds.theory.quantity import Formula, Losses, Path, Quantity
 
 EXTREMES: dict[str, Callable[[Any], Any]] = {"largest": max, "smallest": min}
 # (probability, path) of each outcome; None for the probability where paths are repetitions, one row each.
@@ -29,35 +29,6 @@ SHAKES = tuple((10.0**power, lean) for power in range(-6, 7) for lean in (1, -1,
 MOVED = ("w", "X", "alpha")
 # What problems compute of themselves once and keep, which one symbol's function must not change under another's.
 KEPT = ("w_star", "w_i_star", "F_i_star", "star_excess", "client_optima")
-
-
-@dataclass(frozen=True)
-class Quadratic:
-    """F_i = sum_k c_ik (w_k - m_ik)^2 / 2 as `Losses`: ``curvatures``, ``minima`` (N, d), ``p`` (N,)."""
-
-    curvatures: Any
-    minima: Any
-    p: Any
-    L: Any
-    mu: Any
-
-    @cached_property
-    def w_star(self) -> Any:
-        weighted = self.p[:, None] * self.curvatures
-        return (weighted * self.minima).sum(0) / weighted.sum(0)
-
-    @property
-    def w_i_star(self) -> Any:
-        return self.minima
-
-    def grads(self, w: Any) -> Any:
-        return self.curvatures * (w[..., None, :] - self.minima)
-
-    def excess(self, w: Any) -> Any:
-        return (self.curvatures * (w[..., None, :] - self.minima) ** 2).sum(-1) / 2
-
-    def gap(self, w: Any) -> Any:
-        return ((self.p[:, None] * self.curvatures).sum(0) * (w - self.w_star) ** 2).sum(-1) / 2
 
 
 @dataclass(frozen=True)
@@ -94,7 +65,7 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     for symbol in [one for one in claim.computed if one not in unknown]:
         try:
             if symbol.statistic == "constant":
-                found.constants[symbol.name] = _one(_checked(symbol, symbol.on_path(losses), protocol))
+                found.constants[symbol.name] = _one(_checked(symbol, _on_path(symbol)(losses), protocol))
             elif symbol.statistic == "scheduled":
                 found.fields[symbol.name] = _column(symbol, protocol, count)
             else:
@@ -134,7 +105,7 @@ def _sealed(value: Any) -> Any:
 def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
     if symbol.statistic in EXTREMES:
         extreme = EXTREMES[symbol.statistic]
-        values = [extreme(_checked(symbol, symbol.on_path(path), path)) for _, path in drawn]
+        values = [extreme(_checked(symbol, _on_path(symbol)(path), path)) for _, path in drawn]
         found.constants[symbol.name] = extreme(values)
         return
     rows = [(chance, _column(symbol, path, count)) for chance, path in drawn]
@@ -154,7 +125,7 @@ def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
     for shaken in (_Shaken(path, k) for k in range(len(SHAKES))):
         try:
             with np.errstate(all="ignore"):
-                same &= np.atleast_1d(symbol.on_path(shaken))[: len(row)] == row
+                same &= np.atleast_1d(_on_path(symbol)(shaken))[: len(row)] == row
         except Exception:  # a function that cannot be seen through is not known to hang on the start
             return np.zeros(len(row), dtype=bool)
     return same
@@ -205,11 +176,16 @@ def _one(row: Any) -> Any:
     return row[0]
 
 
+def _on_path(symbol: Quantity) -> Formula:
+    assert symbol.on_path is not None  # as of every computed quantity
+    return symbol.on_path
+
+
 def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
     """One value at each of the ``count`` times of the claim."""
     if count is None:
         raise ValueError("it varies along a run, as a claim about points or constants does not")
-    row = _checked(symbol, symbol.on_path(path), path)
+    row = _checked(symbol, _on_path(symbol)(path), path)
     if len(row) not in (count, len(path.eta) + 1):
         raise ValueError(f"it gives {len(row)} values where the claim has {count} times")
     return row[:count]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.errors import reject
+from fedbounds.errors import quoted, reject
 from fedbounds.theory.constant import Constant, Provenance
 
 Array = NDArray[np.float64]
@@ -267,6 +267,22 @@ def check_distribution(p: NDArray[Any], N: int, name: str = "p") -> Array:
             f"divide {name} by its sum",
         )
     return p
+
+
+def as_points(w: Any, d: int) -> Array:
+    """``w`` (..., d) as a float array, else an input error.
+
+    >>> as_points([1, 2], 2)
+    array([1., 2.])
+    """
+    try:
+        points = np.asarray(w, dtype=float)
+    except (TypeError, ValueError):
+        raise reject(f"w must be numbers of shape (..., {d})", quoted(w), "give an array of points") from None
+    if points.shape[-1:] != (d,):
+        received = "None" if w is None else f"shape {points.shape}"
+        raise reject(f"w must have shape (..., {d})", received, f"give points of {d} coordinates")
+    return points
 
 
 def check_finite(values: NDArray[Any], name: str) -> Array:

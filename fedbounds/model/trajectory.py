@@ -6,8 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
+from fedbounds.theory.path_formulas import ratio
 
 # The fields of a `VirtualPath`, in the order of the axes of `PathMoments`.
 PATH_FIELDS = ("distance_sq", "gap", "drift", "next_distance_sq", "next_mean")
@@ -92,9 +94,10 @@ class Trajectory:
 
     ``tosses``: its algorithm tosses coins, so that it is random with full gradients too.
 
-    ``w`` (R, K, d), where it was asked for (`simulate` with ``record="iterates"``), is w_t, alpha-weighted.
+    ``iterates`` (R, K, d), where they were asked for (`simulate` with ``record="iterates"``), are w_t,
+    alpha-weighted; ``w`` is the same, and InputError where they were not.
 
-    Of a ``streamed`` run, ``paths``, ``w`` and ``skew_sums`` hold the first replicates only (for pictures),
+    Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only (for pictures),
     ``excess`` and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
     replicates at which ||grad F_i||^2 / e_i and ||grad F_i||^2 - 2 L e_i are largest. ``extremes`` are exact.
     """
@@ -112,8 +115,16 @@ class Trajectory:
     extremes: Extremes
     engine: str
     streamed: Streamed | None = None
-    w: Array | None = None
+    iterates: Array | None = None
     tosses: bool = False
+
+    @property
+    def w(self) -> Array:
+        """w_t (R, K, d); InputError where the run did not record it."""
+        if self.iterates is None:
+            remedy = 'call simulate(experiment, record="iterates")'
+            raise reject("w_t must be recorded during the run", "a record without iterates", remedy)
+        return self.iterates
 
     @property
     def random(self) -> bool:
@@ -137,7 +148,7 @@ class Trajectory:
 
     def rho(self) -> Array:
         """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), (R, K); 1 where both sums are 0."""
-        return _ratio(self.skew_sums[..., 0], self.skew_sums[..., 1])
+        return np.asarray(ratio(self.skew_sums[..., 0], self.skew_sums[..., 1]))
 
     def rho_star(self) -> Array:
         """rho(t, w*) (R, K); nan where Gamma = 0 (use the product Gamma * rho instead)."""
@@ -157,9 +168,3 @@ class Distances:
     distance_sq: Array
     gap: Array
     engine: str
-
-
-def _ratio(numerator: Array, denominator: Array) -> Array:
-    """numerator / denominator with 0/0 = 1: at such a point every weighting agrees with p."""
-    safe = np.where(denominator > 0, denominator, 1.0)
-    return np.where(denominator > 0, numerator / safe, 1.0)

@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, check_finite
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, Optimum, as_points, check_finite
 from fedbounds.problems.linear import LinearModel, check_clients
 from fedbounds.problems.registry import ProblemPlugin
 from fedbounds.theory.constant import Constant, Provenance
 
+# The largest singular value of a client's samples whose square, and products with that, are numbers.
+LARGEST = 1e75
 # The kernel holds two (N, d, d) arrays; beyond 5e7 entries (400 MB) each, the numpy engine runs instead.
 KERNEL_ENTRIES = 5 * 10**7
 
@@ -71,7 +73,7 @@ class LeastSquaresProblem(LinearModel):
 
     def gap(self, w: Array) -> Array:
         """F(w) - F_star = ||R (w - w_star)||^2 / 2: (..., d) -> (...)."""
-        return np.square((np.asarray(w, dtype=float) - self.w_star) @ self._root.T).sum(-1) / 2
+        return np.square((as_points(w, self.d) - self.w_star) @ self._root.T).sum(-1) / 2
 
     @cached_property
     def _root(self) -> Array:
@@ -106,6 +108,9 @@ class LeastSquaresProblem(LinearModel):
         """(L, mu) from singular values: squaring them costs no accuracy at the small end."""
         singular = [np.linalg.svd(X, compute_uv=False) / np.sqrt(len(X)) for X in self.features]
         lowest = (s[-1] ** 2 if len(s) == self.d else 0.0 for s in singular)
+        if not max(s[0] for s in singular) < LARGEST:
+            received = f"features of norm {max(s[0] for s in singular):.1e}"
+            raise reject(f"the squares of features must stay below {LARGEST:g}^2", received, "divide the features")
         return max(s[0] ** 2 for s in singular) + self.regularisation, min(lowest) + self.regularisation
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.model.problem import Array, Indices, Optimum, Problem, check_distribution, check_finite
+from fedbounds.model.problem import Array, Indices, Optimum, Problem, as_points, check_distribution, check_finite
 
 # Scores of one block of points on one client: 2^22 doubles are 32 MB, so memory stays bounded for many points.
 BLOCK_ENTRIES = 2**22
@@ -167,7 +167,7 @@ class LinearModel(Problem):
         def block(i: int, part: slice, w: Array) -> Array:
             return self._excess_about(i, w, self.w_star, self.residual)
 
-        parts = self._each_client(np.asarray(w, dtype=float)[..., None, :], (), block)
+        parts = self._each_client(as_points(w, self.d)[..., None, :], (), block)
         return np.maximum(parts @ self.p, 0)
 
     def argmin(self, weights: Array) -> Optimum:

@@ -15,6 +15,7 @@ from fedbounds.model.problem import (
     Optimum,
     Problem,
     QuadraticArrays,
+    as_points,
     check_distribution,
     check_finite,
 )
@@ -140,7 +141,7 @@ class QuadraticProblem(AdditiveNoise):
 
     def gap(self, w: Array) -> Array:
         """(w - w*)^T (sum_i p_i H_i) (w - w*) / 2: (..., d) -> (...)."""
-        u = np.asarray(w, dtype=float) - self.w_star
+        u = as_points(w, self.d) - self.w_star
         return np.einsum("...i,...i->...", u, u @ self._mean_hessian) / 2
 
     @cached_property

@@ -74,7 +74,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
     The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in.
     """
     stated = claim.assumptions_in(reading)
-    alike = (claim.lhs, claim.scope, claim.kind) == (other.lhs, other.scope, other.kind)
+    alike = _about(claim) == _about(other)
     skew = how.skew == reading.skew or not {"rho_bar", "rho_tilde"} & other.symbols
     virtual = how.virtual == reading.virtual or a.unbiased in stated or claim.scope in ("point", "constant")
     steps = other.steps is None or other.steps == claim.steps
@@ -93,6 +93,10 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
     if computed_quantities(difference) or not all(symbol.is_nonnegative for symbol in difference.free_symbols):
         return False  # signs are read off coefficients; that of a symbol of one's own is declared, not proved
     return never_negative(difference, {s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
+
+
+def _about(claim: Claim) -> tuple[object, ...]:
+    return claim.lhs, claim.scope, claim.kind, claim.algorithm
 
 
 def _granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:

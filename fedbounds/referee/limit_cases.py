@@ -181,9 +181,7 @@ def rescaled(instance: Instance, w: Fraction, f: Fraction, steps: sp.Expr | None
     return with_steps(changed, steps)
 
 
-# Where a bound must come down to what is known, and which instances of the battery lie there. Every horizon begins
-# at T = 0, where w_T is w_0: no instance but a place.
-START = "T = 0"
+# Where a bound must come down to what is known, and which instances of the battery lie there.
 LIMITS: Mapping[str, Callable[[Instance], bool]] = {
     "tau = 1": lambda i: i.tau == 1,
     "N = 1": lambda i: i.N == 1,
@@ -234,11 +232,8 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, S
         sides = places(instance, claim, reading)
         if any(s.violated(claim.kind) for s in sides):
             return tested, instance
-        told = [s for s in sides if s.lhs or s.rhs]
-        first = [s for s in told if s.t == 0 and claim.scope == "horizon"]
-        if first:
-            tested[START].add(first)
-        later = told[len(first) :]  # the start is near the bound of every convergence theorem
+        # The start is near the bound of every convergence theorem, and says nothing of its looseness.
+        later = [s for s in sides if (s.lhs or s.rhs) and (s.t != 0 or claim.scope != "horizon")]
         if later:
             for name in ("", *(name for name, lies_there in LIMITS.items() if lies_there(instance))):
                 tested[name].add(later)

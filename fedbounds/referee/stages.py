@@ -25,7 +25,8 @@ from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.strength import Outcome, mutant_rows, places_of, tally, verdicts_in
+from fedbounds.referee.slips import slips
+from fedbounds.referee.strength import after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
@@ -44,6 +45,10 @@ FACTS = {
     "variance": "that variances are at most sigma^2",
     "drift": "Minkowski's inequality for the drift",
 }
+
+
+# The term whose constant is better the larger it is.
+CONTRACTION = "contraction"
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def glance(case: Case) -> Found:
     total = tested.pop("", None)
     if total is None:
         return Found((*lines, "no exact instance was tested"))
-    limits = (*limit_cases.LIMITS, *((limit_cases.START,) if claim.scope == "horizon" else ()))
+    limits = limit_cases.LIMITS
     seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
     unseen = ", ".join(name for name in limits if name not in tested)
     said = f"no violation at {total.count} exact instances"
@@ -151,8 +156,11 @@ def regimes(case: Case) -> Found:
     lines += [rest] if len(seen) < total else []
     if not held:
         return Found((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
-    closest, where, _ = min(held)
-    near = [f"bound over measured comes down to {closest:.4g} ({where})"] if math.isfinite(closest) else []
+    if case.claim.scope == "horizon":
+        held = after_the_start(places_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
+    closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
+    after = " after the start" if case.claim.scope == "horizon" else ""
+    near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] if math.isfinite(closest) else []
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
 
 
@@ -200,7 +208,10 @@ def search(case: Case) -> Found:
         return Found((verdict.detail,), (verdict,))
     approach = str(verdict.data["approach"])
     rest = verdict.detail.replace(f": {approach}", "").split("; ")
-    return Found((f"not refuted among {verdict.data['limits']}", approach, *rest), (verdict,))
+    lines = [f"not refuted among {verdict.data['limits']}", approach, *rest]
+    if "unconfirmed" in verdict.data:  # a violation is said first
+        lines = [approach, f"searched: {verdict.data['limits']}", *(line for line in rest if line != approach)]
+    return Found(tuple(lines), (verdict,))
 
 
 def constants(case: Case) -> Found:
@@ -214,10 +225,14 @@ def constants(case: Case) -> Found:
     chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
     tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
     pieces = list(case.pieces.each("constants", partial(_constant, case.claim), tasks))
-    lines = [piece["line"] for piece in pieces if piece["line"]]
+    smallest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] != CONTRACTION]
+    largest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] == CONTRACTION]
     needed = {piece["term"] for piece in pieces if piece["needed"]}
     spare = [term for term in case.claim.terms if term not in needed]
-    lines = ["the smallest constant with which it still holds for every problem there:", *lines] if lines else []
+    lines = (
+        ["the smallest constant with which it still holds for every problem there:", *smallest] if smallest else []
+    )
+    lines += ["the largest b in 1 - eta mu (1 + b rho_bar) with which it still holds:", *largest] if largest else []
     lines += [f"terms that are needed at none of these settings: {', '.join(spare)}"] if spare else []
     return Found(tuple(lines) or ("no constant is known at these settings",))
 
@@ -240,30 +255,8 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 
 def strength(case: Case) -> Found:
-    """How many changes of the claim the regimes would have noticed: what NOT REFUTED is worth there."""
-    rows = mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite)
-    counts = tally(rows)
-    missed: dict[str, list[str]] = {}
-    for row in rows:
-        if row.change and row.outcome is Outcome.SURVIVES:
-            missed.setdefault(row.part, []).append(row.change)
-    judged = sum(counts.get(name, 0) for name in ("refuted", "survives"))
-    if not judged:
-        return Found(("the regimes judge no mutant of it, so that nothing is known of what they would notice",))
-    noticed = f"{counts.get('refuted', 0)} of {judged} false-looking mutants"
-    lines = [f"the regimes, quadratics all of them, notice {noticed}"]
-    if missed:
-        lines += ["not noticed:", *(f"  {part}: {', '.join(changes)}" for part, changes in missed.items())]
-    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
-    return Found((*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else [])))
-
-
-# Mutants that count neither for nor against the regimes.
-UNJUDGED = {
-    "weaker": "are weaker claims",
-    "still true": "are proved to be true",
-    "not exercised": "change nothing in any regime",
-}
+    """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
+    return Found(in_words(mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips)))
 
 
 def neighbours(case: Case) -> Found:

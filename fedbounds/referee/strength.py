@@ -6,7 +6,8 @@ changes nothing in any regime.
 
 import enum
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -30,6 +31,7 @@ from fedbounds.referee.mutants import (
     swapped,
 )
 from fedbounds.referee.regime import Regime, Suite
+from fedbounds.referee.slips import kind
 from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
@@ -68,8 +70,10 @@ class Row:
         return {**vars(self), "outcome": str(self.outcome), "regimes": list(self.regimes)}
 
 
-def mutant_rows(claim: Claim, suite: Suite) -> list[Row]:
-    """One row a mutant, after one for the claim in each reading.
+def mutant_rows(
+    claim: Claim, suite: Suite, more: Callable[[Claim], Iterable[Mutant]] = lambda claim: ()
+) -> list[Row]:
+    """One row a mutant, after one for the claim in each reading; ``more`` gives mutants of the right side alone.
 
     Mutants are made in the repaired reading where there is one. A claim already false there has no mutants.
     """
@@ -87,7 +91,7 @@ def mutant_rows(claim: Claim, suite: Suite) -> list[Row]:
         rows += _part_rows(claim, reading, part, places)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
         rows.append(_whole_row(mutant, reading, places, suite, verdicts[reading.name]))
-    return rows
+    return rows + [_right_side_row(mutant, reading, places) for mutant in more(claim)]
 
 
 def _row(
@@ -151,6 +155,16 @@ def _part_rows(claim: Claim, reading: Reading, part: Part, places: Sequence[Plac
     return rows
 
 
+def _right_side_row(mutant: Mutant, reading: Reading, places: Sequence[Place]) -> Row:
+    """A mutant that has the claim's left side and assumptions."""
+    read = replace(as_read(mutant.claim, reading), assumptions=())
+    effect = _effect(read, places)
+    if effect is not None:
+        return Row(mutant.of.key, reading.name, mutant.part, mutant.change, effect)
+    row = _row(mutant.of, reading, mutant.part, mutant.change, closest(read, places))
+    return _if_proved(row, mutant, reading) if row.outcome is Outcome.SURVIVES else row
+
+
 def _effect(read: Claim, places: Sequence[Place]) -> Outcome | None:
     """NOT_EXERCISED if no right-hand side moves, WEAKER if none falls, UNDEFINED if none is a formula; else None."""
     if sp.Add(*read.terms.values()).has(*UNDEFINED):
@@ -212,3 +226,42 @@ def tally(rows: Iterable[Row]) -> Mapping[str, int]:
         if row.change:
             counts[str(row.outcome)] = counts.get(str(row.outcome), 0) + 1
     return counts
+
+
+# Mutants that count neither for nor against the regimes.
+UNJUDGED = {
+    "weaker": "are weaker claims",
+    "still true": "are proved to be true",
+    "not exercised": "change nothing in any regime",
+}
+
+
+def in_words(rows: Sequence[Row]) -> tuple[str, ...]:
+    """How many changes of each kind the regimes notice, and by name those that they do not."""
+    judged = [row for row in rows if row.change and row.outcome in (Outcome.REFUTED, Outcome.SURVIVES)]
+    if not judged:
+        return ("the regimes judge no mutant of it, so that nothing is known of what they would notice",)
+    noticed = Counter(kind(row.change) for row in judged if row.outcome is Outcome.REFUTED)
+    missed: dict[str, list[str]] = {}
+    for row in judged:
+        if row.outcome is Outcome.SURVIVES:
+            missed.setdefault(kind(row.change), []).append(f"{row.part} ({row.change})")
+    lines = ["slips that the regimes, quadratics all of them, notice where the claim holds in them, by kind:"]
+    lines += [f"  {name}: {noticed[name]} of {n}" for name, n in Counter(kind(row.change) for row in judged).items()]
+    if missed:
+        lines += [f"not noticed by the regimes: {', '.join(missed)}"]
+        lines += [f"  {name}: {', '.join(changes)}" for name, changes in missed.items()]
+    counts = tally(rows)
+    rest = [f"{counts[name]} {words}" for name, words in UNJUDGED.items() if name in counts]
+    return (*lines, *([f"of the other mutants {', '.join(rest)}"] if rest else []))
+
+
+def after_the_start(places: Iterable[Place], names: Set[str]) -> list[tuple[float, str, Status]]:
+    """The smallest bound over measured at T > 0 in each named regime: at T = 0 every such bound is met."""
+    found = []
+    for place in places:
+        lhs, rhs = (side.mean(axis=0) for side in (place.sides.lhs, place.sides.rhs))
+        chosen = (place.sides.times > 0) & (lhs > 0)
+        if place.regime.name in names and chosen.any():
+            found.append((float(min(rhs[chosen] / lhs[chosen])), place.regime.name, Status.HOLDS))
+    return found

@@ -46,13 +46,15 @@ PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
 
 class Outcome(enum.StrEnum):
-    """What a trial ends with; only REFUTED, PROVED and CERTIFIED say anything for certain."""
+    """The headline of a trial: FALSE and PROVED are certain, OPEN is everything else that was tested.
+
+    FALSE: an exact instance violates the claim. PROVED: the whole statement. CONTRADICTION: both.
+    """
 
     CONTRADICTION = "CONTRADICTION"
-    REFUTED = "REFUTED"
+    FALSE = "FALSE"
     PROVED = "PROVED"
-    CERTIFIED = "CERTIFIED"
-    NOT_REFUTED = "NOT REFUTED"
+    OPEN = "OPEN"
     NOT_TESTED = "NOT TESTED"
 
 
@@ -134,20 +136,35 @@ class Trial(Tabled):
         return alarms([Line(self.claim, self.reading, tuple((ANYWHERE, verdict) for verdict in covered))])
 
     @property
+    def violation_in_floats(self) -> Verdict | None:
+        """A violation that was found in floating point and that no instance in exact arithmetic confirms."""
+        if self.refutation is not None:
+            return None if self.refutation.evidence is Evidence.EXACT else self.refutation
+        unconfirmed = (v for v in self.verdicts if "unconfirmed" in v.data)
+        return next(unconfirmed, None)
+
+    @property
+    def whole_proof(self) -> Verdict | None:
+        """The proof, where it covers all that the claim speaks of."""
+        claimed = self.claim.coverage(READINGS[self.reading])
+        whole = self.proof is not None and (self.proof.coverage is None or self.proof.coverage.includes(claimed))
+        return self.proof if whole else None
+
+    @property
     def outcome(self) -> Outcome:
-        """The one word; a refutation outweighs whatever holds elsewhere, but not what holds at its very instance."""
+        """The headline; a violation outweighs what holds elsewhere, but not what holds at its very instance."""
         if self.alarms:
             return Outcome.CONTRADICTION
+        if self.violation_in_floats is not None:
+            return Outcome.OPEN
         if self.refutation is not None:
-            return Outcome.REFUTED
-        if self.proof is not None:
+            return Outcome.FALSE
+        if self.whole_proof is not None:
             return Outcome.PROVED
-        if self.certified:
-            return Outcome.CERTIFIED
-        tried = any(v.status is Status.HOLDS for v in self.verdicts) or any(
+        tested = any(v.status is Status.HOLDS for v in self.verdicts) or any(
             v.evidence is Evidence.EXACT and v.margin is not None for v in self.verdicts
         )
-        return Outcome.NOT_REFUTED if tried else Outcome.NOT_TESTED
+        return Outcome.OPEN if tested else Outcome.NOT_TESTED
 
     def said(self, name: str) -> tuple[str, ...]:
         """What the stage of that name found, nothing where it has not run."""
@@ -186,7 +203,7 @@ def try_claim(
     Raises InputError on an unknown key, reading or budget.
 
     >>> try_claim("lemma-2", "literal").outcome
-    <Outcome.REFUTED: 'REFUTED'>
+    <Outcome.FALSE: 'FALSE'>
     """
     of_kind("a claim", claim, (Claim, str), "a Claim or the key of one")
     claim = plugins.claim_named(claim) if isinstance(claim, str) else claim

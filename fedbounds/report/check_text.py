@@ -10,6 +10,7 @@ from fedbounds.report.ledger_text import alarm_blocks, grounds_of, run_table
 from fedbounds.report.number_format import compact, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
+from fedbounds.study.resolve import target_units
 from fedbounds.study.result import Result, WeightingRun
 from fedbounds.theory.claim import Claim, Kind, Role
 from fedbounds.theory.labels import shown
@@ -42,6 +43,8 @@ def check_blocks(
     claims = _claims(lines)
     blocks: list[Block] = [*alarm_blocks(lines), problem_sentence(result), answer_table(result, lines)]
     blocks += ["\n".join([*footnotes(result, lines), *known_sentences(lines)])]
+    units = units_sentence(result)
+    blocks += [units] if units else []
     if verbose or len(claims) > COLUMNS + len(_beside(claims)):
         blocks += [run_table(run, lines, result.settings.replicates) for run in result.runs]
         blocks += [LEGEND.format(rate=result.settings.error_rate)]
@@ -70,6 +73,11 @@ def problem_sentence(result: Result) -> str:
         f"Gamma = {number(facts.Gamma.value, 3)}. tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
         f"{settings.replicates} runs, {batch}{part}."
     )
+
+
+def units_sentence(result: Result) -> str:
+    """In which units the constants are, where the study has scaled the target of its data."""
+    return "" if "problem" in result.objects else target_units(result.settings)
 
 
 def answer_table(result: Result, lines: Sequence[Line]) -> Table:
@@ -219,7 +227,9 @@ def _other_readings(result: Result, claims: Sequence[Claim]) -> list[str]:
 def known_sentences(lines: Sequence[Line]) -> list[str]:
     """What counterexamples and proofs say of the statements of the paper, as printed and repaired."""
     paper = [line for line in lines if Role.HEADLINE in line.claim.roles]
-    false, repaired, open_ = [], [], []
+    false: list[Claim] = []
+    repaired: list[Claim] = []
+    open_: list[Claim] = []
     for claim in _claims(paper):
         printed, last = (_line(paper, claim, reading) for reading in (claim.readings[0], claim.readings[-1]))
         if claim.kind is not Kind.RATE and any(v.status is Status.REFUTED for v in printed.verdicts(Evidence.EXACT)):
@@ -288,4 +298,5 @@ def constants_table(result: Result) -> Table:
         body.append([name, *(number(getattr(run, name)) for run in runs), "computed"])
     of_problem = [f"{name} = {text}" for name, text in shared.items() if text is not None]
     caption = f"Constants, in the units of the loss that was minimised: {'; '.join(of_problem)}"
+    caption += f". {units}" if (units := units_sentence(result)) else ""
     return Table.of(("constant", *(run.weighting for run in runs), "from"), body, caption)

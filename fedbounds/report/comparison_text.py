@@ -49,7 +49,7 @@ def answer(found: TheoremComparison) -> list[str]:
 def _recommendation(found: TheoremComparison) -> str:
     """The rule that is first at the target, with its step and tau, and what theory says of it."""
     first = next((row for row in found.ranked if row.reached and row.reached.first is not None), None)
-    if first is None:
+    if first is None or first.reached is None:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )

@@ -3,10 +3,14 @@
 import math
 import re
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
+from typing import Any
 
 MISSING = "–"
 # Bound and measured value closer than this, relatively, differ by rounding: they are shown as equal.
 EQUAL = 1e-9
+# Beyond so many digits two decimals are not told apart.
+DIGITS = 30
 
 
 def compact(value: float | None, width: int = 7) -> str:
@@ -42,6 +46,37 @@ def _short(value: float, digits: int) -> str:
     """2.1e4 rather than 2.1e+04."""
     mantissa, mark, exponent = f"{value:.{digits}g}".partition("e")
     return f"{mantissa}e{int(exponent)}" if mark else mantissa
+
+
+def decimal_pair(left: str, right: str) -> tuple[str, str] | None:
+    """Two fractions, given as text, to the fewest digits (at least 4) at which they differ; None if neither is."""
+    try:
+        exact = Fraction(left), Fraction(right)
+    except (ValueError, ZeroDivisionError):
+        return None
+    for digits in range(4, DIGITS + 1):
+        first, second = (_decimal(value, digits) for value in exact)
+        if first != second:
+            break
+    return first, second
+
+
+def with_decimal(value: Any) -> Any:
+    """A fraction that is no integer as a decimal with the fraction beside it, as "0.5556 (5/9)"; else as it is."""
+    try:
+        exact = Fraction(value) if isinstance(value, str) else None
+    except (ValueError, ZeroDivisionError):
+        return value
+    return value if exact is None or exact.denominator == 1 else f"{_decimal(exact, 4)} ({value})"
+
+
+def _decimal(value: Fraction, digits: int) -> str:
+    """A fraction of any size to so many significant digits."""
+    context = Context(prec=DIGITS)
+    rounded = context.divide(Decimal(value.numerator), Decimal(value.denominator))
+    mantissa, mark, exponent = f"{rounded:.{digits}g}".partition("e")
+    plain = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    return f"{plain}e{int(exponent)}" if mark else plain
 
 
 def times(ratio: float | None) -> str:

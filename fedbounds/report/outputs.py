@@ -31,7 +31,12 @@ from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
 # What a trial's word is drawn as.
-DRAWN = {Outcome.NOT_TESTED: Status.VACUOUS, Outcome.CONTRADICTION: Status.REFUTED, Outcome.REFUTED: Status.REFUTED}
+DRAWN = {
+    Outcome.NOT_TESTED: Status.VACUOUS,
+    Outcome.CONTRADICTION: Status.REFUTED,
+    Outcome.FALSE: Status.REFUTED,
+    Outcome.OPEN: Status.UNDECIDED,
+}
 # Columns that tell entries of one claim apart, and those that are a number beside a mark.
 ACROSS, NUMBERS = ("weighting", "evidence", "step", "term"), ("tightness", "tight")
 

@@ -1,91 +1,88 @@
-"""A trial for people: the verdict in three lines, the details, a page for a browser and an appendix in LaTeX."""
+"""A trial for people: the headline with what it covers, the details, a page and an appendix in LaTeX."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from fractions import Fraction
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.html.exact_instances import fields
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.page import render
-from fedbounds.report.table import Table
+from fedbounds.report.number_format import decimal_pair, with_decimal
 from fedbounds.report.terminal import plain_table
+from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
 from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-SURE = {
+MEANING = {
     Outcome.CONTRADICTION: "Trust neither: a bug in fedbounds, or in a check that the claim brings. Report it.",
-    Outcome.REFUTED: "The claim is false as stated.",
+    Outcome.FALSE: "The claim is false as stated.",
     Outcome.PROVED: "It holds wherever its assumptions do.",
-    Outcome.CERTIFIED: "Nothing is proved beyond these settings; nowhere was it refuted.",
-    Outcome.NOT_REFUTED: "That is no proof.",
+    Outcome.OPEN: "Surviving these tests is not a proof.",
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
 
 
 # How a test report calls an outcome that is no success.
-TAGS = {Outcome.REFUTED: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TESTED: "skipped"}
+TAGS = {Outcome.FALSE: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TESTED: "skipped"}
 
 
 def verdict(trial: Trial) -> list[str]:
-    """The verdict in three lines: the word with its grounds, what was covered, and what it is worth."""
-    claim, kept = trial.claim, trial.finished
-    head = f"{claim.key} [{trial.reading}]: {trial.outcome}"
-    shown, proof = trial.refutation, trial.proof
-    unfinished = "" if kept else " (interrupted: the same call continues)"
-    if trial.outcome is Outcome.CONTRADICTION:
-        return [f"{head}.{unfinished}", f"{trial.alarms[0]}.", SURE[trial.outcome]]
-    if shown is not None:
+    """The headline with its grounds, then what it covers, or first of all what it does not."""
+    unfinished = "" if trial.finished else " (interrupted: the same call continues)"
+    head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
+    if outcome is Outcome.CONTRADICTION:
+        return [f"{head}: {outcome}.{unfinished}", f"{trial.alarms[0]}.", MEANING[outcome]]
+    if outcome is Outcome.FALSE and trial.refutation is not None:
+        shown = trial.refutation
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
-        sure = SURE[trial.outcome][:-1] + meant + "."
-        return [f"{head}{where}: {shown.detail}.{unfinished}", f"By {_by(trial, shown)}.", sure]
-    if proof is not None:
-        covers = (
-            "" if proof.coverage is None else f" for {proof.coverage.words(claim.coverage(READINGS[trial.reading]))}"
-        )
-        proved = f"{claim.key} [{trial.reading}]: {word(Status.HOLDS, proof.evidence)}"
-        said = f"{proved}: {proof.detail}.{unfinished}"
-        return [said, f"Covers what it assumes{covers}.", SURE[trial.outcome]]
-    if trial.outcome is Outcome.NOT_TESTED and not trial.finished:
+        numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
+        return [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+    if outcome is Outcome.PROVED and trial.whole_proof is not None:
+        proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
+        covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
+        proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
+        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome]]
+    if outcome is Outcome.NOT_TESTED:
         ended = ", ".join(stage.name for stage in trial.stages)
-        return [f"{claim.key} [{trial.reading}]: OPEN.{unfinished}", _so_far(ended), SURE[Outcome.NOT_REFUTED]]
-    first = f"{head} at {settings(trial)}" if trial.certified else head
-    strength = next(iter(trial.said("strength")), "")
-    worth = f"Strength: {strength}." if strength and _in_regimes(trial) else ""
-    return [f"{first}.{unfinished}", f"{_covered(trial)}.", f"{SURE[trial.outcome]} {worth}".rstrip()]
+        so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
+        word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
+        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far]
+    return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
 
 
-def _so_far(ended: str) -> str:
-    """What an interrupted trial without a verdict has done."""
-    return f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
+def _open(trial: Trial) -> list[str]:
+    """What an open trial says: a violation without rounding control, what was not covered, certified, and tried."""
+    lines = []
+    unconfirmed = trial.violation_in_floats
+    if unconfirmed is not None:
+        shown = str(unconfirmed.data.get("approach") or unconfirmed.detail)
+        by = "" if unconfirmed is not trial.refutation else f", by {_by(trial, unconfirmed)}"
+        lines.append(f"Violated in floating point, not confirmed by exact arithmetic{by}: {shown}.")
+    lines.append(f"Not covered: {not_covered(trial)}.")
+    if trial.proof is not None:
+        covered = trial.proof.coverage.words() if trial.proof.coverage is not None else "what it assumes"
+        lines.append(f"Proved only for {covered}: {trial.proof.detail}.")
+    if trial.certified:
+        lines.append(f"Certified only at {certified_settings(trial)}.")
+    compared = tried(trial)
+    lines += [f"Tried without a violation: {compared}."] if compared and unconfirmed is None else []
+    lines += [f"{line[0].upper()}{line[1:]}." for line in trial.said("strength") if line.startswith("not noticed")]
+    return lines
 
 
-def _covered(trial: Trial) -> str:
-    """What was compared without a violation; nothing that met no assumption is named."""
-    found = []
-    for one in trial.verdicts:
-        if one.evidence is Evidence.EXACT and one.margin is not None:
-            # The names of the limits matter most where nothing else was compared.
-            told = f"{one.detail.removeprefix('no violation at ')} at limits"
-            found.append(f"{one.data['limits']} (search)" if "limits" in one.data else told)
-    regimes = [v.detail.removeprefix("not refuted in ") for v in _in_regimes(trial)]
-    names = [", ".join(v.data["seen"]) for v in trial.verdicts if "seen" in v.data]  # type: ignore[arg-type]
-    if len(found) == len(names) and not regimes:
-        found = [f"{one} ({seen})" for one, seen in zip(found, names, strict=True)]
-    also = "Also not refuted on" if trial.certified else "Compared only on"
-    said = "; ".join([*reversed(found), *regimes])
-    return f"{also} {said}" if said else "Nothing further was compared"
-
-
-def _in_regimes(trial: Trial) -> list[Verdict]:
-    """That the claim holds in some regime, if it does: else what regimes notice of its mutants says little."""
-    return [v for v in trial.verdicts if v.evidence is Evidence.EMPIRICAL and v.status is Status.HOLDS]
+def _in_decimals(shown: Verdict) -> str:
+    """A refutation's sides as decimals, the exact numbers behind them; as they are where they are whole numbers."""
+    relation = re.search(r" (>|<|!=) ", shown.detail)
+    sides = decimal_pair(str(shown.data.get("lhs", "")), str(shown.data.get("rhs", "")))
+    if relation is None or sides is None or sides == (shown.data["lhs"], shown.data["rhs"]):
+        return shown.detail
+    return f"{sides[0]} {relation[1]} {sides[1]} ({shown.detail})"
 
 
 def _by(trial: Trial, shown: Verdict) -> str:
@@ -106,63 +103,14 @@ def _surely(shown: Verdict) -> str:
     )
 
 
-def settings(trial: Trial) -> str:
-    """The certified settings, N, weights, kappa and tau of each, and those that stayed undecided."""
-    undecided = [v for v in trial.verdicts if v.evidence is Evidence.SDP and v.status is Status.UNDECIDED]
-    held, unsure = _places(trial.certified), _places(undecided)
-    said = f"{len(held)} setting{'s' * (len(held) != 1)} {_grouped(held)}"
-    return f"{said}; undecided at {len(unsure)} {_grouped(unsure)}" if unsure else said
-
-
-def _places(verdicts: Iterable[Verdict]) -> list[Setting]:
-    return [Setting.from_json(v.data["setting"]) for v in verdicts if "setting" in v.data]  # type: ignore[arg-type]
-
-
-def _grouped(places: Sequence[Setting]) -> str:
-    """Settings in words: weights that share their tau and kappa together, and taus that share their kappas."""
-    clients = " or ".join(map(str, sorted({at.N for at in places})))
-    noisy = sum(at.gradients == "stochastic" for at in places)
-    kinds = "full" if not noisy else "any" if noisy == len(places) else f"full (any at {noisy} of them)"
-    by_weights: dict[str, dict[int, list[Fraction]]] = {}
-    for at in places:
-        alpha, p = (f"({', '.join(map(str, row))})" for row in (at.alpha, at.p))
-        weights = f"alpha = p = {p}" if alpha == p else f"alpha = {alpha}, p = {p}"
-        by_weights.setdefault(weights, {}).setdefault(at.tau, []).append(at.L / at.mu)
-    shared: dict[str, list[str]] = {}
-    for weights, by_tau in by_weights.items():
-        taus: dict[str, list[str]] = {}
-        for tau, kappas in by_tau.items():
-            taus.setdefault(", ".join(map(str, kappas)), []).append(str(tau))
-        where = " and ".join(f"tau = {', '.join(row)} with kappa = {kappas}" for kappas, row in taus.items())
-        shared.setdefault(where, []).append(weights)
-    said = "; ".join(f"{' or '.join(rows)} at {where}" for where, rows in shared.items())
-    return f"(N = {clients}, everyone present, {kinds} gradients): {said}"
-
-
-def certified_map(trial: Trial) -> Table | None:
-    """Weights x tau by kappa: bound over worst case where certified, the word where not; a dash was not asked."""
-    cells: dict[tuple[str, int], dict[Fraction, str]] = {}
-    for found in trial.verdicts:
-        if found.evidence is Evidence.SDP and "setting" in found.data:
-            setting = Setting.from_json(found.data["setting"])  # type: ignore[arg-type]
-            alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
-            ratio = "" if found.tightness is None or found.status is not Status.HOLDS else f" {found.tightness:.3g}x"
-            row = cells.setdefault((f"alpha = ({alpha}), p = ({p})", setting.tau), {})
-            row[setting.L / setting.mu] = word(found.status, found.evidence).lower() + ratio
-    kappas = sorted({kappa for row in cells.values() for kappa in row})
-    head = ("weights", "tau", *(f"kappa = {kappa}" for kappa in kappas))
-    body = [[*key, *(row.get(kappa, "-") for kappa in kappas)] for key, row in cells.items()]
-    return Table.of(head, body, "Certified for every problem of the class; bound over worst case") if cells else None
-
-
 def instance(data: Mapping[str, Any]) -> list[str]:
     """What checks a refutation by hand, from its verdict's ``data``: the instance, the constants, and each term."""
     rows = list(data.get("instance", {}).items())
     if "terms" in data:
         rows += [("alpha", data.get("alpha")), *data.get("constants", {}).items(), *data.get("varying", {}).items()]
-        terms = (("term", f"{name} = {value}") for name, value in data["terms"].items())
-        rows += [("left", data.get("lhs")), *terms, ("right", data.get("rhs"))]
-    return [f"  {key:<11}{_flat(value)}" for key, value in rows]
+        terms = (("term", f"{name} = {with_decimal(value)}") for name, value in data["terms"].items())
+        rows += [("left", with_decimal(data.get("lhs"))), *terms, ("right", with_decimal(data.get("rhs")))]
+    return [f"  {key:<10} {_flat(value)}" for key, value in rows]
 
 
 def _flat(value: Any) -> str:
@@ -248,14 +196,20 @@ def _tex(text: str) -> str:
     return "".join(TEX.get(sign, sign) for sign in text)
 
 
+def _reported(trial: Trial) -> Outcome:
+    """The outcome for a test report, where a violation in floating point fails too."""
+    failed = trial.refutation is not None and trial.outcome is Outcome.OPEN
+    return Outcome.FALSE if failed else trial.outcome
+
+
 def to_junit(trials: Sequence[Trial]) -> str:
     """Trials as test cases: a refuted one fails, one that nothing tested is skipped."""
     suite = xml.Element("testsuite", name="fedbounds referee", tests=str(len(trials)))
     for trial in trials:
         seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
         case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
-        tag = TAGS.get(trial.outcome)
+        tag = TAGS.get(_reported(trial))
         if tag is not None:
             xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
-    suite.set("failures", str(sum(trial.outcome is Outcome.REFUTED for trial in trials)))
+    suite.set("failures", str(sum(TAGS.get(_reported(trial)) == "failure" for trial in trials)))
     return xml.tostring(suite, encoding="unicode") + "\n"

@@ -130,7 +130,7 @@ def _decay(trajectory: Trajectory, error_rate: float) -> Decay:
     problem = trajectory.experiment.problem
     gaps = trajectory.paths[READINGS["literal"].virtual].gap
     fixed = not trajectory.experiment.stochastic
-    return decay_of(gaps, trajectory.times, gamma_of(problem.L, problem.mu), error_rate, fixed)
+    return decay_of(gaps, trajectory.times.astype(float), gamma_of(problem.L, problem.mu), error_rate, fixed)
 
 
 def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...]:

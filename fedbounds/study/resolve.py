@@ -1,5 +1,6 @@
 """The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
@@ -21,7 +22,7 @@ from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
 from fedbounds.study.bounds import gamma_of
 from fedbounds.study.claim_groups import GROUPS
-from fedbounds.study.settings import Settings
+from fedbounds.study.settings import DEFAULTS, Settings
 from fedbounds.theory.reading import READINGS
 
 # The generators' data: problem they feed and the parameters their text takes.
@@ -43,7 +44,10 @@ def numbers(text: str, count: int, what: str) -> list[float]:
         values = [float(part) for part in text.split(",")]
     except ValueError:
         values = []
-    if len(values) != count or not np.all(np.isfinite(values)):
+    if len(values) == count and not np.all(np.isfinite(values)):
+        wrong = next(value for value in values if not math.isfinite(value))
+        raise reject(f"{what} takes finite numbers", repr(text), f"write a number in place of {wrong}")
+    if len(values) != count:
         raise reject(f"{what} takes {count} number{'s' * (count > 1)}", repr(text), "separate them by commas")
     return values
 
@@ -179,8 +183,10 @@ def problem_from(
 
     ``data``: a frame of pandas or polars, a mapping of columns, an array (n, d), or what a loader of scikit-learn
     returns; ``target`` and ``client``: names of columns, or arrays (n,). Without a client the ``partition`` deals the
-    samples out. ``settings``: those of a study about its problem (regularisation, partition, clients, standardise,
-    classes, p, seed). Raises InputError that names the column and the row at fault.
+    samples out. Unless ``standardise=False``, features and the target of a regression are scaled to mean 0 and
+    variance 1: F*, Gamma, sigma^2 and G^2 are then in units of the scaled target. ``settings``: those of a study
+    about its problem (regularisation, partition, clients, standardise, classes, p, seed). Raises InputError naming
+    the column and the row at fault.
 
     >>> hospitals = {"age": [40, 50, 60, 70], "dose": [1, 3, 2, 5], "cost": [3.5, 6.1, 5.2, 9.9], "at": list("aabb")}
     >>> made = problem_from(hospitals, target="cost", client="at", regularisation=0.5)
@@ -214,15 +220,29 @@ def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any
         if settings.classes == "binary":
             table = as_binary(table)
     else:
-        table = as_regression(table)
+        table = as_regression(table, settings.standardise)
     if table.owners is not None:
         parts = owned(table)
+        if settings.clients not in (DEFAULTS["clients"], len(parts)):
+            received = f"{settings.clients} beside a column that names {len(parts)}"
+            raise reject("clients deals out data that say not who holds what", received, "leave clients out")
     else:
         parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
     memory.require(_matrices(settings, len(parts), table.features.shape[1]))
     if settings.standardise:
         table = standardise(table)
     return split(table, parts)
+
+
+def target_units(settings: Settings) -> str:
+    """What to say of the units of F*, Gamma, sigma^2 and G^2; "" where the target is the user's own or a class."""
+    kind = (settings.data or "").partition(":")[0]
+    if not kind or kind in SYNTHETIC or settings.problem in ("logistic", "quadratic") or not settings.standardise:
+        return ""
+    return (
+        "F*, Gamma, sigma^2 and G^2 are in units of the standardised target (mean 0, variance 1); "
+        "--no-standardise keeps its own units."
+    )
 
 
 def theory_step(problem: Problem) -> InverseTime:
@@ -237,6 +257,8 @@ STEPS = {"theory": 0, "constant": 1, "geometric": 2, "inverse": 2}
 def parse_step(text: str) -> tuple[str, list[float]]:
     """The kind of step size that ``text`` names, and its numbers."""
     kind, colon, rest = text.partition(":")
+    if "nan" in rest.lower().split(","):
+        raise reject("a step size is a positive number", f"{text!r}, and nan is no step size", "write a number")
     if kind not in STEPS or bool(colon) != bool(STEPS[kind]):
         allowed = "theory, constant:ETA, geometric:ETA0,DECAY or inverse:C,GAMMA"
         raise reject(f"the step size must be {allowed}", repr(text), "choose one")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, TypeVar, g
 
 import numpy as np
 
-from fedbounds.errors import reject
+from fedbounds.errors import quoted, reject
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.io import Bounds, Rational, convert, plain, shaped
 from fedbounds.plugins import PluginFile, nearest
@@ -142,7 +142,7 @@ class Result(Tabled):
 
     def __getitem__(self, key: str | tuple[str, str]) -> Result:
         """The part about a claim, ``result["lemma-1"]``, or about a claim under a weighting."""
-        claim, weighting = (key, None) if isinstance(key, str) else key
+        claim, weighting = part_of(key)
         runs = [run for run in self.runs if weighting in (None, run.weighting)]
         if not runs:
             raise nearest("weighting", str(weighting), [run.weighting for run in self.runs])
@@ -187,6 +187,15 @@ class Result(Tabled):
             facts = ProblemFacts(**{**known, **{name: _constant(known[name]) for name in CONSTANTS}})
             runs, settings = tuple(map(_run, stored.runs)), Settings.of(stored.settings)
             return Result(facts, settings, runs, stored.versions, stored.objects, stored.plugin_files)
+
+
+def part_of(key: Any) -> tuple[str, str | None]:
+    """The claim and the weighting that a key of a result names; InputError where it is no such key."""
+    parts = (key,) if isinstance(key, str) else key
+    if not isinstance(parts, tuple) or not 1 <= len(parts) <= 2 or not all(isinstance(part, str) for part in parts):
+        remedy = 'write result["lemma-1"] or result["lemma-1", "fedavg"]'
+        raise reject("a part of a result is named by a claim, or by a claim and a weighting", quoted(key), remedy)
+    return parts[0], parts[1] if len(parts) == 2 else None
 
 
 def facts_of(problem: Problem) -> ProblemFacts:

@@ -71,7 +71,12 @@ class Settings:
     regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
     classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
     standardise: Annotated[
-        bool, About(PROBLEM, "Scale the features of real data.", "--standardise/--no-standardise")
+        bool,
+        About(
+            PROBLEM,
+            "Scale the features and numeric targets of real data.",
+            "--standardise/--no-standardise",
+        ),
     ] = True
     limit: Annotated[Count | None, About(PROBLEM, "Use the first LIMIT samples of the data only.")] = None
     dimension: Annotated[Count, About(PROBLEM, "Dimension of generated problems.")] = 8

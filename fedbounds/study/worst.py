@@ -72,6 +72,9 @@ def worst(
         **_weights(weights, fractions(p) if p else ()),
     )
     along = tuple(fractions(values)) if values else ()
+    for name, value in (("zeta_star", zeta_star), ("sigma", sigma)):
+        if fraction(value) < 0:
+            raise reject(f"{name} is a root of a mean of squares, at least 0", value, "leave out its sign")
     at = {"delta_0": fraction(Delta_0), "zeta_sq": fraction(zeta_star) ** 2, "sigma_sq": fraction(sigma) ** 2}
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES.get(over, ())]
     found: list[Sandwich] = []

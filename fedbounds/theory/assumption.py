@@ -149,6 +149,19 @@ class Assumption:
                 )
             _part(one)
 
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same; functions are compared by identity, as some may equal anything."""
+        return self is other or (type(other) is type(self) and self._said == other._said)
+
+    def __hash__(self) -> int:
+        return hash(self._said)
+
+    @property
+    def _said(self) -> tuple[Any, ...]:
+        functions = (self.on_run, self.exactly, self.in_class, self.gives)
+        texts = (str.__str__(self.key), str.__str__(self.statement), str.__str__(self.found))
+        return (*texts, self.relation, self.tolerance, *map(id, functions))
+
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: a shipped one is itself there, and no relation is decided anew, as sympy would."""
         shipped = [name for name, one in vars(importlib.import_module(SHIPPED)).items() if one is self]
@@ -197,10 +210,11 @@ def _written(kind: type[Assumption], values: dict[str, Any]) -> Assumption:
 
 def _part(relation: Relational) -> Part:
     left, right = relation.lhs, relation.rhs
-    if isinstance(relation, Equality):
+    kind = type(relation)  # one of another class may equal what it likes
+    if kind is Equality:
         return Part(left, "=", right)
-    if isinstance(relation, GreaterThan | StrictGreaterThan):
-        return Part(right, "<=" if isinstance(relation, GreaterThan) else "<", left)
-    if isinstance(relation, LessThan | StrictLessThan):
-        return Part(left, "<=" if isinstance(relation, LessThan) else "<", right)
+    if kind in (GreaterThan, StrictGreaterThan):
+        return Part(right, "<=" if kind is GreaterThan else "<", left)
+    if kind in (LessThan, StrictLessThan):
+        return Part(left, "<=" if kind is LessThan else "<", right)
     raise TypeError(f"an assumption is made of <, <=, =, >= and >, but received {relation}")

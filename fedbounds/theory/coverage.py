@@ -119,6 +119,10 @@ class Coverage:
         """
         return all(axis in instance and _inside(instance, axis, region) for axis, region in self.axes.items())
 
+    def includes(self, other: Coverage) -> bool:
+        """Whether every experiment of another set surely lies in this one."""
+        return all(_covers(region, axis, other) for axis, region in self.axes.items())
+
     def words(self, claimed: Coverage | None = None) -> str:
         """The set in words; with ``claimed`` also what the claim speaks of beyond it."""
         said = ", ".join(_phrase(axis, self.axes[axis]) for axis in AXES if axis in self.axes) or "every experiment"

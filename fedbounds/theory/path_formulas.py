@@ -1,6 +1,7 @@
 """The quantities of a theorem as functions of one path of a run, for floats and for fractions alike.
 
-The engines compute most of them faster; these are what the engines are tested against.
+Those that take arrays instead of a path allow any leading axes: exact runs and the search's populations call them.
+Compiled engines compute most of them faster, and are tested against these.
 """
 
 from __future__ import annotations
@@ -18,15 +19,41 @@ def norm_sq(vectors: Numbers) -> Numbers:
     return (vectors**2).sum(-1)
 
 
-def ratio(above: Numbers, below: Numbers) -> Numbers:
-    """above / below, and 1 where below is not positive."""
+def ratio(above: Numbers, below: Numbers, otherwise: float = 1) -> Numbers:
+    """above / below, and ``otherwise`` where below is not positive."""
     positive = below > 0
-    return np.where(positive, above / np.where(positive, below, 1), 1)
+    return np.where(positive, above / np.where(positive, below, 1), otherwise)
+
+
+def skew(alpha: Numbers, p: Numbers, gaps: Numbers) -> Numbers:
+    """rho = sum_i alpha_i e_i / sum_i p_i e_i of weights and gaps (..., N); 1 where every gap is 0."""
+    return ratio((alpha * gaps).sum(-1), (p * gaps).sum(-1))
 
 
 def heterogeneity(losses: Losses) -> Numbers:
-    """Gamma = F* - sum_i p_i F_i*."""
-    return losses.p @ losses.excess(losses.w_star)
+    """Gamma = F* - sum_i p_i F_i* (...)."""
+    return (losses.p * losses.excess(losses.w_star)).sum(-1)
+
+
+def skew_at_optimum(products: Numbers, Gamma: Numbers, is_p: Any) -> Numbers:
+    """rho(t, w*) = sum_i alpha_i e_i(w*) / Gamma; 1 where ``is_p`` says that alpha = p, and where Gamma = 0."""
+    return np.where(is_p, 1, ratio(products, Gamma))
+
+
+def deviation(alpha: Numbers, w: Numbers, x: Numbers) -> Numbers:
+    """sum_i alpha_i ||w - x_i||^2 of w (..., d) and x (..., N, d)."""
+    return (alpha * norm_sq(w[..., None, :] - x)).sum(-1)
+
+
+def variance_of_mean(p: Numbers, variances: Numbers) -> Numbers:
+    """sum_i p_i^2 sigma_i^2 (...), with sigma_i^2 the largest of the variances (..., n, N) of client i."""
+    return (p**2 * variances.max(-2)).sum(-1)
+
+
+def ratios_of_steps(eta: Numbers, tau: int) -> Numbers:
+    """max_{t_0 <= s <= t} eta_s / eta_t of step sizes (..., T), with t_0 the first step of the round."""
+    rounds = eta.reshape(*eta.shape[:-1], -1, tau)
+    return (np.maximum.accumulate(rounds, axis=-1) / rounds).reshape(eta.shape)
 
 
 def distance_sq(path: Path) -> Numbers:
@@ -46,7 +73,7 @@ def gap(path: Path) -> Numbers:
 
 def drift(path: Path) -> Numbers:
     """sum_i alpha_t^i ||w_t - w_t^i||^2 at 0 ... T - 1."""
-    return (path.alpha * norm_sq(path.w[:-1, None] - path.X)).sum(-1)
+    return deviation(path.alpha, path.w[:-1], path.X)
 
 
 def _of_each(values: Numbers) -> Numbers:
@@ -73,15 +100,14 @@ def virtual(path: Path) -> Numbers:
 
 def skews(path: Path) -> Numbers:
     """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), at every step or at the first of each round."""
-    gaps = path.losses.excess(virtual(path))
-    found = np.where(_is_p(path), 1, ratio((path.alpha * gaps).sum(-1), (path.shares * gaps).sum(-1)))
-    return found[:: path.tau] if path.synchronised_skew else found
+    rho = np.where(_is_p(path), 1, skew(path.alpha, path.shares, path.losses.excess(virtual(path))))
+    return rho[:: path.tau] if path.synchronised_skew else rho
 
 
 def skews_at_optimum(path: Path) -> Numbers:
     """rho(t, w*); 1 where alpha = p on the path, and where Gamma = 0."""
     products = path.alpha @ path.losses.excess(path.losses.w_star)
-    return np.where(_is_p(path), 1, ratio(products, heterogeneity(path.losses)))
+    return skew_at_optimum(products, heterogeneity(path.losses), _is_p(path))
 
 
 def _is_p(path: Path) -> bool:
@@ -102,8 +128,7 @@ def participation(path: Path) -> Numbers:
 
 def step_ratios(path: Path) -> Numbers:
     """max_{t_0 <= s <= t} eta_s / eta_t, with t_0 the first step of the round."""
-    rounds = path.eta.reshape(-1, path.tau)
-    return (np.maximum.accumulate(rounds, axis=-1) / rounds).ravel()
+    return ratios_of_steps(path.eta, path.tau)
 
 
 def variances(path: Path) -> Numbers:
@@ -120,7 +145,7 @@ def second_moments(path: Path) -> Numbers:
 
 def mean_variance(path: Path) -> Numbers:
     """sum_i p_i^2 sigma_i^2, with sigma_i^2 the largest variance of client i on the path."""
-    return path.losses.p**2 @ variances(path).max(axis=0)
+    return variance_of_mean(path.losses.p, variances(path))
 
 
 def _variances_at_optimum(path: Path) -> Numbers:

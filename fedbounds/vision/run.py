@@ -80,8 +80,9 @@ def run(
 ) -> dict[str, Any]:
     """One run, from its checkpoint if there is one: its record, also written to ``out``.
 
-    A finished run is read back. The record's keys are those of ``records.ImageRun``. Raises InputError where the
-    folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
+    A finished run is read back, or continued where ``settings`` asks for more rounds; its checkpoint stays for that,
+    and without it the run starts anew. The record's keys are those of ``records.ImageRun``. Raises InputError where
+    the folder holds a run of other settings or data, DivergedError where the model leaves the sensible numbers; its
     checkpoint is then deleted, since the same steps would diverge again.
     """
     weighting = as_weighting(weighting)
@@ -100,8 +101,9 @@ def run(
         record = read_json(path)
         rounds = records.from_json(record, path.name).rounds
         require_same(path, record, identity)
-        _report(report, record, rounds)
-        return record
+        if filled(record["settings"])["rounds"] >= settings.rounds:
+            _report(report, record, rounds)
+            return record
     with training.repeatable():
         return _Run(settings, data, weighting, local, parts, where, path, identity).complete(report)
 
@@ -142,6 +144,7 @@ class _Run:
         if self.checkpoint.is_file():
             self.record = load_checkpoint(self.checkpoint, self.net)
             require_same(self.checkpoint, self.record, self.identity)
+            self.record["settings"] = self.identity["settings"]
 
     def complete(self, report: Progress | None) -> dict[str, Any]:
         """Run the rounds that are left and write the record."""
@@ -157,7 +160,6 @@ class _Run:
             save_checkpoint(self.checkpoint, self.record, self.net)
             _report(report, self.record, self._total())
         write_json(self.path, self.record)
-        self.checkpoint.unlink(missing_ok=True)
         return self.record
 
     def _total(self) -> int:
@@ -263,12 +265,14 @@ def load_checkpoint(path: Path, net: network.Network) -> dict[str, Any]:
 def require_same(path: Path, record: dict[str, Any], wanted: dict[str, Any]) -> None:
     """Refuse a record that differs from ``wanted`` in its settings or in another of its keys. Errors: InputError.
 
-    A record without the fingerprints of its data is taken at its word.
+    A record without the fingerprints of its data is taken at its word. One of fewer rounds may be continued.
     """
     here, there = (
         {**filled(part.get("settings") or {}), **{k: part.get(k) for k in wanted}} for part in (wanted, record)
     )
     del here["settings"], there["settings"]
+    if (there.get("rounds") or 0) < here.get("rounds", 0):
+        there["rounds"] = here["rounds"]
     unsaid = {key for key in DATA if there[key] is None}
     differing = sorted(key for key in (here.keys() | there.keys()) - unsaid if there.get(key) != here.get(key))
     if differing:

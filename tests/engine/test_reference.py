@@ -77,7 +77,7 @@ def test_weights_in_fractions_are_those_in_floats(text):
             for kind in (object, float)
         )
         assert all(isinstance(a, Fraction | int) for row in exact for a in row)
-        assert [row.astype(float).tolist() for row in exact] == pytest.approx([row.tolist() for row in floats])
+        assert np.array(exact, dtype=float) == pytest.approx(np.array(floats))
 
 
 @pytest.mark.parametrize("text", ["fedsoftmax:1", "bound-optimal:1"])

@@ -150,7 +150,7 @@ def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(tru
     (verdict,) = stages.regimes(case).verdicts
     assert verdict.status is not Status.REFUTED
     refuted = try_claim(false, suite=FEW)
-    assert refuted.outcome is Outcome.REFUTED and refuted.refutation.evidence is Evidence.EXACT
+    assert refuted.outcome is Outcome.FALSE and refuted.refutation.evidence is Evidence.EXACT
     again = examine(from_json(refuted.refutation.data["instance"]), false, PLAIN)
     assert again.status is Status.REFUTED and again.data["lhs"] == refuted.refutation.data["lhs"]
     names = {symbol.name for symbol in false.computed}
@@ -297,7 +297,7 @@ def test_the_example_of_the_page_runs_and_is_false(tmp_path):
     (tmp_path / "mine.py").write_text(page.partition("```python\n")[2].partition("```")[0])
     (mine,) = load_file(tmp_path / "mine.py").CLAIMS
     found = try_claim(mine, suite=FEW)
-    assert found.outcome is Outcome.REFUTED and {"start", "farthest"} <= {s.name for s in mine.computed}
+    assert found.outcome is Outcome.FALSE and {"start", "farthest"} <= {s.name for s in mine.computed}
 
 
 def test_names_and_definitions_are_guarded():

@@ -206,12 +206,12 @@ def test_a_proof_elsewhere_is_no_contradiction():
         Verdict(false.key, "plain", Evidence.SYMBOLIC, Status.HOLDS), coverage=Coverage({"kappa": frozenset({7})})
     )
     both = replace(found, stages=(*found.stages, replace(found.stages[0], verdicts=(elsewhere,))))
-    assert both.outcome is Outcome.REFUTED
+    assert both.outcome is Outcome.FALSE
 
 
 def test_a_slip_that_still_followed_from_a_proved_claim_would_be_an_alarm(monkeypatch):
     known = claim_named("lemma-1")
     tighter = replace(known, key="mine", terms={name: term * mu / (2 * mu) for name, term in known.terms.items()})
-    assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.REFUTED
+    assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.FALSE
     monkeypatch.setattr(implication, "never_negative", lambda *ignored: True)
     assert try_claim(tighter, suite=Suite(REGIMES[:1])).outcome is Outcome.CONTRADICTION

@@ -10,7 +10,6 @@ import sympy as sp
 from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.instance import array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.exact.outcomes import run
@@ -80,7 +79,8 @@ def test_fractions_are_what_the_definitions_say_exactly():
     instance = from_json(data | {"eta": ["1/8", "1/9"] * 2, "tau": 2, "weighting": "fedmax:2"})
     record = run(instance)
     steps, odds = record.history
-    ((_, path),) = whole_paths(steps, odds, 2, array(instance.eta), instance.losses, "alpha")
+    eta = np.array(instance.eta, dtype=object)
+    ((_, path),) = whole_paths(steps, odds, 2, eta, instance.losses, "alpha")
     path = replace(path, variance=no_variance)
     for name in symbols.RECORDED.keys() - NO_PATH:
         if not symbols.RECORDED[name].recorded and name in record.values:

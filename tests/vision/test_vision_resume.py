@@ -43,7 +43,7 @@ def test_a_killed_run_resumes_to_the_same_numbers(tmp_path):
     resumed = go(out, "fedsoftmax:0.5", report=lambda *said: told.append(said[1]))
     assert told == [2, 3]
     assert numbers(resumed) == numbers(whole)
-    assert [path.name for path in out.iterdir()] == ["run-fedsoftmax-0.5-000.json"]
+    assert sorted(path.suffix for path in out.iterdir()) == [".json", ".npz"]
 
 
 @pytest.mark.parametrize("optimiser", ["momentum", "adam"])
@@ -86,6 +86,17 @@ def test_an_interruption_while_a_checkpoint_is_written_leaves_the_one_before(tmp
     assert told == [1, 2, 3]
 
 
+@pytest.mark.parametrize("checkpoint", [True, False])
+def test_a_finished_run_goes_on_when_more_rounds_are_asked_for(tmp_path, checkpoint):
+    whole, out, told = go(tmp_path / "whole"), tmp_path / "short", []
+    go(out, rounds=2)
+    if not checkpoint:
+        next(out.glob("*.npz")).unlink()
+    longer = go(out, report=lambda *said: told.append(said[1]))
+    assert told == ([2, 3] if checkpoint else [0, 1, 2, 3])
+    assert numbers(longer) == numbers(whole) == numbers(go(out))
+
+
 def stopped(out, monkeypatch):
     """A run that stops in its second round, and leaves its checkpoint."""
     inner, calls = training.average, []
@@ -105,7 +116,8 @@ def stopped(out, monkeypatch):
     ("changes", "says"),
     [
         ({"lr": 0.2}, "lr 0.1 instead of 0.2"),
-        ({"rounds": 4, "batch": 8}, "batch 16 instead of 8, rounds 3 instead of 4"),
+        ({"rounds": 2, "batch": 8}, "batch 16 instead of 8, rounds 3 instead of 2"),
+        ({"rounds": 4, "batch": 8}, "batch 16 instead of 8:"),
         ({"partition": "shards:8,even"}, "partition shards:8,unbalanced instead of shards:8,even"),
     ],
 )

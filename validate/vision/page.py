@@ -51,23 +51,21 @@ def verdict_table(outcomes: Sequence[Outcome]) -> str:
         if not own:
             continue
         first, last = statement.lines
-        words = [f"{one.case.where}: {one.verdict}" for one in own]
-        cases = "; ".join(f"({said})" if one.case.extra else said for said, one in zip(words, own, strict=True))
         at = "; ".join(dict.fromkeys(one.case.reading for one in own if not one.case.extra))
         lines = f"{first}" if first == last else f"{first}-{last}"
-        rows.append((statement.says, lines, f"**{verdicts.overall(own)}**", at, cases))
+        rows.append((statement.says, lines, f"**{verdicts.overall(own)}**", at))
     tests = sum(one.p_value is not None for one in outcomes)
     needed = estimates.pairs_needed(tests, verdicts.LEVEL)
     best = 2.0 ** (1 - verdicts.MIN_PAIRS)
     said = (
-        "A claim about several cases has its worst verdict; cases in brackets are not the paper's and do not count. "
+        "A claim about several cases has its worst verdict; those marked (ours) do not count. "
         f"The {tests} tests are corrected together by Holm's method. Six pairs give at best p = {best:.3f} alone and "
         f"{min(1.0, best * tests):.2f} corrected, so that no comparison of six can be {verdicts.REPRODUCED} or "
         f"{verdicts.OPPOSITE}, however clear: that takes {needed} pairs that all agree. Intervals in verdicts are at "
         f"{verdicts.INTERVAL}, which keeps 95% over the {len(paper.STATEMENTS)} claims; those shown are at 95%."
     )
     rules = [f"- *{name}*: {text}".replace("F_i*", "F_i\\*") for name, text in verdicts.RULES.items()]
-    head = ("the paper's claim", "lines", "in this reading", "step and T", "by case")
+    head = ("the paper's claim", "lines", "in this reading", "step and T")
     return "\n".join([table(head, rows), "", said, "The rules:", "", *rules])
 
 
@@ -80,7 +78,8 @@ def sentences(outcomes: Sequence[Outcome], *keys: str) -> str:
         for one in own:
             test = one.case.test
             p = f", p = {test.p_value:.2g}, Holm's {one.p_value:.2g}" if test and one.p_value is not None else ""
-            lines.append(f"- {one.case.where} ({one.case.reading}): **{one.verdict}**. {one.case.sentence}{p}")
+            ours = " (ours)" if one.case.extra else ""
+            lines.append(f"- {one.case.where}{ours}: **{one.verdict}**. {one.case.sentence}{p}")
     return "\n".join(lines).replace("|", "\\|").strip()
 
 
@@ -264,28 +263,23 @@ def the_map(stored: Stored) -> str:
 def blocks(stored: Stored, outcomes: Sequence[Outcome], results: Path, pictures: Path) -> dict[str, str]:
     """Name of a block -> its Markdown."""
 
-    def study(body: str, keys: Sequence[str], drawn: Mapping[str, str]) -> str:
-        images = [
-            f"![{text}](img/vision/{stem}.png)"
-            for stem, text in drawn.items()
-            if (pictures / f"{stem}.png").is_file()
-        ]
-        return "\n\n".join([*([body] if body else []), sentences(outcomes, *keys), *images])
+    def study(body: str, keys: Sequence[str] = (), stem: str = "", text: str = "") -> str:
+        picture = [f"![{text}](img/vision/{stem}.png)"] if stem and (pictures / f"{stem}.png").is_file() else []
+        return "\n\n".join(part for part in (body, sentences(outcomes, *keys), *picture) if part)
 
-    curves = {"accuracy": "Accuracy and loss along rounds", "accuracy-fedmax": "FedMax and FedMax(10)"}
     return {
         "verdicts": verdict_table(outcomes),
         "reading": what_ran(stored),
         "search": searched(results),
         "minima": minima(results),
         "sensitivity": sensitive(results),
-        "r90": study(speed(stored), ("faster", "same-iid", "more-skew"), {"r90": "R_90 measured and printed"}),
-        "accuracy": study(final(stored), ("final", "fedmax-final"), curves),
-        "temperatures": study(tempered(stored), ("temperature",), {"temperatures": "FedSoftMax(T) at several T"}),
-        "alpha": study(slopes(stored), ("to-p", "other-limit"), {"alpha": "Weights against shares along rounds"}),
-        "participation": study("", ("small-group",), {"top-losses": "The ten largest losses of each round"}),
-        "map": study(the_map(stored), (), {"map": "Rounds of FedSoftMax(T) over those of FedAvg"}),
-        "stability": study(stable(stored), ("stability",), {"stability": "Stability measured and printed"}),
+        "r90": study(speed(stored), ("faster", "same-iid", "more-skew"), "r90", "R_90 measured and printed"),
+        "accuracy": study(final(stored), ("final", "fedmax-final")),
+        "temperatures": study(tempered(stored), ("temperature",)),
+        "alpha": study(slopes(stored), ("to-p", "other-limit")),
+        "participation": study("", ("small-group",)),
+        "map": study(the_map(stored), (), "map", "Rounds of FedSoftMax(T) over those of FedAvg"),
+        "stability": study(stable(stored), ("stability",)),
     }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from fedbounds.study.smallest_bound import SmallestBound
 
 # What the paper's bounds need, and what the smallest bound of any claim does.
-PAPER = ("Gamma", "rho_bar", "rho_tilde", "tau", "G_sq", "sigma_sq")
+NEEDED = ("L", "mu")
+PAPER = (*NEEDED, "Gamma", "rho_bar", "rho_tilde", "tau", "G_sq", "sigma_sq")
 FLAGS = {"N": "--clients", "Delta_0": "--delta0", "pi_min": "--pi", "assumed": "--assume"}
 ONLY_BEST = ("zeta_star", "weights", "L_sample", "assumed", "measure")
 
@@ -26,8 +27,8 @@ ONLY_BEST = ("zeta_star", "weights", "L_sample", "assumed", "measure")
 class Constants:
     """The constants of a problem.
 
-    L: Smoothness constant of every F_i.
-    mu: Strong-convexity constant of every F_i.
+    L: Smoothness constant of every F_i (needed).
+    mu: Strong-convexity constant of every F_i (needed).
     tau: Local steps a round.
     G_sq: Bound on the second moment of gradients.
     sigma_sq: Bound on the variance of gradients.
@@ -41,8 +42,8 @@ class Constants:
     measure: What is bounded (default: gap).
     """
 
-    L: float
-    mu: float
+    L: float | None = None
+    mu: float | None = None
     tau: int | None = None
     G_sq: float | None = None
     sigma_sq: float | None = None
@@ -93,7 +94,7 @@ def bounds(
         _print(format, smallest_bounds(known, plugins), known, rounds)
         return
     _refuse(constants, ONLY_BEST, "these are of --best")
-    _require(constants, PAPER, "only --best does without")
+    _require(constants, PAPER, "--best needs others")
     from fedbounds.report.bounds_text import bounds_blocks
     from fedbounds.study.bounds import bounds as evaluate
 
@@ -106,7 +107,7 @@ def bounds(
 @command("Study a problem", more=Constants, **FLAGS)
 def plan(
     *,
-    target: float,
+    target: float | None = None,
     worst: bool = False,
     plugins: tuple[ModuleType, ...] = (),
     format: Literal["table", "json"] = "table",
@@ -114,25 +115,32 @@ def plan(
 ) -> None:
     """Give the rounds of FedAvg after which a claim's bound is at most TARGET, with the tau and the step to choose.
 
-    target: What the bound is to come to.
+    target: What the bound is to come to (needed).
     worst: Also by the certified worst case, for up to 24 steps (a minute).
     """
     from fedbounds.study import smallest_bound
 
-    known = problem_constants(rounds=1, plugins=plugins, **constants)
+    known = problem_constants(rounds=1, plugins=plugins, also={"target": target}, **constants)
+    assert target is not None  # problem_constants refuses that
     rows = smallest_bound.plan(known, target, plugins)
     if worst:
         rows = (*rows, smallest_bound.worst_case_plan(known, target, plugins))
     _print(format, rows, known)
 
 
-def problem_constants(*, rounds: int, plugins: Sequence[ModuleType] = (), **options: Any) -> ProblemConstants:
-    """The options of a command line as constants of a problem; InputError where one that is needed is missing."""
+def problem_constants(
+    *, rounds: int, plugins: Sequence[ModuleType] = (), also: Mapping[str, Any] | None = None, **options: Any
+) -> ProblemConstants:
+    """The options of a command line as constants of a problem; one sentence names all that are missing.
+
+    ``also``: further options that the command needs.
+    """
     from fedbounds.study.bounds import ProblemConstants
     from fedbounds.study.smallest_bound import assumable
 
     start = () if options["G_sq"] is not None else ("Delta_0",)
-    _require(options, ("N", "zeta_star", *start), "the smallest bound needs them")
+    more = also or {}
+    _require(options | dict(more), (*more, *NEEDED, "N", "zeta_star", *start), "the smallest bound needs them")
     if options["zeta_star"] < 0:
         raise reject("zeta_* is at least 0", options["zeta_star"], "give the root of a mean of squares")
     known = assumable(plugins) if options["assumed"] else frozenset()
@@ -140,6 +148,8 @@ def problem_constants(*, rounds: int, plugins: Sequence[ModuleType] = (), **opti
         raise reject("only what no constant shows is assumed", foreign[0], f"choose from {', '.join(sorted(known))}")
     delta_0, mu = options["Delta_0"], options["mu"]
     if delta_0 is None:
+        if mu > 0 and mu**2 == 0:
+            raise reject("mu^2 must be a number above 0", f"mu = {mu}", "give --delta0, or another unit of length")
         delta_0 = options["G_sq"] / mu**2 if mu > 0 else 0.0
     try:
         p = tuple(map(float, options["weights"].split(","))) if options["weights"] else ()

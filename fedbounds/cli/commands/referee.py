@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import click
 
-from fedbounds.cli.adapter import Place, command, say, show_json
+from fedbounds.cli.adapter import Place, command, say, show, show_json
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
@@ -53,11 +53,11 @@ def referee(
     from fedbounds import io
     from fedbounds.cli.options import CONTRADICTION
     from fedbounds.referee.trial import Outcome
-    from fedbounds.report import trial_text as show
+    from fedbounds.report import trial_text
 
     def said(trial: Trial) -> None:
         if not as_json:
-            show(show.to_text(trial, verbose))
+            show(trial_text.to_text(trial, verbose))
 
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
@@ -76,17 +76,17 @@ def referee(
             each=said,
         ).items
         if out is not None:
-            io.write_text(out / "referee.html", show.to_html(trials))
-            io.write_text(out / "referee.tex", show.to_latex(trials))
+            io.write_text(out / "referee.html", trial_text.to_html(trials))
+            io.write_text(out / "referee.tex", trial_text.to_latex(trials))
     if junit is not None:
-        io.write_text(junit, show.to_junit(trials))
+        io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
     if not all(trial.finished for trial in trials):
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
-    return REFUTED if fail_on and any(trial.outcome is Outcome.REFUTED for trial in trials) else 0
+    return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
 def _say(k: int, step: Step, found: Stage | None) -> None:

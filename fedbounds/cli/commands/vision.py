@@ -151,11 +151,8 @@ def _experiment(
             raise reject(why, rule.name, "use fedavg, fedmax:K, fedsoftmax:T or weights of your own")
     quiet, threads = machine["quiet"], machine["threads"]
     where = training.machine(machine["device"], default_threads() if threads is None else threads)
-    settings = dataclasses.replace(
-        settings,
-        partition=images.canonical(settings.partition),
-        precision=where.precision if machine["precision"] == "auto" else machine["precision"],
-    )
+    precision: Any = where.precision if machine["precision"] == "auto" else machine["precision"]
+    settings = dataclasses.replace(settings, partition=images.canonical(settings.partition), precision=precision)
     with console.progress(not quiet) as download:
         pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
     experiment.deal(settings, pixels.train_labels, repetitions[0])

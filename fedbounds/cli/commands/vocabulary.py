@@ -65,6 +65,11 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | Non
     from fedbounds.report.terminal import plain_table
 
     found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
+    if not found:
+        from fedbounds.errors import reject
+
+        what = f"WORD must occur in a {next(iter(head))} or its meaning"
+        raise reject(what, repr(word), "leave it out to list all")
     show(plain_table(list(head), found))
 
 

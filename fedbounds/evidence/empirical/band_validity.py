@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from fedbounds.evidence.empirical.bands import band_from_moments
 from fedbounds.evidence.empirical.linearity import moving
-from fedbounds.evidence.evaluate import Numbers, derivative, difference, evaluate, nudged
+from fedbounds.evidence.evaluate import Numbers, derivative, evaluate, nudged
+from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.problem import Array
 from fedbounds.model.trajectory import PATH_FIELDS
@@ -59,10 +60,10 @@ def distrust(
     ``difference`` (m,) is the mean of lhs - rhs at ``times`` (m,), nan where it is known for certain; ``refuted``
     (m,) says where the band lies above 0.
     """
-    seen = run.measurement(claim.symbols)
+    measurement = run.measurement(claim.symbols)
     # The recorded columns that are tested: where a side is undefined nothing is.
-    columns = np.flatnonzero(np.isin(seen.times(claim.scope), times))
-    slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, seen).items()}
+    columns = np.flatnonzero(np.isin(measurement.times(claim.scope), times))
+    slopes = {index: slope[:, columns] for index, slope in _slopes(claim, run, measurement).items()}
     return (
         run.once(_missed_noise, error_rate)
         or _dominated(run, times, columns, np.abs(difference), slopes)
@@ -92,29 +93,26 @@ def quantity_rounding(claim: Claim, run: MeasuredRun, difference: sp.Expr) -> Ar
 
     It is relative to the largest of the run, since a difference of large numbers may be in what the user computes.
     """
-    found: Array | float = 0.0
-    seen = run.measurement(claim.symbols)
-    placed = {**seen.constants, **seen.places(claim.scope)}
+    rounding: Array | float = 0.0
+    values = substitution(claim, run.reading, run.measurement(claim.symbols)).values
     for symbol in claim.computed:
         if symbol.name in run.quantities.fields and difference.has(symbol):
             size = np.abs(run.quantities.fields[symbol.name]).max(initial=0.0)
-            found = found + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), placed))
-    return found
+            rounding = rounding + RELATIVE_ROUNDING * size * np.abs(evaluate(derivative(difference, symbol), values))
+    return rounding
 
 
-def _slopes(claim: Claim, run: MeasuredRun, seen: Measurement[Numbers]) -> dict[int, Array]:
+def _slopes(claim: Claim, run: MeasuredRun, measurement: Measurement[Numbers]) -> dict[int, Array]:
     """By how much lhs - rhs moves with each recorded field, (R or 1, recorded times), by the field's place."""
-    left, right, _ = claim.sides(run.reading)
-    behind = measured_fields()
-    values, count = {**seen.constants, **seen.places(claim.scope)}, len(seen.times(claim.scope))
-    found = {}
-    apart = difference(left, right)
-    for symbol in sorted(apart.free_symbols, key=str):
-        if behind.get(symbol.name) in PATH_FIELDS:
-            moves = evaluate(derivative(apart, symbol), values)
-            shape = np.broadcast_shapes(moves.shape, (1, count))
-            found[PATH_FIELDS.index(behind[symbol.name])] = np.broadcast_to(moves, shape)
-    return found
+    fields = measured_fields()
+    sides, count = substitution(claim, run.reading, measurement), len(measurement.times(claim.scope))
+    slopes = {}
+    for symbol in sorted(sides.difference.free_symbols, key=str):
+        if fields.get(symbol.name) in PATH_FIELDS:
+            slope = evaluate(derivative(sides.difference, symbol), sides.values)
+            shape = np.broadcast_shapes(slope.shape, (1, count))
+            slopes[PATH_FIELDS.index(fields[symbol.name])] = np.broadcast_to(slope, shape)
+    return slopes
 
 
 def share_limit(replicates: int) -> float:

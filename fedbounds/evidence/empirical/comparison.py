@@ -27,11 +27,10 @@ from fedbounds.evidence.empirical.sides import Comparison as Comparison
 from fedbounds.evidence.empirical.sides import compare as compare
 from fedbounds.evidence.empirical.sides import one_by_one
 from fedbounds.evidence.evaluate import difference, evaluate, names_in
-from fedbounds.evidence.judge import Unmet, conclude, coverage_of, judge, verdict
+from fedbounds.evidence.judge import OnRun, Unmet, conclude, judge, verdict
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.constant import Provenance
-from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.reading import ERROR_RATE
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -49,13 +48,12 @@ BAND_NEEDS = (
 
 
 @dataclass(frozen=True)
-class Sampled:
+class Sampled(OnRun):
     """A simulated run as `judge` sees it: decided by a band at family-wise ``error_rate`` over the tested times.
 
     What was compared along t is put into ``compared``.
     """
 
-    run: MeasuredRun
     error_rate: float = ERROR_RATE
     compared: ComparedBands | None = None
     evidence = Evidence.EMPIRICAL
@@ -67,14 +65,6 @@ class Sampled:
     def unmet(self, claim: Claim) -> Unmet:
         """The assumptions that the run does not meet, or cannot express."""
         return judged_on(claim, self.run)
-
-    def lacking(self, claim: Claim) -> tuple[str, ...]:
-        """The computed quantities that have no value on the run."""
-        return self.run.quantities.why(self.run.quantities.lacking)
-
-    def coverage(self) -> Coverage:
-        """This problem and protocol."""
-        return coverage_of(self.run)
 
     def refusal(self, claim: Claim) -> Verdict | None:
         """UNDECIDED where means of replicates do not stand for the two sides."""

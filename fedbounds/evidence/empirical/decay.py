@@ -55,8 +55,9 @@ def decay_of(gaps: Array, times: Array, gamma: float, error_rate: float, determi
     """
     fit = floor_fit(gaps, times, gamma, error_rate, deterministic=deterministic)
     slope, low, high = _slope(np.asarray(gaps), np.log(np.asarray(times) + gamma), error_rate, deterministic)
-    limits = map(finite_or_none, (slope, low, high, *fit.c0, fit.excluded))
-    return Decay(*limits, fit.decision, 0.0 if deterministic else error_rate)
+    slopes = finite_or_none(slope), finite_or_none(low), finite_or_none(high)
+    floors = finite_or_none(fit.c0[0]), finite_or_none(fit.c0[1]), finite_or_none(fit.excluded)
+    return Decay(*slopes, *floors, fit.decision, 0.0 if deterministic else error_rate)
 
 
 def _slope(gaps: Array, log_x: Array, error_rate: float, deterministic: bool) -> tuple[float, float, float]:

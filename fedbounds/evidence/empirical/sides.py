@@ -27,7 +27,8 @@ from fedbounds.evidence.empirical.bands import (
     critical_value,
     smallest_level,
 )
-from fedbounds.evidence.evaluate import Numbers, difference, evaluate, names_in
+from fedbounds.evidence.evaluate import Numbers, evaluate, names_in
+from fedbounds.evidence.judge import substitution
 from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.problem import Array
@@ -115,12 +116,12 @@ def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     if claim.scope == "constant":
         run = replace(run, overrides={})  # a statement about the run's worst skews, not about each path's
     run = with_quantities(claim, run)
-    seen = run.measurement(claim.symbols)
-    times, places = np.asarray(seen.times(claim.scope)), seen.places(claim.scope)
-    values = {**seen.constants, **places}
+    measurement = run.measurement(claim.symbols)
+    times, places = np.asarray(measurement.times(claim.scope)), measurement.places(claim.scope)
     shape = np.broadcast_shapes(*(np.shape(value) for value in places.values()), (1, 1))
-    left, right, _ = claim.sides(run.reading)
-    floor = _floor(claim, run, difference(left, right), len(times))
+    sides = substitution(claim, run.reading, measurement)
+    left, right, values = sides.lhs, sides.rhs, sides.values
+    floor = _floor(claim, run, sides.difference, len(times))
     if run.trajectory.streamed and claim.scope in ("step", "horizon"):
         means = linearity.both_sides(left, right, claim, run, values)
         rounding = means.rounding * RELATIVE_ROUNDING + floor
@@ -129,11 +130,10 @@ def compare(claim: Claim, run: MeasuredRun) -> Comparison:
     lhs = np.broadcast_to(evaluate(left, values), shape).astype(float)
     rhs = np.broadcast_to(evaluate(right, values), shape).astype(float)
     with np.errstate(invalid="ignore"):  # both sides may be infinite, which decides nothing
-        rounding = value_rounding(difference(left, right), values, lhs - rhs) + floor
+        rounding = value_rounding(sides.difference, values, lhs - rhs) + floor
     if claim.scope == "horizon" and (above := lhs > rhs + rounding).any():
         # A difference of powers of 1 - eta mu may be cancelled away in floats, which refutes nothing.
-        seen_there = {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)}
-        exact = upper(right, seen_there)
+        exact = upper(right, {name: np.broadcast_to(values[name], shape)[above] for name in names_in(right)})
         rhs[above] = np.where(np.isfinite(exact), exact, rhs[above])
     rounding, floor = np.broadcast_arrays(rounding, floor, lhs)[:2]
     return Comparison(times, lhs, rhs, rounding, floor, values=values)

@@ -17,7 +17,7 @@ from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
-from fedbounds.evidence.judge import Unmet, judge
+from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading
@@ -61,11 +61,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
-    own = quantity_values(claim, record, reading)
-    seen = record.measurement(reading, own)
-    left, right, _ = claim.sides(reading)
-    used = {symbol.name for symbol in left.free_symbols | right.free_symbols}
-    return own.why(sorted(used - {*seen.constants, *seen.places(claim.scope)}))
+    computed = quantity_values(claim, record, reading)
+    return computed.why(substitution(claim, reading, record.measurement(reading, computed)).unmeasured)
 
 
 def compare(
@@ -77,32 +74,27 @@ def compare(
 
     There is none where a symbol of the claim's own has no value.
     """
-    left, right, _ = claim.sides(reading)
-    own = quantity_values(claim, record, reading)
-    if own.lacking.keys() & {s.name for s in left.free_symbols | right.free_symbols}:
+    measurement = record.measurement(reading, quantity_values(claim, record, reading))
+    formula = substitution(claim, reading, measurement)
+    if formula.unmeasured:
         return
-    seen = record.measurement(reading, own)
-    times, places = seen.times(claim.scope), seen.places(claim.scope)
+    times, places = measurement.times(claim.scope), measurement.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
     for k in reversed(order) if latest else order:
-        values = {**seen.constants, **{name: column[k] for name, column in places.items()}}
-        both = compared(left, right, values)
+        values = {**measurement.constants, **{name: column[k] for name, column in places.items()}}
+        both = compared(formula.lhs, formula.rhs, values)
         if both is not None:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
             yield Sides(*both, None if claim.scope == "constant" else t, client)
 
 
 @dataclass(frozen=True)
-class Exact:
+class Exact(Judged):
     """An exact run in one reading as `judge` sees it: decided by comparing fractions at every place."""
 
     record: ExactRun
     reading: Reading
     evidence = Evidence.EXACT
-
-    def of(self, claim: Claim) -> Exact:
-        """Itself: the claim's computed quantities are evaluated where they are used."""
-        return self
 
     def unmet(self, claim: Claim) -> Unmet:
         """The assumptions that fail exactly, and those that cannot be expressed in fractions."""
@@ -111,12 +103,6 @@ class Exact:
     def lacking(self, claim: Claim) -> tuple[str, ...]:
         """The symbols without a value in fractions."""
         return () if claim.kind is Kind.RATE else unmeasured(claim, self.record, self.reading)
-
-    def refusal(self, claim: Claim) -> None:
-        """None: fractions can examine any claim whose symbols have values."""
-
-    def coverage(self) -> None:
-        """None: the verdict holds the instance itself."""
 
     def rate(self, claim: Claim) -> Verdict:
         """REFUTED at a fixed point with a positive gap."""

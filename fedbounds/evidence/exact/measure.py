@@ -14,6 +14,7 @@ import numpy as np
 
 from fedbounds.engine.reference import Step
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
+from fedbounds.theory import path_formulas as on
 from fedbounds.theory.quantity import Path
 
 VIRTUALS = ("alpha", "p")
@@ -67,7 +68,7 @@ class Measured:
 
 def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> Iterator[Stretch]:
     """The steps of a run, those with equally many outcomes together; ``leading`` axes are of the population."""
-    rows = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
+    rows: list[Any] = [(step, weights, *outcomes(step, leading)) for step, weights in zip(steps, odds, strict=True)]
     for _, group in itertools.groupby(rows, key=lambda row: len(row[1])):
         several = list(group)
         begin = several[0][0].t
@@ -87,7 +88,9 @@ def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
     return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
 
 
-def whole_paths(steps: Sequence[Step], odds: Numbers, tau: int, eta: Numbers, losses: Any, virtual: str) -> Iterator:
+def whole_paths(
+    steps: Sequence[Step], odds: Numbers, tau: int, eta: Numbers, losses: Any, virtual: str
+) -> Iterator[tuple[Any, Path]]:
     """(probability, path) of every outcome of a run of one instance."""
     front, d = steps[-1].x.shape[:-2], steps[-1].x.shape[-1]
     N = steps[-1].x.shape[-2]
@@ -107,15 +110,14 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
     parts = list(parts)
     T, leading = parts[-1].times[-1], losses.p.ndim - 1
     paths = {name: _path(losses, parts, name) for name in VIRTUALS}
-    times, clients, grad_sq, excess, variance, bias = [], [], [], [], [], []
-    alphas, ratios, excesses, rho, sync = [], [], [], [], []
+    columns: list[list[Numbers]] = [[] for _ in range(10)]
+    times, clients, grad_sq, excess, variance, alphas, ratios, excesses, rho, sync = columns
     for part in parts:
         e = losses.excess(part.w["alpha"])
         excesses.append(e.reshape(-1, *e.shape[2:]))
         n = len(part.times) - (part.times[-1] == T)
         x, alpha, p, e = part.x[:n], part.alpha[:n], part.p[:n], e[:n]
-        below = (p * e).sum(-1)
-        skew = np.where(below > 0, (alpha * e).sum(-1) / np.where(below > 0, below, 1), 1)
+        skew = on.skew(alpha, p, e)
         rho.append(skew.reshape(-1, *skew.shape[2:]))
         sync += [skew[k] for k in range(n) if part.synchronised[k]]
         grads = losses.client_grads(x)
@@ -123,36 +125,34 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
         K, N = x.shape[1], x.shape[-2]
         times.append(np.repeat(part.times[:n], K * N))
         clients.append(np.tile(np.arange(N), n * K))
-        for kept, values in (
-            (grad_sq, (grads**2).sum(-1)),
+        for rows, values in (
+            (grad_sq, on.norm_sq(grads)),
             (excess, losses.client_excess(x)),
             (variance, noise),
         ):
-            kept.append(np.moveaxis(values, (0, 1), (leading, leading + 1)).reshape(*values.shape[2:-1], -1))
-        bias.append((losses.p**2 * noise).sum(-1).reshape(-1, *noise.shape[2:-1]))
+            rows.append(np.moveaxis(values, (0, 1), (leading, leading + 1)).reshape(*values.shape[2:-1], -1))
         alphas.append(alpha.reshape(-1, *alpha.shape[2:]))
-        ratios.append(np.where(p > 0, alpha / np.where(p > 0, p, 1), -1).reshape(-1, *alpha.shape[2:]))
-    joined = [np.concatenate(rows) for rows in (times, clients)]
+        ratios.append(on.ratio(alpha, p, otherwise=-1).reshape(-1, *alpha.shape[2:]))
     moments = [np.concatenate(rows, axis=-1) for rows in (grad_sq, excess, variance)]
     visits = [np.concatenate(rows) for rows in (alphas, ratios, excesses)]
-    smallest = np.concatenate(rho).min(0), np.stack([row.min(0) for row in sync]).min(0)
-    constants = _constants(losses, parts, eta, tau, visits, moments, np.concatenate(bias), pairs)
-    return Measured(constants, smallest[1], smallest[0], paths, *joined, moments[0], moments[1], *visits)
+    rho_sync, rho_all = np.stack([row.min(0) for row in sync]).min(0), np.concatenate(rho).min(0)
+    constants = _constants(losses, parts, eta, tau, visits, moments, pairs)
+    where = np.concatenate(times), np.concatenate(clients)
+    return Measured(constants, rho_sync, rho_all, paths, *where, moments[0], moments[1], *visits)
 
 
 def _path(losses: Quadratics, parts: Sequence[Stretch], name: str) -> dict[str, Numbers]:
-    found: dict[str, list[Numbers]] = {"distance_sq": [], "gap": [], "drift": []}
+    fields: dict[str, list[Numbers]] = {"distance_sq": [], "gap": [], "drift": []}
     for part in parts:
         w = part.w[name]
-        apart = ((w[..., None, :] - part.x) ** 2).sum(-1)
         values = {
-            "distance_sq": ((w - losses.w_star) ** 2).sum(-1),
+            "distance_sq": on.norm_sq(w - losses.w_star),
             "gap": losses.gap(w),
-            "drift": (part.alpha * apart).sum(-1),
+            "drift": on.deviation(part.alpha, w, part.x),
         }
         for field, value in values.items():
-            found[field].append(part.expected(value))
-    return {field: np.concatenate(rows, axis=-1) for field, rows in found.items()}
+            fields[field].append(part.expected(value))
+    return {field: np.concatenate(rows, axis=-1) for field, rows in fields.items()}
 
 
 def _constants(
@@ -162,7 +162,6 @@ def _constants(
     tau: int,
     visits: Sequence[Numbers],
     moments: Sequence[Numbers],
-    mixed: Numbers,
     pairs: bool,
 ) -> dict[str, Numbers]:
     """Constant symbols (...,) but rho_bar."""
@@ -170,37 +169,34 @@ def _constants(
     grad_sq, _, variance = moments
     one = losses.p[..., 0] * 0 + 1
     star, N = losses.star_excess, losses.p.shape[-1]
-    Gamma = (losses.p * star).sum(-1)
+    Gamma = on.heterogeneity(losses)
     highest, lowest = ratios.max(axis=(0, -1)), np.where(ratios < 0, np.inf, ratios).min(axis=(0, -1))
     # Where alpha = p on the clients present, rho is 1 by definition.
-    plain = (Gamma <= 0) | ((lowest == 1) & (highest == 1))
-    star_max = (alphas * star).sum(-1).max(0)
+    is_p = (lowest == 1) & (highest == 1)
     count = (alphas > 0).sum(-1)
     slack = 0 if alphas.dtype == object else SHARE_ROUNDING
     equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
     present = (parts[0].p[0, 0] > 0).sum(-1)
-    rounds = eta.reshape(*eta.shape[:-1], -1, tau)
-    spread = np.maximum.accumulate(rounds, axis=-1) / rounds
-    found = {
+    constants = {
         "L": losses.L,
         "mu": losses.mu,
         "Gamma": Gamma,
         "tau": one * tau,
         "N": one * N,
-        "Delta_0": ((parts[0].w["alpha"][0, 0] - losses.w_star) ** 2).sum(-1),
+        "Delta_0": on.norm_sq(parts[0].w["alpha"][0, 0] - losses.w_star),
         "sigma_sq": variance.max(-1),
-        "sigma_p_sq": mixed.max(0),
+        "sigma_p_sq": on.variance_of_mean(losses.p, variance.reshape(*variance.shape[:-1], -1, N)),
         "G_sq": (grad_sq + variance).max(-1),
-        "rho_tilde": np.where(plain, one, star_max / np.where(plain, one, Gamma)),
+        "rho_tilde": one * on.skew_at_optimum((alphas * star).sum(-1).max(0), Gamma, is_p),
         "pi_min": lowest,
         "pi_max": highest,
         "p_min": losses.p.min(-1),
         "m": one * np.where(equal, count[0], 0),
         "C": one * present / N,
         "eta_0": eta[..., 0],
-        "eta_ratio": spread.max(axis=(-2, -1)),
+        "eta_ratio": on.ratios_of_steps(eta, tau).max(-1),
     }
-    return {**found, "rho_pairs": smallest_pair(losses, alphas, excesses)} if pairs else found
+    return {**constants, "rho_pairs": smallest_pair(losses, alphas, excesses)} if pairs else constants
 
 
 def smallest_pair(losses: Quadratics, alphas: Numbers, excesses: Numbers) -> Numbers:

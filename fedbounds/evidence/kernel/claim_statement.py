@@ -191,7 +191,7 @@ def _factor(expression: sp.Expr, words: Mapping[str, str], letter: str) -> str:
 
 def _relations(claim: Claim, assumption: Assumption, words: Mapping[str, str]) -> Iterator[str]:
     """The hypotheses that an assumption adds; a constant's tie stands with the constant."""
-    if assumption in OWNED.values():
+    if any(assumption is tie for tie in OWNED.values()):
         return
     if not assumption.parts:
         raise _cannot(claim, f"the assumption {assumption.key}", "give it as a relation between the model's symbols")

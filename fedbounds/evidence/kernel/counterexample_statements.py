@@ -17,10 +17,11 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, Rows, Vector
 from fedbounds.evidence.exact.instance_json import fraction, from_json, rows, vector
-from fedbounds.evidence.kernel.claim_statement import rocq
+from fedbounds.evidence.kernel.claim_statement import OWNED, rocq
 from fedbounds.plugins import claim_named
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.symbols import in_scope
 
 RELATIONS = {"<": "<", "<=": "<=", "=": "=="}
 GAMMA_0 = "Gamma {instance} == 0"
@@ -99,17 +100,23 @@ def _about_claim(example: Counterexample) -> tuple[Mapping[str, Instance], list[
 
 def _refuted(claim: Claim, reading: Reading, instance: Instance, example: Counterexample) -> Iterator[str]:
     """The relations that the claim assumes, at every step that they speak of, and its two sides."""
-    yield from _assumed(claim, reading, instance)
+    yield from _assumed(claim, reading, instance, example.document["t"])
     words, formula = _words("I", reading, example.document["t"]), claim.sides(reading)
     yield from _wrong(
         _term(formula.lhs, words), _term(formula.rhs, words), "=" if claim.kind is Kind.IDENTITY else "<=", example
     )
 
 
-def _assumed(claim: Claim, reading: Reading, instance: Instance, name: str = "I") -> Iterator[str]:
-    for part in (part for assumption in claim.assumptions_in(reading) for part in assumption.parts):
+def _assumed(claim: Claim, reading: Reading, instance: Instance, end: int | None, name: str = "I") -> Iterator[str]:
+    """The relations assumed, at every step or at the ``end``; what is no relation must be of the class."""
+    assumptions = claim.assumptions_in(reading)
+    for one in assumptions:
+        if not one.parts and not any(one is built_in for built_in in OWNED.values()):
+            raise reject("Rocq must check all that a refuted claim assumes", one.key, "give it as a relation")
+    for part in (part for assumption in assumptions for part in assumption.parts):
         symbols = {symbol.name for symbol in (part.left - part.right).free_symbols}
-        for t in range(instance.total) if symbols & {"eta", "t"} else (0,):
+        once = ((end or 0),) if symbols & in_scope("horizon").keys() else (0,)
+        for t in range(instance.total) if symbols & in_scope("step").keys() else once:
             words = _words(name, reading, t)
             yield f"{_term(part.left, words)} {RELATIONS[part.sign]} {_term(part.right, words)}"
 
@@ -152,7 +159,7 @@ def _at_the_end(example: Counterexample, claim: Claim, named: Mapping[str, Insta
     sides = []
     for name, instance in named.items():
         yield f"in_class {name}"
-        yield from _assumed(claim, reading, instance, name)
+        yield from _assumed(claim, reading, instance, instance.total, name)
         words, formula = _words(name, reading, instance.total), claim.sides(reading)
         sides += [
             _term(formula.rhs, words),

@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful
+from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful, require_exact
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.evidence.symbolic.signs import shown_non_negative, shown_positive
 from fedbounds.theory import symbols as sy
@@ -25,7 +25,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
         except (TypeError, KeyError, AttributeError) as fault:
             where = ", ".join(map(str, points)) or "no point"
             raise Unproved(f"{assumption.key} gives nothing at {where}") from fault
-        if type(part) is not Part:
+        if type(part) is not Part or type(part.sign) is not str or part.sign not in ("<", "<=", "="):
             raise Unproved(f"{assumption.key} gives no Part")
         _require_follows(assumption, part)
         return part
@@ -36,13 +36,16 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     return facts[which]
 
 
-def require_own_words(assumption: Assumption, points: tuple[Any, ...], scope: Context) -> None:
-    """Raise where an assumption itself speaks of a symbol that the derivation gives a meaning."""
+def require_own_words(assumption: Assumption, points: tuple[Any, ...], value: sp.Expr, scope: Context) -> None:
+    """Raise where an assumption, which gave ``value``, speaks of a symbol that the derivation gives a meaning."""
     meanings = meaningful(scope.derivation)
     # What the points bring with them is the proof's own: there it has another name.
     fresh = {symbol: _renamed(symbol) for symbol in meanings}
     part = given(assumption, tuple(sp.sympify(point).xreplace(fresh) for point in points))
-    taken = meanings & sp.sympify(part.right - part.left).atoms(sp.Symbol, formal.Slack)
+    again = sp.sympify(part.right - part.left)
+    if again.xreplace({name: symbol for symbol, name in fresh.items()}) != value:
+        raise Unproved(f"{assumption.key} says another thing each time that it is asked")
+    taken = meanings & again.atoms(sp.Symbol, formal.Slack)
     if taken:
         names = ", ".join(sorted(map(str, taken)))
         raise Unproved(f"{assumption.key} speaks of {names}, which the proof gives another meaning")
@@ -61,7 +64,7 @@ def takes_points(assumption: Assumption) -> bool:
 
 def in_expectation(assumption: Assumption, expression: sp.Expr) -> bool:
     """Whether a fact is about the whole run's expectations: a relation between run symbols, or made of them."""
-    if not formal.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) == assumption):
+    if not formal.random(expression) or (assumption.gives is not None and SHIPPED.get(assumption.key) is assumption):
         return False
     if assumption.key in definitions.DEFINITIONS:
         return False
@@ -74,8 +77,9 @@ def _require_follows(assumption: Assumption, part: Part) -> None:
 
     A limit c on eta_ratio is one on each eta_s/eta_t of the round: c eta_t - eta_s >= 0.
     """
-    if not assumption.parts or SHIPPED.get(assumption.key) == assumption:
+    if not assumption.parts or SHIPPED.get(assumption.key) is assumption:
         return
+    require_exact(*(side for part in assumption.parts for side in (part.left, part.right)))
     value = sp.expand(sp.sympify(part.right - part.left))
     facts = [(sp.expand(fact.right), fact.sign) for fact in assumption.facts()]
     facts += [

@@ -13,7 +13,7 @@ from fedbounds.evidence.symbolic.derivation import (
     Step,
 )
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, require_exact, union
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -29,12 +29,14 @@ from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim
-from fedbounds.theory.reading import Reading
+from fedbounds.theory.reading import READINGS, Reading
 
 
 def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim]) -> Checked:
     """Check a derivation in a reading, and first those it cites."""
     name = (key, reading.name)
+    if READINGS.get(reading.name) != reading:
+        return _refused(shelf.derivations[key], reading, f"there is no such reading {reading.name}")
     if name in shelf.checked:
         return shelf.checked[name]
     if name in shelf.pending:
@@ -44,10 +46,14 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
     try:
         shelf.checked[name] = _checked(_scope(derivation, reading, shelf, claims), claims)
     except Unproved as fault:
-        shelf.checked[name] = Checked(derivation, reading, {}, frozenset(), {}, {}, {}, {}, fault=str(fault))
+        shelf.checked[name] = _refused(derivation, reading, str(fault))
     finally:
         shelf.pending.discard(name)
     return shelf.checked[name]
+
+
+def _refused(derivation: Derivation, reading: Reading, fault: str) -> Checked:
+    return Checked(derivation, reading, {}, frozenset(), {}, {}, {}, {}, fault=fault)
 
 
 def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
@@ -67,8 +73,8 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
 
 
 def _one_iterate(universe: Mapping[str, Assumption]) -> bool:
-    """Whether the p-weighted and the alpha-weighted virtual iterate are one by assumption: alpha = p."""
-    return universe.get(shipped.unbiased.key) == shipped.unbiased
+    """Whether both virtual iterates are one by assumption: alpha = p, of all clients."""
+    return {shipped.unbiased.key, definitions.ALL_PRESENT} <= universe.keys()
 
 
 def _schedule(
@@ -82,10 +88,16 @@ def _schedule(
         eta = claim.eta if claim.eta is not None else eta
         used = set(claim.symbols) | ({s.name for s in eta.free_symbols} if eta is not None else set())
         given = {symbol: sp.sympify(value) for symbol, value in claim.definitions.items() if symbol.name in used}
+    require_exact(sp.sympify(eta or 0))
     if eta is not None and not (eta.free_symbols <= {sy.mu, sy.t, sy.gamma} and shown_positive(eta)):
         raise Unproved(f"the step size {eta} is not shown to be positive for every t, mu and gamma")
     for symbol, value in given.items():
-        if symbol != sy.gamma or not value.free_symbols <= {sy.L, sy.mu, sy.tau} or not shown_positive(value):
+        if (
+            type(symbol) is not type(sy.gamma)
+            or symbol != sy.gamma
+            or not value.free_symbols <= {sy.L, sy.mu, sy.tau}
+            or not shown_positive(value)
+        ):
             raise Unproved(f"the claim defines {symbol}, which means something already")
     maxima = {symbol: value for symbol, value in given.items() if isinstance(value, sp.Min | sp.Max)}
     abbreviations.update(maxima)
@@ -107,8 +119,8 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
-        if type(step) is not Step or step.label in outcomes:
-            outcomes[str(step.label)] = StepCheck(False, "the label is used twice")
+        if type(step) is not Step or {type(step.label), type(step.relation)} != {str} or step.label in outcomes:
+            outcomes[str(step.label)] = StepCheck(False, "the label is used twice, or is none")
             continue
         scope = replace(scope, outcomes=dict(outcomes), slacks=_slacks(scope, outcomes, resolved))
         outcomes[step.label] = outcome_of(step, scope)
@@ -124,7 +136,11 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         failed.append(f"no induction discharges the hypothesis {', '.join(sorted(last.grounds.open))}")
     claim = claims.get(derivation.claim)
     keys = set(grounds.keys) | ({OWN_STEPS} if claim is not None and claim.eta is not None else set())
-    keys |= {shipped.unbiased.key} if scope.reading.virtual == "p" and _one_iterate(scope.universe) else set()
+    keys |= (
+        {shipped.unbiased.key, definitions.ALL_PRESENT}
+        if scope.reading.virtual == "p" and _one_iterate(scope.universe)
+        else set()
+    )
     cited, clash = _cited_universe(scope, keys)
     granted = definitions.granted(scope.reading)
     failed += clash

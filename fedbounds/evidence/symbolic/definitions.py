@@ -275,6 +275,7 @@ RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
+    "unbiased": (ALL_PRESENT,),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }

@@ -11,7 +11,15 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, require_number, require_steady, signed
+from fedbounds.evidence.symbolic.gate import (
+    CANONICAL,
+    admit,
+    admit_weights,
+    meaningful,
+    require_number,
+    require_steady,
+    signed,
+)
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -23,6 +31,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     earlier,
     excess,
     line,
+    require_text,
 )
 from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
@@ -70,7 +79,7 @@ def _cauchy_schwarz(fact: d.CauchySchwarz, scope: Context) -> Total:
     v, pi = fact.of, sy.pi_min
     squares = Mean(definitions.ALPHA, norm_sq(v)) - pi * Mean(definitions.P, norm_sq(v))
     total = Centre(definitions.ALPHA, v) - pi * Centre(definitions.P, v)
-    grounds = admit(v, scope) | Grounds(frozenset({"least-ratio"}))
+    grounds = admit(v, scope) | Grounds(resting_on("least-ratio", scope))
     return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
 
 
@@ -88,7 +97,7 @@ def _beyond(fact: d.Beyond, scope: Context) -> Total:
         raise Unproved("random weights may not average what holds in the whole run's expectation only")
     value = Mean(definitions.ALPHA, inside.value) - sy.pi_min * Mean(definitions.P, inside.value)
     sign: Sign = "=" if inside.sign == "=" else "<="
-    return Total(value, sign, inside.grounds | Grounds(frozenset({"least-ratio"})))
+    return Total(value, sign, inside.grounds | Grounds(resting_on("least-ratio", scope)))
 
 
 def _extreme(fact: d.Extreme, scope: Context) -> Total:
@@ -124,17 +133,24 @@ def at_time(label: str, place: int, scope: Context) -> sp.Expr:
     return statement.xreplace({**states, sy.T: (sp.Integer(0), sy.t, sy.t + 1)[place]})
 
 
+def resting_on(key: str, scope: Context) -> frozenset[str]:
+    """The key of an assumption or definition, and of those that it makes sense under."""
+    keys = frozenset({key, *definitions.RESTS_ON.get(key, ())})
+    missing = sorted(keys - scope.universe.keys())
+    if missing:
+        raise Unproved(f"{key} makes sense only under {', '.join(missing)}")
+    return keys
+
+
 def _premise(fact: d.Premise, scope: Context) -> Total:
+    require_text(fact.key)
     assumption = scope.universe.get(fact.key)
     if assumption is None:
         raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
     part = given(assumption, fact.points)
     expression = sp.sympify(part.right - part.left)
-    keys = frozenset({fact.key, *definitions.RESTS_ON.get(fact.key, ())})
-    missing = sorted(keys - scope.universe.keys())
-    if missing:
-        raise Unproved(f"{fact.key} makes sense only under {', '.join(missing)}")
-    require_own_words(assumption, fact.points, scope)
+    keys = resting_on(fact.key, scope)
+    require_own_words(assumption, fact.points, expression, scope)
     total = in_expectation(assumption, expression)
     used = frozenset({Used(fact.key, expression, part.sign, total)})
     grounds = Grounds(keys, total=total, used=used) | admit(expression, scope)
@@ -148,6 +164,7 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
     keys = set(other.assumptions) | set(other.setting)
     grounds = Grounds(total=below.total)
     for key, label in dict(cited.discharged).items():
+        require_text(key)
         if key not in keys:
             raise Unproved(f"{cited.derivation} does not need {key}")
         keys.discard(key)
@@ -157,6 +174,8 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
             raise Unproved(f"{cited.derivation} means something else by {key}")
     value, sign = _line_of(other.derivation.steps[-1], other)
     admit(value, scope)
+    if taken := value.atoms(sp.Symbol, Slack) & meaningful(scope.derivation):
+        raise Unproved(f"{cited.derivation} speaks of {', '.join(map(str, taken))}, which has another meaning here")
     kept = frozenset(used for used in below.used if used.key in keys)
     return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
 
@@ -177,6 +196,7 @@ def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
 
 def sound(key: str, scope: Context) -> Checked:
     """A derivation that checks in this reading, and fixes no more than this one does."""
+    require_text(key)
     if key not in scope.shelf.derivations:
         raise Unproved(f"there is no derivation {key}")
     other = scope.shelf.checker(key, scope.shelf, scope.reading)
@@ -215,6 +235,8 @@ def _discharged(assumption: Assumption, label: str, used: frozenset[Used], scope
     if takes_points(assumption):
         raise Unproved(f"{assumption.key} says something at each point, so one step cannot discharge it")
     part, shown = given(assumption, ()), earlier(label, scope)
+    if shown.grounds.open:
+        raise Unproved(f"step {label} holds under an induction's hypothesis only, {assumption.key} at every time")
     facts = {Used(assumption.key, sp.sympify(part.right - part.left), part.sign, True)}
     for fact in facts | {one for one in used if one.key == assumption.key}:
         scope.require_zero(shown.value - fact.value, f"between step {label} and {assumption.key}")

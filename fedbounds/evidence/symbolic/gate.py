@@ -14,12 +14,13 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
-from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import RECORDED
 
@@ -37,6 +38,8 @@ NAMED = (
     formal.Excess,
     formal.Positive,
 )
+SYMBOLS = (sp.Symbol, Quantity)
+FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 SIGNS = ("real", "nonnegative", "positive")
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
@@ -52,6 +55,7 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     """Raise Unproved unless every symbol of the derivation's own is declared as one number and has one role."""
     if type(derivation) is not Derivation or not derivation.steps:
         raise Unproved("a derivation is a Derivation with steps")
+    require_text(derivation.key, derivation.claim)
     for part, kind in PARTS.items():
         if type(getattr(derivation, part)) is not kind:
             raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
@@ -67,6 +71,8 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     if sequences and derivation.claim:
         raise Unproved("only a result of its own has sequences of its own")
     stated = _symbols_of(claim) if claim is not None else set()
+    if claim is not None:
+        require_exact(*claim_sides(claim))
     taken = sorted(str(s) for s in stated & meaningful(derivation))
     if taken:
         raise Unproved(f"{', '.join(taken)} is a symbol of the claim, and gets another meaning in the proof")
@@ -115,7 +121,14 @@ def _declared(symbol: sp.Symbol) -> bool:
 
 def _well_named(atom: sp.Expr) -> bool:
     name, *about = atom.args
-    return bool(name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S})
+    return _plain(*atom.args) and bool(
+        name == sp.Symbol(getattr(name, "name", "")) and set(about) <= {definitions.I, definitions.S}
+    )
+
+
+def _plain(*symbols: sp.Basic) -> bool:
+    """Whether these are sympy's own symbols: those of another class may equal what they like."""
+    return all(type(symbol) is sp.Symbol for symbol in symbols)
 
 
 def _admit_abbreviations(derivation: Derivation) -> None:
@@ -135,9 +148,22 @@ def meaningful(derivation: Derivation) -> set[sp.Basic]:
 
 
 def _symbols_of(claim: Claim) -> set[sp.Basic]:
+    return {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
+
+
+def claim_sides(claim: Claim) -> list[sp.Expr]:
+    """Every expression that a claim is stated with, its assumptions apart."""
     put = claim.repair.substitutions.values() if claim.repair else ()
     sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
-    return {symbol for side in sides for symbol in sp.sympify(side).free_symbols}
+    return [sp.sympify(side) for side in sides]
+
+
+def require_exact(*sides: sp.Basic) -> None:
+    """Raise unless what a claim or a relation is stated with has rational numbers and known functions only."""
+    for part in (node for side in sides for node in sp.preorder_traversal(side)):
+        whole = type(part) is not sp.Pow or part.exp.is_Integer
+        if type(part) not in (*NUMBERS, *SYMBOLS, *FUNCTIONS, sp.Pow) or not whole:
+            raise Unproved(f"{part}, with which it is stated, is not exact: use rational numbers and known functions")
 
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
@@ -148,9 +174,10 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
         if type(assumption) not in (Assumption, OwnSteps):
             raise Unproved(f"{assumption} is no assumption")
         key = assumption.key
+        require_text(key)
         if key in definitions.DEFINITIONS:
             raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
-        if SHIPPED.get(key, assumption) != assumption:
+        if SHIPPED.get(key, assumption) is not assumption:
             raise Unproved(f"{key} is the name of another assumption")
         if universe.setdefault(key, assumption) != assumption:
             raise Unproved(f"two assumptions are called {key}")
@@ -163,7 +190,7 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if kind is sp.Symbol or (isinstance(expression, sp.Symbol) and expression.name in CANONICAL):
+    if kind is sp.Symbol or (kind is Quantity and expression.name in CANONICAL):
         return _symbol(expression, scope)
     if kind in NUMBERS:
         return Grounds()
@@ -175,21 +202,22 @@ def admit(expression: sp.Basic, scope: Context) -> Grounds:
         admit_weights(expression.args[0])
         return admit(expression.args[1], scope)
     if kind in (formal.Grad, formal.Loss):
-        if expression.args[1] != definitions.I:
+        if len(expression.args) != 2 or not _plain(expression.args[1]) or expression.args[1] != definitions.I:
             raise Unproved(f"{expression} belongs to no client")
         return admit(expression.args[0], scope)
     if kind in (sp.Min, sp.Max, sp.exp) and formal.random(expression):
         raise Unproved(f"the mean of {kind.__name__}(...) of a random variable is not that of the variable's mean")
-    if kind not in (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp, formal.Inner):
+    if kind not in (*FUNCTIONS, formal.Inner):
         raise Unproved(f"{expression} is not exact and real: a proof has rational numbers and known functions only")
     return union(admit(argument, scope) for argument in expression.args)
 
 
 def admit_weights(weights: sp.Basic) -> None:
     """Raise unless these are weights of the setting, over clients or steps."""
-    if type(weights) is not formal.Weights or weights.args[1] not in (definitions.I, definitions.S):
+    if type(weights) is not formal.Weights or not _plain(*weights.args):
         raise Unproved(f"{weights} are no weights of the setting")
-    if weights.args[0] not in [sp.Symbol(name) for name in formal.WEIGHTS]:
+    name, index = weights.args
+    if index not in (definitions.I, definitions.S) or name not in [sp.Symbol(known) for known in formal.WEIGHTS]:
         raise Unproved(f"{weights} are no weights of the setting")
 
 
@@ -291,13 +319,14 @@ def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Bas
 def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic]) -> None:
     """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
     meaning = scope.unfolded(expression)
-    moving = {
-        s.name
-        for s in meaning.free_symbols
-        if s.name in MOVING or (s.name in RECORDED and RECORDED[s.name].recorded and s != sy.T)
-    }
-    moving |= {str(s) for s in set(fixed) & meaning.free_symbols}
-    if moving or formal.random(meaning) or indices(meaning):
+    fixed = {str(s) for s in set(fixed) & meaning.free_symbols}
+    if moving(meaning) - {sy.T.name} or fixed or formal.random(meaning) or indices(meaning):
         raise Unproved(
             f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
         )
+
+
+def moving(expression: sp.Expr) -> set[str]:
+    """Names of the symbols in an expression that differ from step to step."""
+    names = {s.name for s in expression.free_symbols}
+    return {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}

@@ -171,20 +171,27 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
 def _on_their_word(checked: Checked) -> str:
     """The assumptions whose facts nothing was compared with: somebody's own, which are no relations."""
     used = [checked.universe[key] for key in sorted(checked.assumptions) if key in checked.universe]
-    own = [one.key for one in used if one.gives is not None and not one.parts and SHIPPED.get(one.key) != one]
+    own = [one.key for one in used if one.gives is not None and not one.parts and SHIPPED.get(one.key) is not one]
     return f"; what {', '.join(own)} gives to the proof was taken on its word" if own else ""
 
 
 def covers(assumptions: Iterable[Assumption]) -> Coverage:
     """The experiments that a claim's assumptions describe, on the axes of a coverage that they speak of."""
     axes: dict[str, Span | frozenset[Any]] = {}
+    limits: list[Span] = []
     for left, sign, right in (part for assumption in assumptions for part in assumption.parts):
         if (left, sign, right) == (sy.C, "=", 1):
             axes["participation"] = only(1)
         elif left in (sy.pi_min, sy.pi_max) and (sign, right) == ("=", 1):
             axes["weight_ratio"] = Span(1, 1)
         elif left == sy.eta * sy.L and right.is_Rational:
-            axes["eta_L"] = Span(high=Fraction(int(right.p), int(right.q)))
+            limit = Fraction(int(right.p), int(right.q))
+            limits.append(Span(limit, limit) if sign == "=" else Span(high=limit))
+        elif right == sy.eta * sy.L and left.is_Rational:
+            limits.append(Span(low=Fraction(int(left.p), int(left.q)), above=sign == "<"))
+    if limits:
+        low = max(limits, key=lambda span: (span.low, span.above))
+        axes["eta_L"] = Span(low.low, min(span.high for span in limits), low.above)
     return Coverage(axes)
 
 
@@ -212,7 +219,8 @@ def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Which assumptions the derivation needs beyond the claim's, or an empty string."""
     derivation, stated = checked.derivation, claim.assumptions_in(reading)
     known = checked.claim
-    if known is None or (known.definitions, known.eta) != (claim.definitions, claim.eta):
+    about = (claim.definitions, claim.eta, claim.algorithm)
+    if known is None or (known.definitions, known.eta, known.algorithm) != about:
         return f"it was checked for another statement of {claim.key}"
     if derivation.eta is not None and claim.eta is None:
         return f"proved only for eta = {derivation.eta}"

@@ -10,8 +10,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
-from fedbounds.evidence.symbolic.formal_vectors import random
-from fedbounds.evidence.symbolic.gate import admit, require_number, union
+from fedbounds.evidence.symbolic.gate import SYMBOLS, admit, moving, require_number, signed, union
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
@@ -20,6 +19,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     earlier,
     excess,
+    require_text,
 )
 from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
@@ -56,6 +56,7 @@ def _combination(step: d.Step, uses: tuple[d.Use, ...], scope: Context) -> Groun
 
 
 def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
+    require_text(cases.zero)
     x = sp.sympify(cases.of)
     grounds = admit(x, scope)
     require_number(x, scope)
@@ -69,7 +70,7 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
         scope.require_zero(known.value - x, f"step {cases.zero} does not show {x} >= 0:")
         grounds |= known.grounds
         put = sp.solve(x, second, dict=True)
-        simple = len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
+        simple = type(second) is type(sy.L) and len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
         if not simple or second != sy.L or sy.L in scope.schedule:
             raise Unproved(f"{second} is not the symbol whose value makes {x} zero")
         under = (_with(scope, first, x, True), replace(scope, schedule={**scope.schedule, **put[0]}))
@@ -90,7 +91,7 @@ def _with(scope: Context, symbol: sp.Expr, expression: sp.Expr, strict: bool) ->
 
 
 def _every(step: d.Step, rule: d.Every, scope: Context) -> Grounds:
-    extreme = scope.abbreviations.get(rule.symbol)
+    extreme = scope.abbreviations.get(rule.symbol) if type(rule.symbol) in SYMBOLS else None
     if not isinstance(extreme, sp.Min | sp.Max):
         raise Unproved(f"{rule.symbol} abbreviates no extreme")
     low = isinstance(extreme, sp.Min)
@@ -113,16 +114,25 @@ def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
     scope.require_zero(carried.value - at_time(step.label, 2, scope), "between the step and the line at time t + 1")
     if induction_sign(step.label, scope) == "=" and (base.sign, carried.sign) != ("=", "="):
         raise Unproved("an identity rests on an inequality")
-    return Grounds(base.grounds.keys | carried.grounds.keys, total=True)
+    return Grounds(
+        base.grounds.keys | carried.grounds.keys, total=True, used=base.grounds.used | carried.grounds.used
+    )
 
 
 def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
-    if step.relation != "->" or random(step.lhs) or random(step.rhs):
+    if step.relation != "->":
         raise Unproved("a limit shows that a number tends to another")
-    value = sp.limit(step.lhs, rule.symbol, rule.point, rule.direction)
-    if sp.simplify(value - step.rhs) != 0:
+    x, left, right = rule.symbol, scope.unfolded(step.lhs), scope.unfolded(step.rhs)
+    require_number(left - right, scope)
+    if x in scope.numbers or right.has(x) or moving(left - right) - {str(x)}:
+        raise Unproved(f"the limit in {x} is of a number in which all but {x} stays as it is")
+    grounds = admit(x, scope) if rule.point == sp.oo else admit(x, scope) | admit(rule.point, scope)
+    if x.is_nonnegative and rule.point != sp.oo and signed(rule.point, False, scope) is None:
+        raise Unproved(f"{x}, which is never negative, does not tend to {rule.point}")
+    value = sp.limit(left, x, rule.point, rule.direction)
+    if sp.simplify(value - right) != 0:
         raise Unproved(f"the limit is {value}")
-    return Grounds()
+    return grounds
 
 
 RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {

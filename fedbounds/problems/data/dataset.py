@@ -105,11 +105,11 @@ def require_classes(data: Dataset | ClientData) -> tuple[int, ...]:
     return data.classes
 
 
-def as_regression(dataset: Dataset) -> Dataset:
-    """Targets as numbers with mean 0 and variance 1 (zeros if they are constant)."""
+def as_regression(dataset: Dataset, scaled: bool = True) -> Dataset:
+    """Targets as numbers; ``scaled`` to mean 0 and variance 1 (zeros if they are constant)."""
     column = replace(dataset, features=dataset.targets[:, None].astype(float), targets=np.zeros(len(dataset.targets)))
     name = f"{dataset.name} (labels as numbers)" if dataset.classification else dataset.name
-    values = standardise(column, intercept=False).features[:, 0]
+    values = standardise(column, intercept=False).features[:, 0] if scaled else column.features[:, 0]
     return replace(dataset, targets=values, name=name, classification=False, classes=None)
 
 

@@ -26,6 +26,8 @@ SHIPPED = {
 }
 # Beyond this many distinct integer labels a LIBSVM file is read as regression (counts, years, prices).
 MAX_CLASSES = 100
+# How files and frames write that a value is missing, in small letters.
+MISSING = ("", "nan", "na", "n/a", "none", "null", "nat", "<na>")
 # 2 GiB of float64: the solvers need a dense table, and this is what fits beside its working copies.
 MAX_DENSE_ENTRIES = 2**28
 
@@ -122,10 +124,14 @@ def _load_table(kind: str, place: str) -> Dataset:
 def _read_csv(path: Path) -> dict[str, list[str]]:
     content = read_bytes(path)
     try:
-        head, *rows = csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True)
-    except (ValueError, csv.Error) as wrong:  # an empty file has no head
+        rows = list(csv.reader(io.StringIO(content.decode("utf-8-sig"), newline=""), strict=True))
+    except (ValueError, csv.Error) as wrong:
         raise reject(f"{path.name} must be a CSV file with a head, in UTF-8", f"{wrong}", "write it so") from None
     rows = [row for row in rows if row]
+    if not rows:
+        remedy = "write the names of the columns, then the rows"
+        raise reject(f"{path.name} must be a CSV file with a head and rows", "an empty file", remedy)
+    head, *rows = rows
     ragged = next((k for k, row in enumerate(rows, 1) if len(row) != len(head)), None)
     if ragged or len(set(head)) < len(head) or not rows:
         received = (
@@ -150,11 +156,23 @@ def _from_columns(columns: Mapping[str, Any], target: Any, client: Any, name: st
         raise reject(f"{name} needs a column beside target and client", ", ".join(columns), "add a feature")
     targets = _numbers(chosen["target"], "the target", name)
     features = [_numbers(column, f"column {key!r}", name) for key, column in left.items()]
-    owners = None if chosen["client"] is None else np.array([str(one) for one in chosen["client"]])
+    owners = None if chosen["client"] is None else _owners(chosen["client"], name)
     lengths = {len(one) for one in (targets, *features, *(() if owners is None else (owners,)))}
     if len(lengths) > 1:
         raise reject(f"every column of {name} must have as many rows", f"{sorted(lengths)}", "make them equal")
     return replace(_typed(np.column_stack(features), targets, name), owners=owners)
+
+
+def _owners(column: Any, name: str) -> NDArray:
+    """The clients' names; InputError counts the rows that name none, which would be a client of their own."""
+    names = np.array([str(client).strip() for client in column])
+    missing = np.flatnonzero(np.isin(np.char.lower(names), MISSING)) if names.size else names
+    if len(missing):
+        rows = f"none in {len(missing)} of {len(names)} rows, the first is row {missing[0] + 1}"
+        raise reject(
+            f"the client column of {name} must name a client in each row", rows, "fill these in or delete the rows"
+        )
+    return names
 
 
 def _numbers(column: Any, what: str, name: str) -> NDArray:

@@ -141,7 +141,7 @@ def _kinds(
     ``answers`` keeps what was looked at: an assumption on losses and weights does not ask how many rounds there are.
     """
     assumed = [a for a in claim.assumptions_in(reading) if a.symbols().isdisjoint(OF_STEPS)]
-    few = {"rounds": min(shape.rounds, FEW_ROUNDS)}
+    few = min(shape.rounds, FEW_ROUNDS)
     narrow = [a for a in without_penalty(claim, reading) if a in assumed]
     others = _others(shape)
     several = any("m" in a.symbols() for a in assumed)
@@ -157,7 +157,7 @@ def _kinds(
         kinds = [kind for name in weighting if _affordable(kind := replace(form, weighting=name), family)]
         possible = []
         for kind in kinds:
-            short = replace(kind, **few)
+            short = replace(kind, rounds=few)
             if short not in answers:
                 answers[short] = _possible(claim, reading, assumed, short, family, narrow, count, answers)
             possible += [kind] * answers[short]
@@ -174,11 +174,11 @@ def _affordable(shape: Shape, family: InstanceFamily) -> bool:
 
 
 def _others(shape: Shape) -> list[str]:
-    """The weightings of installed plug-ins that need no argument, no problem and no random numbers."""
+    """Every weighting but FedAvg and FedMax that needs no argument, no problem and no random numbers."""
     if shape.N == 1:
         return []
-    theirs = [key for key, plugin in weightings().items() if not plugin.build.__module__.startswith("fedbounds.")]
-    rules = {key: weighting_named(key) for key in theirs if not weightings()[key].example}
+    keys = [key for key, plugin in weightings().items() if not plugin.example and key not in ("fedavg", "fedmax")]
+    rules = {key: weighting_named(key) for key in keys}
     return [key for key, rule in rules.items() if not (rule.random or rule.needs_problem)]
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from fedbounds.evidence.assumption_checks import penalty
 from fedbounds.evidence.evaluate import evaluate
+from fedbounds.evidence.judge import substitution
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Population
 from fedbounds.referee.search.populations import simulate
@@ -51,12 +52,12 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
     margin to 0. OUTSIDE and more where an assumption fails.
     """
     with np.errstate(all="ignore"):
-        found = simulate(population, pairs=speaks_of_pairs(claim, reading))
-        seen = found.measurement(reading, found.computed(claim, reading))
-        values = {**seen.constants, **seen.places(claim.scope)}
-        left, _, stated = claim.sides(reading)
-        terms = [evaluate(term, values) for term in stated.values()]
-        lhs = evaluate(left, values)
+        run = simulate(population, pairs=speaks_of_pairs(claim, reading))
+        measurement = run.measurement(reading, run.computed(claim, reading))
+        sides = substitution(claim, reading, measurement)
+        values = sides.values
+        terms = [evaluate(term, values) for term in sides.terms.values()]
+        lhs = evaluate(sides.lhs, values)
         P = len(population.w0)
         shape = np.broadcast_shapes(np.shape(lhs), *(np.shape(term) for term in terms), (P, 1))
         lhs, rhs = np.broadcast_to(lhs, shape), np.broadcast_to(np.sum(np.broadcast_arrays(*terms), axis=0), shape)
@@ -83,7 +84,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         stepped = (population.eta.max(1) * population.losses.L)[:, None]
         margin = np.where(stepped > 1, UNTESTED, margin)
         where = margin.argmin(axis=1)
-    outside = penalty(claim.assumptions_in(reading), {**values, **seen.places("step")}, P)
+    outside = penalty(claim.assumptions_in(reading), {**values, **measurement.places("step")}, P)
     return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
 
 

@@ -48,8 +48,10 @@ class PopulationRun:
         table = {
             n: np.stack([np.broadcast_to(one, longest[n]) for one in row]).astype(float) for n, row in rows.items()
         }
-        parts = [{n: row for n, row in table.items() if (n in constants) is constant} for constant in (True, False)]
-        return Values(*parts)
+        constant, varying = (
+            {n: row for n, row in table.items() if (n in constants) is fixed} for fixed in (True, False)
+        )
+        return Values(constant, varying)
 
     def _member(self, claim: Claim, reading: Reading, k: int) -> Values:
         population = self.population
@@ -60,8 +62,7 @@ class PopulationRun:
             if population.shape.along_paths:
                 raise ValueError("too many paths of chance")
             steps = [
-                Step(s.t, *(_of(x, k, n) for x, n in ((s.x, 3), (s.p, 2), (s.alpha, 2))), s.synchronised)
-                for s in self.steps
+                Step(s.t, _of(s.x, k, 3), _of(s.p, k, 2), _of(s.alpha, k, 2), s.synchronised) for s in self.steps
             ]
             return list(whole_paths(steps, self.odds[-1], tau, eta, alone, reading.virtual))
 

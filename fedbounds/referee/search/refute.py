@@ -156,7 +156,9 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """The outcomes of every rung, those that a state file has first."""
     done, budget = 0, search.budget
-    left = [(arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))]
+    left: list[tuple[Any, int, tuple[float, ...]]] = [
+        (arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))
+    ]
     total = sum(-(-len(left) // KEPT**rung) for rung in range(budget.rungs))
     for rung in range(budget.rungs):
         last = rung == budget.rungs - 1

@@ -84,7 +84,8 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
 def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
     """A term as a fraction, or about its value where it is none."""
     exact = None if has_roots(term) else rational(term, values)
-    return f"about {float(evaluate(term, values)):.6g}" if exact is None else text(exact)
+    floats = {name: float(value) for name, value in values.items()}
+    return f"about {float(evaluate(term, floats)):.6g}" if exact is None else text(exact)
 
 
 def _is_place(record: ExactRun, claim: Claim, worst: Sides, k: int, t: int) -> bool:
@@ -132,7 +133,7 @@ def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, seconds
 
 def _candidates(instance: Instance, changes: Iterable[Change], formula: sp.Expr | None) -> Iterator[Instance]:
     """The instances that changes lead to, where they are instances."""
-    largest_step = max(instance.eta) * instance.L
+    largest_step: Any = max(instance.eta) * instance.L
     for change in changes:
         try:
             candidate = with_steps(instance.with_(**change), formula)

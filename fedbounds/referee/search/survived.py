@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, judge_assumptions
@@ -55,7 +56,7 @@ def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[
     detail = f"not refuted for {', nor for '.join([first.words(), *also])}: {approach}; {spent}"
     if best in unconfirmed:
         detail = f"{approach}; {detail.replace(f': {approach}', '')}"
-    data = {
+    data: dict[str, Any] = {
         "closest": finite_or_none(ratio),
         "family": best.arm.label,
         "budget": search.budget.name,

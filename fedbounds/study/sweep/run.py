@@ -57,8 +57,8 @@ class Sweep(Tabled):
 
 
 def sweep(
-    study: str | Path | Grid,
-    out: str | Path,
+    study: str | Path | Grid | None = None,
+    out: str | Path | None = None,
     *,
     jobs: int = -1,
     scheduler: str | None = None,
@@ -76,10 +76,10 @@ def sweep(
     >>> len(sweep("grid.toml", "swept", jobs=1).rows())
     2
     """
-    of_kind("a sweep", study, (Grid, str, Path), "the path of a TOML file")
-    of_kind("the output of a sweep", out, (str, Path), "the path of a folder")
+    study = of_kind("a sweep", study, (Grid, str, Path), "the path of a TOML file")
+    folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
-    grid, folder = study if isinstance(study, Grid) else read(study), Path(out)
+    grid = study if isinstance(study, Grid) else read(study)
     summary = run(grid, folder, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress)
     keys = tuple(cell.key for cell in grid.cells)
     export(read_table(folder, keys), folder / "sweep.csv")

@@ -1,0 +1,159 @@
+"""What a trial covered, in words: certified settings, what was tried, and what the claim speaks of beyond both."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from fractions import Fraction
+
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.referee.trial import Trial
+from fedbounds.report.table import Table
+from fedbounds.theory.coverage import Coverage, Region, Span, only
+from fedbounds.theory.labels import word
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# Scopes of claims that a longer run does not make stronger.
+WITHOUT_TIME = ("point", "constant")
+
+
+def not_covered(trial: Trial) -> str:
+    """What the claim speaks of and the search did not try; everything, where the search compared nothing."""
+    searched = [Coverage.from_json(part) for v in trial.verdicts for part in v.data.get("searched", ())]  # type: ignore[attr-defined]
+    if not searched:
+        return "anything beyond the settings, instances and runs named below"
+    claimed = trial.claim.coverage(READINGS[trial.reading])
+    gaps = [_whole_numbers_left(name, _values(searched, name), claimed.axes.get(name)) for name in ("N", "tau")]
+    if trial.claim.scope not in WITHOUT_TIME:
+        gaps.append(_above("T", searched, claimed))
+    if claimed.axes.get("gradients") != only("full"):
+        gaps.append(_of_chance("noise", [part for part in searched if "stochastic" in part.axes["gradients"]]))  # type: ignore[operator]
+    if not _always_one(claimed.axes.get("participation")):
+        gaps.append(
+            _of_chance("absent clients", [part for part in searched if part.axes["participation"] != only(1)])
+        )
+    gaps += [_above("kappa", searched, claimed), _above("eta_L", searched, claimed)]
+    if not _always_one(claimed.axes.get("weight_ratio")):
+        gaps.append(f"weights other than {' and '.join(sorted(map(str, _values(searched, 'weights'))))}")
+    gaps.append(f"losses other than {' or '.join(sorted(map(str, _values(searched, 'problem'))))}")
+    return ", ".join(filter(None, gaps))
+
+
+def _values(parts: Iterable[Coverage], axis: str) -> set[object]:
+    """The single values of an axis in any of the sets."""
+    regions = (part.axes.get(axis) for part in parts)
+    return {value for region in regions if isinstance(region, frozenset) for value in region}
+
+
+def _always_one(region: Region | None) -> bool:
+    return region == only(1) or (isinstance(region, Span) and region.low == region.high == 1)
+
+
+def _whole_numbers_left(name: str, tried: Collection[object], wanted: Region | None) -> str:
+    """The whole numbers of an axis that a claim speaks of and that were not tried, as "N = 1 or >= 3"."""
+    numbers = {int(value) for value in tried if isinstance(value, int | Fraction)}
+    if not numbers:
+        return ""
+    top = max(numbers)
+    left = [k for k in range(1, top) if k not in numbers and (wanted is None or _holds(wanted, k))]
+    runs: list[list[int]] = []
+    for k in left:
+        if runs and runs[-1][-1] == k - 1:
+            runs[-1].append(k)
+        else:
+            runs.append([k])
+    said = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    beyond = wanted is None or (isinstance(wanted, Span) and wanted.high > top)
+    more = f"{name} > {top}" if beyond else ""
+    between = f"{name} = {', '.join(said)}" if said else ""
+    return " or ".join(filter(None, (between, more)))
+
+
+def _holds(wanted: Region, value: int) -> bool:
+    return isinstance(wanted, Span | frozenset) and value in wanted
+
+
+def _above(axis: str, parts: Iterable[Coverage], claimed: Coverage) -> str:
+    """What lies above the largest value that was tried, if the claim speaks of it."""
+    highs = [region.high for part in parts if isinstance(region := part.axes.get(axis), Span)]
+    wanted = claimed.axes.get(axis)
+    if not highs or (isinstance(wanted, Span) and wanted.high <= max(highs)) or isinstance(wanted, frozenset):
+        return ""
+    return f"{'eta L' if axis == 'eta_L' else axis} > {max(highs)}"
+
+
+def _of_chance(what: str, parts: Sequence[Coverage]) -> str:
+    """How long runs with noise, or with absent clients, were at most."""
+    highs = [region.high for part in parts if isinstance(region := part.axes.get("T"), Span)]
+    steps = max(highs, default=0)
+    return f"{what} over more than {steps} step{'s' * (steps != 1)}" if steps else what
+
+
+def tried(trial: Trial) -> str:
+    """What was compared without a violation; nothing that met no assumption is named."""
+    found = []
+    for verdict in trial.verdicts:
+        if verdict.evidence is Evidence.EXACT and verdict.margin is not None:
+            if "limits" in verdict.data:
+                found.append(f"{verdict.data['limits']} (search)")
+            else:
+                names = f" ({', '.join(verdict.data['seen'])})" if "seen" in verdict.data else ""  # type: ignore[arg-type]
+                found.append(f"{verdict.detail.removeprefix('no violation at ')} at limits{names}")
+    regimes = [
+        v.detail.removeprefix("not refuted in ")
+        for v in trial.verdicts
+        if v.evidence is Evidence.EMPIRICAL and v.status is Status.HOLDS
+    ]
+    if len(found) > 1 or regimes:  # the limits by name matter most where nothing else was compared
+        found = [words.partition(" at limits")[0] + " at limits" * (" at limits" in words) for words in found]
+    return "; ".join([*reversed(found), *regimes])
+
+
+def certified_settings(trial: Trial) -> str:
+    """The certified settings, N, weights, kappa and tau of each, and those that stayed undecided."""
+    undecided = [v for v in trial.verdicts if v.evidence is Evidence.SDP and v.status is Status.UNDECIDED]
+    certified, open_ = _settings(trial.certified), _settings(undecided)
+    words = f"{len(certified)} setting{'s' * (len(certified) != 1)} {_grouped(certified)}"
+    return f"{words}; undecided at {len(open_)} {_grouped(open_)}" if open_ else words
+
+
+def _settings(verdicts: Iterable[Verdict]) -> list[Setting]:
+    return [Setting.from_json(v.data["setting"]) for v in verdicts if "setting" in v.data]  # type: ignore[arg-type]
+
+
+def _grouped(settings: Sequence[Setting]) -> str:
+    """Settings in words: weights that share their tau and kappa together, and taus that share their kappas."""
+    clients = " or ".join(map(str, sorted({at.N for at in settings})))
+    noisy = sum(at.gradients == "stochastic" for at in settings)
+    kinds = "full" if not noisy else "any" if noisy == len(settings) else f"full (any at {noisy} of them)"
+    by_weights: dict[str, dict[int, list[Fraction]]] = {}
+    for at in settings:
+        alpha, p = (f"({', '.join(map(str, row))})" for row in (at.alpha, at.p))
+        weights = f"alpha = p = {p}" if alpha == p else f"alpha = {alpha}, p = {p}"
+        by_weights.setdefault(weights, {}).setdefault(at.tau, []).append(at.L / at.mu)
+    shared: dict[str, list[str]] = {}
+    for weights, by_tau in by_weights.items():
+        taus: dict[str, list[str]] = {}
+        for tau, kappas in by_tau.items():
+            taus.setdefault(", ".join(map(str, kappas)), []).append(str(tau))
+        where = " and ".join(f"tau = {', '.join(row)} with kappa = {kappas}" for kappas, row in taus.items())
+        shared.setdefault(where, []).append(weights)
+    rows = "; ".join(f"{' or '.join(weights)} at {where}" for where, weights in shared.items())
+    return f"(N = {clients}, everyone present, {kinds} gradients): {rows}"
+
+
+def certified_map(trial: Trial) -> Table | None:
+    """Weights x tau by kappa: bound over worst case where certified, the word where not; a dash was not tried."""
+    cells: dict[tuple[str, int], dict[Fraction, str]] = {}
+    for verdict in trial.verdicts:
+        if verdict.evidence is Evidence.SDP and "setting" in verdict.data:
+            setting = Setting.from_json(verdict.data["setting"])  # type: ignore[arg-type]
+            alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
+            certified = verdict.tightness is not None and verdict.status is Status.HOLDS
+            ratio = f" {verdict.tightness:.3g}x" if certified else ""
+            row = cells.setdefault((f"alpha = ({alpha}), p = ({p})", setting.tau), {})
+            row[setting.L / setting.mu] = word(verdict.status, verdict.evidence).lower() + ratio
+    kappas = sorted({kappa for row in cells.values() for kappa in row})
+    head = ("weights", "tau", *(f"kappa = {kappa}" for kappa in kappas))
+    body = [[*key, *(row.get(kappa, "-") for kappa in kappas)] for key, row in cells.items()]
+    return Table.of(head, body, "Certified for every problem of the class; bound over worst case") if cells else None

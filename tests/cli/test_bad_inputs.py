@@ -1,0 +1,138 @@
+"""Bad input, on the command line and in Python: one sentence that names the value and the remedy, and exit code 2."""
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import fedbounds
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.problems.data.dataset import as_regression
+from fedbounds.problems.data.sources import load
+from fedbounds.report.check_text import constants_table, units_sentence
+from fedbounds.report.trial_text import instance
+from fedbounds.study.resolve import problem_from
+from fedbounds.study.sweep.run import sweep
+
+SMALL = ("--weighting", "fedavg", "--claim", "lemma-1", "--rounds", "2", "--replicates", "8", "--quiet")
+GOOD = "age,cost,at\n40,3.5,a\n50,6.25,b\n60,5.5,a\n70,9,b\n80,7,c\n90,8,c\n"
+QUICK = {"claims": "lemma-1", "weightings": "fedavg", "clients": 2, "rounds": 2, "replicates": 8}
+
+
+def data(content=GOOD, *more):
+    """The words of a check on a CSV file with this content."""
+    return content, ("check", "--data", "csv:data.csv,target=cost,client=at", *more, *SMALL)
+
+
+def words(text):
+    """A command without data."""
+    return None, tuple(text.split())
+
+
+COMMANDS = {
+    "one row without a client": (*data(GOOD.replace("50,6.25,b", "50,6.25,")), "in 1 of 6 rows, the first is row 2"),
+    "clients called nan": (*data(GOOD.replace(",c\n", ",NaN\n")), "in 2 of 6 rows, the first is row 5"),
+    "clients of blanks": (*data(GOOD.replace(",c\n", ",  \n")), "fill these in or delete the rows"),
+    "an empty file": (*data(""), "must be a CSV file with a head and rows, but received an empty file"),
+    "a file of empty lines": (*data("\n\n"), "an empty file"),
+    "a head alone": (*data("age,cost,at\n"), "0 rows"),
+    "clients beside a column": (*data(GOOD, "--clients", "7"), "7 beside a column that names 3"),
+    "a step of nan": (*words("check --step constant:nan"), "nan is no step size"),
+    "a decay of nan": (*words("check --step geometric:1,nan"), "nan is no step size"),
+    "an infinite step": (*words("check --step constant:inf"), "in place of inf"),
+    "bounds without constants": (*words("bounds"), "Missing --L, --mu, --Gamma, --rho-bar, --rho-tilde, --tau"),
+    "best bounds without constants": (*words("bounds --best"), "--L, --mu, --clients, --zeta-star, --delta0"),
+    "a plan without constants": (*words("plan"), "--target, --L, --mu, --clients, --zeta-star, --delta0"),
+    "a plan without some": (*words("plan --L 1 --mu 0.1 --target 0.1"), "Missing --clients, --zeta-star, --delta0"),
+    "a plan with a tiny mu": (*words("plan --L 1 --mu 1e-320 --clients 5 --zeta-star 1 --G-sq 1 --target 1"), "mu^2"),
+    "a negative zeta_*": (*words("worst --zeta-star -1"), "zeta_star is a root of a mean of squares"),
+    "a new claim without a name": (*words("new claim"), "Missing argument"),
+    "a trial of nothing": (*words("referee"), "Missing argument"),
+    "a word in no symbol": (*words("symbols zzzzz"), "received 'zzzzz': leave it out"),
+    "a proximal step of negative strength": (*words("compare --algorithm fedprox:strength=-1"), "at least 0"),
+    "features whose squares overflow": (*data(GOOD.replace("90", "1e200"), "--no-standardise"), "divide the"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_command_answers_in_one_sentence(name, tmp_path, monkeypatch):
+    content, words, says = COMMANDS[name]
+    monkeypatch.chdir(tmp_path)
+    if content is not None:
+        (tmp_path / "data.csv").write_text(content)
+    done = CliRunner().invoke(main, words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert len(done.stderr.strip().splitlines()) == 1 and says in done.stderr
+
+
+CLIENTS = {"x": [1.0, 2.0, 3.0, 5.0], "y": [1.5, 2.5, 2.5, 4.5]}
+COLUMNS = {
+    "None": ["a", None, "b", "a"],
+    "nan": ["a", np.nan, "b", "a"],
+    "a float": [1.0, np.nan, 2.0, 1.0],
+    "an empty text": ["a", "", "b", "a"],
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_a_missing_client_is_no_client(name):
+    with pytest.raises(InputError, match=r"in 1 of 4 rows, the first is row 2: fill these in"):
+        problem_from(CLIENTS | {"at": COLUMNS[name]}, target="y", client="at")
+
+
+def test_a_missing_client_of_a_frame_or_parquet_is_no_client(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame(CLIENTS | {"at": pandas.array(["a", None, "b", "a"], dtype="string")})
+    with pytest.raises(InputError, match="1 of 4 rows"):
+        problem_from(frame, target="y", client="at")
+    frame.to_parquet(tmp_path / "data.parquet")
+    with pytest.raises(InputError, match="1 of 4 rows"):
+        load(f"parquet:{tmp_path / 'data.parquet'},target=y,client=at")
+
+
+@pytest.fixture(scope="module")
+def result():
+    return fedbounds.check("quadratic", **QUICK)
+
+
+CALLS = {
+    "a part by number": (lambda result: result[0], r'received 0: write result\["lemma-1"\]'),
+    "a part of three words": (lambda result: result["a", "b", "c"], "a part of a result"),
+    "a part of no word": (lambda result: result[()], "a part of a result"),
+    "iterates of a plain record": (lambda result: result.runs[0].trajectory.w, 'record="iterates"'),
+    "the gap at None": (lambda result: result.problem.gap(None), r"w must have shape \(..., 8\), but received None"),
+    "the gap in other dimensions": (lambda result: result.problem.gap(np.zeros(3)), r"received shape \(3,\)"),
+    "the gap of a word": (lambda result: result.problem.gap("origin"), "received 'origin'"),
+    "a sweep of nothing": (lambda _: sweep(), "a sweep must be the path of a TOML file, but received None"),
+    "a sweep to nowhere": (lambda _: sweep("grid.toml"), "the output of a sweep must be the path of a folder"),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_a_call_answers_in_one_sentence(name, result):
+    call, says = CALLS[name]
+    with pytest.raises(InputError, match=says) as caught:
+        call(result)
+    assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
+
+
+def test_a_long_name_stands_apart_from_its_value():
+    assert instance({"instance": {"Delta_round_next": "3554/7"}}) == ["  Delta_round_next 3554/7"]
+
+
+def test_the_target_keeps_its_units_where_nothing_is_standardised():
+    diabetes = load("diabetes")
+    assert np.array_equal(as_regression(diabetes, scaled=False).targets, diabetes.targets)
+    assert as_regression(diabetes).targets.std() == pytest.approx(1)
+    table = CLIENTS | {"at": list("abab")}
+    plain = problem_from(table, target="y", client="at", standardise=False)
+    assert sorted(np.concatenate(plain.targets)) == sorted(CLIENTS["y"])
+
+
+def test_the_answer_says_in_which_units_it_is(result):
+    scaled = fedbounds.check(data="diabetes", **QUICK | {"limit": 40})
+    assert "units of the standardised target" in units_sentence(scaled)
+    assert "units of the standardised target" in constants_table(scaled).caption
+    assert units_sentence(result) == ""
+    assert units_sentence(fedbounds.check(data="diabetes", standardise=False, **QUICK | {"limit": 40})) == ""
