@@ -24,7 +24,7 @@ from fedbounds.referee.search.family import (
 )
 from fedbounds.referee.search.objective import Scale, scales, speaks_of_pairs
 from fedbounds.referee.search.populations import simulate
-from fedbounds.referee.search.rounding import AS_THEY_ARE, round_to
+from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -36,6 +36,8 @@ TRIED = 64
 SAME_COST = 4
 # Rounds of the instances looked at.
 FEW_ROUNDS = 2
+# Denominators in an instance of which only the assumptions are asked.
+CLOSE = 10**8
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
 
 
@@ -157,7 +159,7 @@ def _kinds(
         for kind in kinds:
             short = replace(kind, rounds=few)
             if short not in answers:
-                answers[short] = _possible(claim, reading, assumed, short, family, narrow, count)
+                answers[short] = _possible(claim, reading, assumed, short, family, narrow, count, answers)
             possible += [kind] * answers[short]
         if possible:
             return possible
@@ -188,12 +190,22 @@ def _possible(
     family: InstanceFamily,
     narrow: Sequence[Assumption],
     count: int,
+    answers: dict[Shape, bool],
 ) -> bool:
-    """Whether some of a few instances of a shape meets what is assumed of losses and weights."""
+    """Whether some of a few instances of a shape meets what is assumed of losses and weights.
+
+    What is no relation is asked of runs of one step, so that ``answers`` keeps a no for every length.
+    """
+    step = replace(shape, tau=1, rounds=1, schedule="one step")
+    if narrow and not answers.get(step, True):
+        return False
     population = examples(shape, family, claim)
     values = simulate(population, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
-    return bool(len(near)) and any(meets(narrow, claim, reading, population, k) for k in near)
+    met = any(meets(narrow, claim, reading, population, k) for k in near)
+    if len(near):
+        answers[step] = answers.get(step, False) or met
+    return met
 
 
 def examples(shape: Shape, family: InstanceFamily, claim: Claim) -> Population:
@@ -216,7 +228,7 @@ def meets(assumed: Iterable[Assumption], claim: Claim, reading: Reading, populat
     small = 1 / (2 * population.losses.L[k : k + 1, None])
     member = population.member(k, eta=small, weights=population.weights[k : k + 1, :1])
     try:
-        instance = round_to(replace(member, shape=shape), claim, AS_THEY_ARE)
+        instance = round_to(replace(member, shape=shape), claim, CLOSE)
         values = run(instance).constants(reading.skew)
     except InputError:
         return False
