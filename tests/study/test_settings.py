@@ -57,7 +57,7 @@ VALUES = st.fixed_dictionaries({}, optional={name: strategy(name) for name in NA
 
 def by_flags(record):
     words = [word for pair in record.words() for word in pair]
-    with main.commands["check"].make_context("check", words) as context:
+    with main.get_command(None, "check").make_context("check", words) as context:
         return Settings.of(options.given({name: context.params[name] for name in NAMES}))
 
 
@@ -80,7 +80,7 @@ BAD = [
     ("data", "", "text of 1 to"),
     ("data", "x" * 10_001, "text of 1 to"),
     ("step", "theory:1", "step size"),
-    ("step", "constant:inf", "constant takes 1 number"),
+    ("step", "constant:inf", "constant takes finite numbers"),
     ("tau", 0, "at least 1"),
     ("tau", 2.5, "whole number"),
     ("tau", True, "whole number"),
