@@ -92,9 +92,16 @@ def upward(number: Any) -> float:
     return max(near, sys.float_info.min) if number > 0 else near
 
 
+# Numbers up to this size sympy takes a root of at once, exactly where it is a fraction.
+SHORT = 2**64
+
+
 def compared(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
     """Both sides as fractions, or where they have roots two fractions in the same order; None if undefined."""
-    if has_roots(sp.sympify(left)) or has_roots(sp.sympify(right)):
+    rooted = has_roots(sp.sympify(left)) or has_roots(sp.sympify(right))
+    if rooted and any(
+        max(abs(v.numerator), v.denominator) > SHORT for v in values.values() if isinstance(v, Fraction)
+    ):
         return apart(left, right, values)
     exact = rational(left, values), rational(right, values)
     if exact[0] is None or exact[1] is None:
