@@ -196,7 +196,7 @@ def stationary() -> Entry:
     source = "Mangold et al., Refined analysis of FedAvg's bias, 2024-25"
     compared = (
         "derived here (validate/theorem_evidence.py); for SCAFFOLD Tang and Peng, Beyond client averaging, quote the "
-        "same from Mangold et al., whose paper was not to be had"
+        "same from Mangold et al., whose paper was not available"
     )
     tight = f"ratio {ratios[-1]:.3f} at eta = {steps[-1]} (FedAvg), {corrected[-1]:.3f} at {steps[2]} (SCAFFOLD)"
     return Entry(
