@@ -101,7 +101,7 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
     from fedbounds.report.terminal import progress
 
     with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
+        result = fedbounds.check(progress=bar, **vars(settings))
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures
