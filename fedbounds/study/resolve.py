@@ -237,7 +237,8 @@ def build_step(settings: Settings, problem: Problem) -> StepSize:
     if kind == "constant":
         return ConstantStep(*values)
     if kind == "geometric":
-        return Geometric(*values, settings.tau)
+        eta0, decay = values
+        return Geometric(eta0, decay, settings.tau)
     if kind == "inverse":
         numerator, gamma = values
         return InverseTime(problem.mu, gamma, numerator)
