@@ -263,7 +263,7 @@ def _where(data: Any) -> Coverage:
 @cache
 def certificates() -> tuple[Certificate, ...]:
     """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.one_step.certificate_files import verified
+    from fedbounds.evidence.sdp.one_step.certificate import verified
 
     return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
 
@@ -272,9 +272,9 @@ def certificates() -> tuple[Certificate, ...]:
 def _certificates() -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
     from fedbounds.evidence import kernel
-    from fedbounds.evidence.sdp.one_step.certificate_files import subject
+    from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
-    from fedbounds.evidence.sdp.one_step.intervals import setting_over
+    from fedbounds.evidence.sdp.one_step.parameters import setting_over
 
     found: dict[object, Verdict] = {}
     for certificate in certificates():

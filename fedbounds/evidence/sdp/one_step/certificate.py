@@ -8,19 +8,23 @@ Over an interval of kappa or of eta L the same is done with rational functions o
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
-from fedbounds.errors import InputError, readable
-from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.one_step.intervals import setting_over
-from fedbounds.evidence.sdp.one_step.parameters import coefficients
+from fedbounds.errors import InputError, readable, reject
+from fedbounds.evidence.sdp.one_step.coverage import place
+from fedbounds.evidence.sdp.one_step.parameters import coefficients, setting_over
 from fedbounds.evidence.sdp.one_step.program import build, entries
-from fedbounds.evidence.sdp.rational_functions import Interval, Written, read
+from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.rational_functions import Interval, Written, number_of
 from fedbounds.evidence.sdp.verification import verify
+from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage
 
 # Numbers of the largest model that is checked: some seconds' work, ten times what any shipped certificate needs.
 LARGEST = 500_000
@@ -46,7 +50,7 @@ class Certificate:
 
     def numbers(self, given: Mapping[str, Written]) -> dict[str, Any]:
         """Their values, fractions or functions of the parameter."""
-        return {name: read(value, self.interval) for name, value in given.items()}
+        return {name: number_of(value, self.interval) for name, value in given.items()}
 
 
 def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) -> tuple[bool, str]:
@@ -67,3 +71,91 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
         return verify(model, model.sum(rhs) - model[certificate.lhs], multipliers)
     except (InputError, KeyError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
         return False, f"malformed: {readable(error)}"
+
+
+# Hundred times the longest certificate that is shipped.
+LONGEST_LINE = 1_000_000
+# What is written though it may be empty: a drift at most 0 has no right side.
+NEEDED = ("claim", "rhs", "multipliers")
+
+
+def read(path: Path) -> Iterator[Certificate]:
+    """The certificates of a file, one at a time; InputError, naming the line, where one is none."""
+    content = read_bytes(path)
+    if path.suffix == ".json":
+        yield _read(content, str(path))
+        return
+    for number, line in enumerate(content.splitlines(), 1):
+        if line.strip():
+            yield _read(line, f"{path}, line {number}")
+
+
+def save(path: Path, certificates: Iterable[Certificate]) -> Path:
+    """Write a family; certificates that the file holds under other names are kept."""
+    kept = {one.name: one for one in read(path)} if path.is_file() else {}
+    kept |= {one.name: one for one in certificates}
+    lines = (json.dumps(_document(one), allow_nan=False, separators=(",", ":")) for one in kept.values())
+    return write_text(path, "".join(f"{line}\n" for line in lines))
+
+
+def _document(certificate: Certificate) -> dict[str, Any]:
+    """What is written: the name first, nothing that may be left out where it is empty."""
+    data = plain(certificate)
+    return {"name": data.pop("name"), **{key: value for key, value in data.items() if value or key in NEEDED}}
+
+
+def _read(text: bytes, where: str) -> Certificate:
+    try:
+        if len(text) > LONGEST_LINE:
+            raise ValueError(f"more than {LONGEST_LINE} characters")
+        data = parse_json(text, "it")
+        result: Certificate = convert(data, Certificate)
+        setting = setting_over(result.setting, result.interval).to_json()
+        if data.keys() - {field.name for field in fields(Certificate)} or result.setting.keys() - setting.keys():
+            raise ValueError("fields that no certificate has")
+        numbers = [one for name in ("rhs", "multipliers", "scale") for one in data.get(name, {}).values()]
+        if any(isinstance(one, dict) and one.keys() != {"num", "den"} for one in numbers):
+            raise ValueError("a function with more than num and den")
+        if (data.get("interval") or {}).keys() - {"parameter", "low", "high"}:
+            raise ValueError("an interval with more than its ends")
+        return result
+    except ValueError as wrong:
+        form = "a certificate must be a JSON object of this format"
+        raise reject(form, f"{where} ({wrong})", "regenerate it") from None
+
+
+def subject(certificate: Certificate) -> tuple[object, ...] | None:
+    """What a certificate says of a claim as stated: (claim, reading, setting) in one form, or None.
+
+    Copies, other ways to write a fraction, a change of units or of the clients' order, and other proofs of the same
+    give the same subject.
+    """
+    if certificate.claim is None or any(value != 1 for value in certificate.numbers(certificate.scale).values()):
+        return None
+    s = setting_over(certificate.setting, certificate.interval)
+    clients = tuple(sorted(zip(s.alpha, s.p, strict=True)))
+    sizes = tuple(eta * s.L for eta in s.eta)
+    models = s.local, s.gradients, s.over
+    return certificate.claim, s.reading, clients, s.mu / s.L, sizes, s.tau, s.rho_bar, s.rho_tilde, models
+
+
+def describe(certificate: Certificate) -> str:
+    """Claim, scale, reading and setting of a certificate in words."""
+    setting = setting_over(certificate.setting, certificate.interval)
+    factors = certificate.numbers(certificate.scale)
+    scaled = ", ".join(f"{term} x {value}" for term, value in factors.items() if value != 1)
+    what = f"{certificate.claim} as stated" if not scaled else f"NOT {certificate.claim} itself, but with {scaled}"
+    if certificate.claim is None:
+        what = "no claim, an inequality of its own"
+    free = "" if setting.rho_tilde is not None or setting.N == 1 else ", every rho_tilde"
+    where = Coverage(place(setting)).words()
+    return f"{what}; reading {setting.reading}; local models: {setting.local}; {where}{free}"
+
+
+def verified(paths: Iterable[Path], known: Mapping[str, Claim] | None = None) -> Iterator[tuple[Certificate, str]]:
+    """(certificate, "" or why it proves nothing) of every certificate in the files, one at a time."""
+    known = claims() if known is None else known
+    for path in paths:
+        for certificate in read(path):
+            valid, reason = check(certificate, known)
+            yield certificate, "" if valid else reason

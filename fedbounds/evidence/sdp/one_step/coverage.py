@@ -14,8 +14,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.one_step.intervals import somewhere
-from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
+from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at, somewhere
 from fedbounds.evidence.sdp.one_step.program import entries
 from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
 from fedbounds.io import as_fraction

@@ -17,14 +17,12 @@ from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
-from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients, setting_over
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
