@@ -274,14 +274,13 @@ def _certificates() -> tuple[Verdict, ...]:
     from fedbounds.evidence import kernel
     from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
-    from fedbounds.evidence.sdp.one_step.parameters import setting_over
 
     found: dict[object, Verdict] = {}
     for certificate in certificates():
         about = subject(certificate)
         if about is None or certificate.claim is None:
             continue
-        setting = setting_over(certificate.setting, certificate.interval)
+        setting = certificate.parameters
         claim = plugins.claim_named(certificate.claim)
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
         told = "" if certificate.interval else kernel.of_certificate(certificate)

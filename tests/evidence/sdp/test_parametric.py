@@ -18,7 +18,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save, subject
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
-from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting, setting_over
+from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
 from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, number_of, ranged, roots, variable
@@ -284,7 +284,7 @@ def test_files_are_read_as_they_were_written(tmp_path):
 class TestCoverage:
     def of(self, name):
         one = SHIPPED[name]
-        return coverage(claim_named(one.claim), setting_over(one.setting, one.interval))
+        return coverage(claim_named(one.claim), one.parameters)
 
     def test_a_step_that_depends_on_kappa(self):
         covered = self.of("fedavg-step-fedavg-tau3")
