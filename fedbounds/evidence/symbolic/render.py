@@ -269,6 +269,10 @@ def table(results: Sequence[Result], form: str) -> str:
         said = re.sub("HOLDS: proved under these assumptions:|every step checks; rests on", "proved:", line)
         lines.append(f"| `{key}` | {'the same' if claim == key else claim} | {said.replace('|', chr(92) + '|')} |")
     lines += ["", "## Lines of the paper that are wrong, and their corrections", ""]
-    steps = [(c.derivation.key, step) for c, _ in results for step in c.derivation.steps if step.paper]
-    lines += [f"- `{key}`, step {step.label}: {step.paper.correction}." for key, step in steps]
+    lines += [
+        f"- `{c.derivation.key}`, step {step.label}: {step.paper.correction}."
+        for c, _ in results
+        for step in c.derivation.steps
+        if step.paper
+    ]
     return "\n".join(lines) + "\n"
