@@ -56,9 +56,8 @@ def listing(name: str, *folders: str) -> Path:
     """The folder for what follows from the sources in ``folders`` of the package and from registered claims alone."""
     package = Path(__file__).resolve().parent.parent
     sources = [path.read_bytes() for folder in folders for path in sorted((package / folder).glob("*.py"))]
-    return (
-        io.cache_folder() / f"{name}-{_digest(repr([sources, plugins.registered('fedbounds.claims')]).encode())[:32]}"
-    )
+    follows = repr([sources, plugins.registered("fedbounds.claims")])
+    return io.cache_folder() / f"{name}-{_digest(follows.encode())[:32]}"
 
 
 def fits(size: int) -> bool:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import typing
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import colour, command, say, show, show_json
+import click
+
+from fedbounds.cli.adapter import command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -44,10 +47,10 @@ def claims(
     key: str | None = None, *, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table"
 ) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair."""
-    from fedbounds.report.terminal import plain_table
-
     if key is None and format == "table":
-        show(plain_table(["claim", "says", "source"], _listed(plugins), colour=colour()))
+        formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
+        formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
+        show(formatter.getvalue())
         say("fedbounds explain CLAIM shows one in full.")
         return
     from fedbounds.plugins import claim_named
