@@ -25,7 +25,7 @@ from fedbounds.study.settings import (
 if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
 
-OUTPUT = "Output"
+OUTPUT = "Other options"
 SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
 # Further spellings of a flag.
 ALSO = {"claims": ("--claim",)}

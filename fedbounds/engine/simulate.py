@@ -50,8 +50,8 @@ def simulate(
 
     ``record="iterates"`` is the full record with w_t itself, ``found.w`` (replicates, times, d).
 
-    A problem or weighting of one's own is tried first, once: InputError where it breaks its contract, and where
-    the record cannot fit in memory.
+    A problem or weighting of your own is checked once before the run. Raises InputError where it breaks its contract,
+    or where the record cannot fit in memory.
     """
     of_kind("what is simulated", experiment, Experiment, "an Experiment")
     require_run(experiment.with_(replicates=1) if exact else experiment, statistics, record)

@@ -92,10 +92,10 @@ class Trajectory:
     rounds ``round_times`` (rounds',). ``excess`` is e_i(w_t) (R, K, N);
     ``grad_sq`` and ``local_excess`` are ||grad F_i||^2 and e_i at the local model w_t^i.
 
-    ``tosses``: its algorithm tosses coins, so that it is random with full gradients too.
+    ``tosses``: the algorithm tosses coins, so the run is random with full gradients too.
 
-    ``iterates`` (R, K, d), where they were asked for (`simulate` with ``record="iterates"``), are w_t,
-    alpha-weighted; ``w`` is the same, and InputError where they were not.
+    ``iterates`` (R, K, d) are the alpha-weighted w_t of `simulate` with ``record="iterates"``; ``w`` is the same, and
+    raises InputError for another record.
 
     Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only (for pictures),
     ``excess`` and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the

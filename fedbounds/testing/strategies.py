@@ -148,7 +148,7 @@ def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) ->
 
 
 def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Callable[[], None]:
-    """A test of pytest: the claim on `runs`, ``drawn`` with their arguments, as `assert_claim` examines it.
+    """A test for pytest that examines the claim on `runs`; ``drawn`` are the arguments of `runs`.
 
     No example has a deadline, whatever profile is in use: the first one compiles every formula.
 

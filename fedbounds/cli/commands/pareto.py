@@ -22,8 +22,8 @@ def pareto(
 ) -> None:
     """Set speed 1/rho_bar against error rho_tilde/rho_bar - 1 of each weighting and of the best weights.
 
-    "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front: the best constant weights over the
-    points that FedAvg visits, which no scheme can use, as weights change the points.
+    "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front, the best constant weights at the points
+    that FedAvg visits. No scheme attains the front, because other weights visit other points.
 
     weightings: A scheme to place; repeat it. A default set if none.
     horizons: T at which to price speed.

@@ -44,7 +44,7 @@ def referee(
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
-    out: Folder for results, page, appendix; how to continue.
+    out: Folder for results, page and appendix; the same folder continues a trial.
     as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.

@@ -37,14 +37,14 @@ def refute(
 ) -> int:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
 
-    What is not refuted is said so, with the closest approach and the budget spent, which proves nothing. Exits with 3
-    where a proof or a certificate covers the very instance that refutes a claim.
+    Otherwise prints the closest approach and the budget spent; that proves nothing. Exits with 3 if a proof or a
+    certificate covers the instance that refutes a claim.
 
     every: Search every claim in every reading.
     reading: plain, literal, sync, all-steps or repaired (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes, for --all.
-    out: JSON file for the result; also how to continue.
+    out: JSON file for the result; the same file continues a search.
     script: Print a counterexample as a script of plain Python, and nothing else.
     verify: Verify the shipped counterexamples exactly; search nothing.
     """

@@ -23,10 +23,10 @@ def sweep(
 ) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
-    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
+    The same command continues a sweep that was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
     if cells failed.
 
-    out: Folder of the table; also how to continue.
+    out: Folder of the table; the same folder continues a sweep.
     jobs: Processes; -1 is one a core.
     scheduler: A Dask scheduler to use instead, as tcp://host:8786.
     retry_failed: Compute the cells that failed once more.
