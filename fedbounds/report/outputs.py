@@ -148,10 +148,7 @@ def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figu
         words = f"{mark} {number(min(known), 3)}" if known else mark
         place = acrosses.index(across), downs.index(down)
         # The fonts of formulas lack the marks.
-        font: Any = {
-            "family": "DejaVu Sans",
-            "color": LOOKS[status].colour if status else line_styles.BLACK,
-        }
+        font: Any = {"family": "DejaVu Sans", "color": LOOKS[status].colour if status else line_styles.BLACK}
         axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
     axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)
     axes.set_yticks(range(len(downs)), downs, parse_math=False)

@@ -59,11 +59,7 @@ QUICK = 20
 
 
 def compare(
-    *,
-    algorithms: Sequence[str] = (),
-    target: float = 0.01,
-    progress: Progress | None = None,
-    **settings: Any,
+    *, algorithms: Sequence[str] = (), target: float = 0.01, progress: Progress | None = None, **settings: Any
 ) -> TheoremComparison:
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
@@ -77,10 +73,7 @@ def compare(
 
 
 def compared(
-    settings: Settings,
-    target: float = 0.01,
-    wanted: Sequence[str] = (),
-    progress: Progress | None = None,
+    settings: Settings, target: float = 0.01, wanted: Sequence[str] = (), progress: Progress | None = None
 ) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:

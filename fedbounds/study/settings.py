@@ -71,12 +71,7 @@ class Settings:
     regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
     classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
     standardise: Annotated[
-        bool,
-        About(
-            PROBLEM,
-            "Scale the features and numeric targets of real data.",
-            "--standardise/--no-standardise",
-        ),
+        bool, About(PROBLEM, "Scale the features and numeric targets of real data.", "--standardise/--no-standardise")
     ] = True
     limit: Annotated[Count | None, About(PROBLEM, "Use the first LIMIT samples of the data only.")] = None
     dimension: Annotated[Count, About(PROBLEM, "Dimension of generated problems.")] = 8
@@ -120,8 +115,7 @@ class Settings:
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
     engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
     plugins: Annotated[
-        Texts,
-        About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE"),
+        Texts, About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE")
     ] = ()
 
     def __post_init__(self) -> None:

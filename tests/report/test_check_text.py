@@ -79,10 +79,7 @@ def test_one_mapping_of_words():
 
 
 def test_only_a_proof_is_called_proved():
-    assert [kind for kind in Evidence if "PROVED" in word(Status.HOLDS, kind)] == [
-        Evidence.SYMBOLIC,
-        Evidence.KERNEL,
-    ]
+    assert [kind for kind in Evidence if "PROVED" in word(Status.HOLDS, kind)] == [Evidence.SYMBOLIC, Evidence.KERNEL]
 
 
 def test_grounds_say_what_a_holds_covers_and_what_else_the_claim_speaks_of():

@@ -161,12 +161,7 @@ def report(
 
 @command("Files")
 def plot(
-    out: Path,
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    by: str = "weighting",
-    where: tuple[str, ...] = (),
+    out: Path, *, x: str | None = None, y: str | None = None, by: str = "weighting", where: tuple[str, ...] = ()
 ) -> None:
     """Redraw the pictures of a study saved in OUT, or draw those of a sweep.
 

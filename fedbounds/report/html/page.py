@@ -102,10 +102,7 @@ def heading(result: Result) -> list[str]:
     known = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
     sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
     protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
-    return [
-        f"{', '.join(known)}, F* = {number(facts.F_star)}",
-        f"{protocol}, seed {settings.seed}",
-    ]
+    return [f"{', '.join(known)}, F* = {number(facts.F_star)}", f"{protocol}, seed {settings.seed}"]
 
 
 def rate_table(result: Result) -> Table:
