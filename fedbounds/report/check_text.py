@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.ledger_text import alarm_blocks, grounds_of, run_table
+from fedbounds.report.describe import alarm_blocks, grounds_of, run_table
 from fedbounds.report.number_format import compact, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line

@@ -14,11 +14,11 @@ from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
+from fedbounds.report.describe import ledger_table
 from fedbounds.report.figures import line_styles, study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
-from fedbounds.report.ledger_text import ledger_table
 from fedbounds.report.number_format import number
 from fedbounds.report.table import LOOKS, ORDER, Block, Cell, Phrase, Table
 from fedbounds.study import store

@@ -10,9 +10,15 @@ from fedbounds import plugins
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report import number_format
 from fedbounds.report.check_text import answer_table, check_blocks, constants_table, decay_words, known_sentences
-from fedbounds.report.describe import claim_answer, evidence_cell, replicates_needed
+from fedbounds.report.describe import (
+    claim_answer,
+    evidence_cell,
+    grounds_of,
+    ledger_table,
+    replicates_needed,
+    run_table,
+)
 from fedbounds.report.html.templates import notebook, template
-from fedbounds.report.ledger_text import grounds_of, ledger_table, run_table
 from fedbounds.report.table import LOOKS, Cell, Phrase, Table, to_markdown
 from fedbounds.report.terminal import fitted, plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line

@@ -19,7 +19,7 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library
-from fedbounds.report.html import claim_section, exact_instances, mathml, pictures, stored_evidence
+from fedbounds.report.html import claim_section, exact_instances, mathml, pictures
 from fedbounds.report.html.study_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
@@ -270,20 +270,20 @@ def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
     assert any(step.paper for proof in found.values() for step in proof.derivation.steps)
     example = next(item for item in exact_instances.examples() if item.file.name == "lemma-2")
     sides = example.sides
-    assert (example.relation, *map(exact_instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
+    assert (example.relation, *map(mathml.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
 
 
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = stored_evidence.evidence()
+    made = exact_instances.evidence()
     (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
     assert "steps check" in made["theorem-1"] and "0.0625" in made["lemma-2"] and "Other proofs" in made[""]
-    monkeypatch.setattr(stored_evidence, "_checked", lambda: pytest.fail("it was made once more"))
-    assert stored_evidence.evidence() == made
+    monkeypatch.setattr(exact_instances, "_checked", lambda: pytest.fail("it was made once more"))
+    assert exact_instances.evidence() == made
     for broken in ([], {"theorem-1": 1}):
         cache.store(folder, {cache.VALUE: json.dumps(broken).encode()})
         with pytest.raises(pytest.fail.Exception, match="once more"):
-            stored_evidence.evidence()
+            exact_instances.evidence()
 
 
 def test_entries_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_path):

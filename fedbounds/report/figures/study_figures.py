@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, messages, series
+from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
@@ -52,7 +52,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(result, messages.bounds(result), labels, "xy", sharex=True, sharey=True)
+    figure, panels = panels_of(result, series.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
@@ -147,7 +147,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None =
     steps = distinct(steps or line_styles.lines("step"), drawn)
     labels = ("$t+1$", "left side / right side")
     figure, panels = panels_of(
-        result, messages.one_step(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
+        result, series.one_step_title(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
     )
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
@@ -182,7 +182,7 @@ def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> Non
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, messages.skew(result), ("$t+1$", "skew"), sharex=True)
+    figure, panels = panels_of(result, series.skew_title(result), ("$t+1$", "skew"), sharex=True)
     for axes, run, found in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
@@ -221,7 +221,7 @@ def weights_figure(result: Result, drawn: Drawn) -> Figure:
     result, drawn = weighted(result, drawn)
     tau, p = result.settings.tau, np.array(result.facts.p)
     named = len(p) <= line_styles.NAMED_CLIENTS
-    title = messages.weights(result, drawn)
+    title = series.weights_title(result, drawn)
     figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
     for axes, run in zip(panels, drawn, strict=True):
@@ -244,7 +244,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
     count = series.marked(N)
-    title = f"{messages.participation(result, drawn)}; dots: the {count} largest weights of a round"
+    title = f"{series.participation_title(result, drawn)}; dots: the {count} largest weights of a round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]

@@ -11,6 +11,7 @@ from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
+from fedbounds.report.number_format import number, readable
 from fedbounds.theory.symbols import QUANTITIES
 
 PAPER: Mapping[str, str] = {name: notation.latex for name, notation in QUANTITIES.items()}
@@ -105,13 +106,18 @@ def addend(text: str, first: bool) -> Markup:
 
 def fraction(value: object) -> Markup:
     """A rational number, exactly: stacked where it is short, on the line where it is long."""
-    number = Fraction(str(value))
-    if number.denominator == 1:
-        return formula(str(number))
-    if len(f"{number.numerator}{number.denominator}") <= STACKED:
-        sign = "-" if number < 0 else ""
-        return formula(rf"{sign}\frac{{{abs(number.numerator)}}}{{{number.denominator}}}")
-    return Markup('<code class="long">{}/{}</code>').format(number.numerator, number.denominator)
+    exact = Fraction(str(value))
+    if exact.denominator == 1:
+        return formula(str(exact))
+    if len(f"{exact.numerator}{exact.denominator}") <= STACKED:
+        sign = "-" if exact < 0 else ""
+        return formula(rf"{sign}\frac{{{abs(exact.numerator)}}}{{{exact.denominator}}}")
+    return Markup('<code class="long">{}/{}</code>').format(exact.numerator, exact.denominator)
+
+
+def decimal(value: Fraction) -> str:
+    """A rational number to four digits."""
+    return readable(number(float(value)))
 
 
 def rounded(value: Fraction) -> Markup:

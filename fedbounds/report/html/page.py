@@ -12,10 +12,10 @@ from markupsafe import Markup
 from fedbounds.report.check_text import DECAY_NOTE, decay_words, known_sentences, problem_sentence, summary_line
 from fedbounds.report.describe import evidence_cell
 from fedbounds.report.html.claim_section import section
+from fedbounds.report.html.exact_instances import OTHERS as OTHER_EVIDENCE
+from fedbounds.report.html.exact_instances import evidence
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.pictures import Drawn, all_pictures
-from fedbounds.report.html.stored_evidence import OTHERS as OTHER_EVIDENCE
-from fedbounds.report.html.stored_evidence import evidence
 from fedbounds.report.html.templates import PACKAGE, template
 from fedbounds.report.number_format import MISSING, number, readable
 from fedbounds.report.table import ORDER, Cell, Phrase, Table
