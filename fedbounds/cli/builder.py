@@ -39,12 +39,12 @@ def _parameters(
     hints = typing.get_type_hints(what, include_extras=True)
     items = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
     text, helps = _described(inspect.getdoc(what) or "", {item.name for item in items})
-    found = []
+    result = []
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")
         kept = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
-        found.append(_parameter(kept, hints[item.name], about, spelled))
-    return text, found
+        result.append(_parameter(kept, hints[item.name], about, spelled))
+    return text, result
 
 
 def _described(doc: str, names: Collection[str]) -> tuple[str, dict[str, str]]:

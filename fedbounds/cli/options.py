@@ -37,10 +37,10 @@ def contradiction_code(lines: Iterable[Line]) -> int:
     """0, or CONTRADICTION after saying on standard error which kinds of evidence disagree."""
     from fedbounds.study.contradictions import alarms
 
-    found = alarms(lines)
-    for alarm in found:
+    result = alarms(lines)
+    for alarm in result:
         say(f"ALARM: {alarm}.")
-    return CONTRADICTION if found else 0
+    return CONTRADICTION if result else 0
 
 
 def _help(setting: Setting) -> str:
@@ -60,12 +60,12 @@ class SettingType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         try:
-            found = checked(self.setting.name, self.setting.read(value) if isinstance(value, str) else value)
+            result = checked(self.setting.name, self.setting.read(value) if isinstance(value, str) else value)
         except InputError as wrong:
             raise InputError(f"{self.setting.spelling}: {wrong}") from None
         if self.setting.several:
-            return found[0]
-        return FULL if found is None else found
+            return result[0]
+        return FULL if result is None else result
 
 
 class SettingsCommand(FunctionCommand):

@@ -131,8 +131,8 @@ SILENT, WORST = (Status.NOT_APPLICABLE, Status.VACUOUS), (Status.REFUTED, Status
 
 def alarm_blocks(lines: Iterable[Line]) -> list[Block]:
     """The contradictions between kinds of evidence, if there are any."""
-    found = tuple(map(str, alarms(lines)))
-    return [Bullets("ALARM: two kinds of evidence contradict each other", found)] if found else []
+    result = tuple(map(str, alarms(lines)))
+    return [Bullets("ALARM: two kinds of evidence contradict each other", result)] if result else []
 
 
 def run_table(run: WeightingRun, lines: Sequence[Line], replicates: int) -> Table:

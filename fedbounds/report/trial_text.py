@@ -130,9 +130,11 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     if verbose:
         for stage in trial.stages:
             lines += ["", f"{stage.name} ({stage.seconds:.1f} s)", *(f"  {line}" for line in stage.lines)]
-        found = certified_map(trial)
+        result = certified_map(trial)
         lines += (
-            [] if found is None else ["", found.caption, plain_table(found.head, [map(str, r) for r in found.rows])]
+            []
+            if result is None
+            else ["", result.caption, plain_table(result.head, [map(str, r) for r in result.rows])]
         )
         lines += ["", claim_text.to_text(claim_text.explain(trial.claim))]
     return "\n".join(lines).rstrip() + "\n"
@@ -183,11 +185,11 @@ def _appendix(trial: Trial) -> Iterator[str]:
     yield escape(" ".join(verdict(trial)))
     if trial.refutation is not None and "lhs" in trial.refutation.data:
         yield from ("\\begin{verbatim}", *instance(trial.refutation.data), "\\end{verbatim}")
-    told = [f"\\item[{escape(s.name)}] {escape('; '.join(map(str.strip, s.lines)))}." for s in trial.stages]
-    yield from _items("description", told)
-    found = certified_map(trial)
-    if found is not None:
-        yield from (f"{escape(found.caption)}.", "", found.to_latex().rstrip())
+    data = [f"\\item[{escape(s.name)}] {escape('; '.join(map(str.strip, s.lines)))}." for s in trial.stages]
+    yield from _items("description", data)
+    result = certified_map(trial)
+    if result is not None:
+        yield from (f"{escape(result.caption)}.", "", result.to_latex().rstrip())
 
 
 def _items(kind: str, items: Sequence[str]) -> list[str]:

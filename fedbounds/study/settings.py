@@ -149,10 +149,10 @@ class Settings:
 
     def to_toml(self) -> str:
         """A study file that gives these settings again: `fedbounds.study.sweep.grid.settings_from`."""
-        told = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
+        data = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
         # What JSON writes of texts, numbers and lists is TOML too, but for the one character that it does not escape.
         lines = (
-            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in told.items() if value is not None
+            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in data.items() if value is not None
         )
         return "".join(lines).replace("\x7f", "\\u007f")
 
@@ -228,13 +228,13 @@ def checked(name: str, value: Any) -> Any:
     if setting.several and isinstance(plain, str):
         plain = [plain]
     try:
-        found = convert(plain, setting.kind)
+        result = convert(plain, setting.kind)
     except Misshapen:
         also = f', or "{FULL}"' if name == "batch" else ""
         raise reject(f"{name} must be {_words(setting.kind)}{also}", quoted(value), "change it") from None
-    if setting.several and len(set(found)) < len(found):
+    if setting.several and len(set(result)) < len(result):
         raise reject(f"{name} must list each value once", quoted(value), "remove the repetition")
-    return found
+    return result
 
 
 def _known(name: str) -> Setting:

@@ -82,14 +82,6 @@ def test_the_page_shows_counts_picture_and_failures_and_escapes_text(html, folde
     assert html.count("Study file") == 1 and "condition = [2, 10, 100]" in html
 
 
-def test_every_study_that_filled_a_table_is_kept_once(tmp_path):
-    texts = ("[grid]\ntau = [1]", "[grid]\ntau = [1, 2]")
-    for text in (*texts, texts[0]):
-        filled(text, tmp_path)
-    assert read_table(tmp_path).studies == texts
-    assert "one after the other" in sweep_page(tmp_path)
-
-
 def test_without_a_numeric_axis_or_a_number_there_is_no_picture(tmp_path):
     assert "<svg" not in sweep_page(filled("[grid]\nseed = [0, 1]", tmp_path / "a"))
     assert "<svg" not in sweep_page(filled("[base]\ncondition = 100\nseed = 1\n[grid]\ntau = [1, 2]", tmp_path / "b"))

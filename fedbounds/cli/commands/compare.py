@@ -45,16 +45,16 @@ def compare(
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet) as bar:
-            found = run(Settings.of(given(flags)), target, algorithms, bar)
+            result = run(Settings.of(given(flags)), target, algorithms, bar)
         if out is not None:
-            io.write_json(out / "compare.json", found.to_json())
-            files.save(partial(comparison_text.figure, found), out, "compare")
+            io.write_json(out / "compare.json", result.to_json())
+            files.save(partial(comparison_text.figure, result), out, "compare")
     if format == "json":
-        show_json(found.to_json())
+        show_json(result.to_json())
     elif format == "markdown":
-        show(table.to_markdown(comparison_text.blocks(found)))
+        show(table.to_markdown(comparison_text.blocks(result)))
     else:
-        show(terminal.to_text(comparison_text.blocks(found), colour=colour()))
+        show(terminal.to_text(comparison_text.blocks(result), colour=colour()))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
 
@@ -85,20 +85,20 @@ def pareto(
     from fedbounds.study.settings import Settings
 
     with working("schemes and the best weights"):
-        found = picture(Settings.of(given(flags)), weightings or SCHEMES, horizons)
+        result = picture(Settings.of(given(flags)), weightings or SCHEMES, horizons)
     head = ["scheme", "rho_bar", "rho_tilde", "speed", "error"]
-    head += [f"cost at T={horizon}" for horizon in found.prices]
+    head += [f"cost at T={horizon}" for horizon in result.prices]
     rows = []
-    for mark in (*found.schemes, *found.front):
-        costs = [f"{found.excess_cost(mark, price):.4g}" for price in found.prices.values()]
+    for mark in (*result.schemes, *result.front):
+        costs = [f"{result.excess_cost(mark, price):.4g}" for price in result.prices.values()]
         numbers = [f"{v:.4g}" for v in (mark.rho_bar, mark.rho_tilde, mark.speed, mark.error)]
         rows.append([mark.name, *numbers, *costs])
     show(plain_table(head, rows))
     show(COLUMNS)
-    for horizon, price in found.prices.items():
-        cheapest = min(found.schemes, key=lambda mark: found.excess_cost(mark, price))
-        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {found.excess_cost(cheapest, price):.3g}.")
-    for horizon, price in found.prices.items():
+    for horizon, price in result.prices.items():
+        cheapest = min(result.schemes, key=lambda mark: result.excess_cost(mark, price))
+        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {result.excess_cost(cheapest, price):.3g}.")
+    for horizon, price in result.prices.items():
         show(f"price of speed in units of error at T = {horizon}: {price:.4g}")
 
 
@@ -134,17 +134,17 @@ def sweep(
 
     try:
         with console.progress(not quiet, lines=True) as bar:
-            found = fedbounds.sweep(
+            result = fedbounds.sweep(
                 study, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=bar
             )
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
-    done, counts = found.summary, counts_table(read_table(out, found.keys))
+    done, counts = result.summary, counts_table(read_table(out, result.keys))
     show(console.plain_table(counts.head, counts.rows))
     show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
-        for message, count in found.failures[:SHOWN]:
+        for message, count in result.failures[:SHOWN]:
             say(f"  {count} x {message}")
     return FAILED if done.failed else 0

@@ -38,11 +38,11 @@ def derive(
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
     if format == "rocq" and name is None:
         raise reject("a script for Rocq is of one derivation", "--all", "name it")
-    found = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
+    result = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
     if format == "rocq":
-        show(script(found[0][0].derivation))
+        show(script(result[0][0].derivation))
         return
-    show(render.table(found, format) if name is None else render.one(found[0], format))
+    show(render.table(result, format) if name is None else render.one(result[0], format))
 
 
 @command("The paper")
@@ -91,32 +91,32 @@ def kernel(
         if not here:
             raise reject("--out needs Rocq, which checks what is written", "a machine without", "apt-get install coq")
     progress = None if quiet else lambda module: say(f"  {module}")
-    found = (
+    result = (
         checker.check(claims, progress, afresh, certificates)
         if here
         else checker.stored(checker.CERTIFIED if certificates else checker.STORED)
     )
-    found = [piece for piece in found if not claims or piece.subject in claims]
-    if not found:
+    result = [piece for piece in result if not claims or piece.subject in claims]
+    if not result:
         raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")
     if out is not None:
-        checker.store(found, out)
+        checker.store(result, out)
     kind = Evidence.SDP if certificates else Evidence.KERNEL
-    for piece in found:
+    for piece in result:
         words = (
             f"{word(piece.status, kind)}, statement {piece.statement[:12]}"
             if not piece.fault
             else f"NOT CHECKED: {piece.fault}"
         )
         show(f"{piece.module} {list(piece.readings)}: {words}" + ("" if here else ", checked at release"))
-    sound = [piece for piece in found if not piece.fault]
+    sound = [piece for piece in result if not piece.fault]
     where = "here, " if here else "at release; Rocq is not installed here (apt-get install coq); "
-    kinds = Counter(KINDS[piece.module.partition("_")[0]] for piece in found)
+    kinds = Counter(KINDS[piece.module.partition("_")[0]] for piece in result)
     show(", ".join(f"{count} {kind}" for kind, count in kinds.items()))
-    show(f"{len(sound)} of {len(found)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
+    show(f"{len(sound)} of {len(result)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
     for name in sorted({name for piece in sound for name in piece.axioms}):
         show(f"  {name}")
-    return 0 if len(sound) == len(found) else 1
+    return 0 if len(sound) == len(result) else 1
 
 
 @command("The paper")

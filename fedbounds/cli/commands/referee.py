@@ -157,17 +157,19 @@ def refute(
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
     jobs = min(jobs, os.cpu_count() or 1)
     with locked_file(out), progress(not quiet) as bar:
-        found = fedbounds.refute(claim, reading, budget, seed=seed, jobs=jobs, out=out, plugins=plugins, progress=bar)
+        result = fedbounds.refute(
+            claim, reading, budget, seed=seed, jobs=jobs, out=out, plugins=plugins, progress=bar
+        )
     if script:
-        for verdict in found:
+        for verdict in result:
             if verdict.status == "REFUTED":
                 show(script_of(claim_named(verdict.claim, plugins), verdict))
         return 0
-    show(plain_table(HEAD, map(summary, found), WIDTH))
-    if len(found) <= DETAILED:
-        for verdict in found:
+    show(plain_table(HEAD, map(summary, result), WIDTH))
+    if len(result) <= DETAILED:
+        for verdict in result:
             show("\n" + instance_text(verdict))
-    return contradiction_code(_beside_what_is_known(found, plugins))
+    return contradiction_code(_beside_what_is_known(result, plugins))
 
 
 # A single claim is shown with its instances; a table of all of them is long enough.

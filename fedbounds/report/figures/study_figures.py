@@ -62,9 +62,9 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
         _guide(axes, seen.x + gamma, positive)
         for k, (key, (label, style)) in enumerate(bounds.items()):
             if key in run.sides and not _drawn_before(key, bounds, run):
-                found = series.bound(run.sides[key])
-                _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
-                _mark_negative(axes, found, gamma, label, style["color"])
+                values = series.bound(run.sides[key])
+                _line(axes, values.x + gamma, values.y, label, style, 0.04 * k)
+                _mark_negative(axes, values, gamma, label, style["color"])
     _make_room(panels, foot=True)
     legend(figure, panels)
     return figure
@@ -183,7 +183,7 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
     figure, panels = panels_of(result, series.skew_title(result), ("$t+1$", "skew"), sharex=True)
-    for axes, run, found in zip(panels, drawn, result.runs, strict=True):
+    for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
@@ -196,9 +196,9 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
             axes.fill_between(curve.x + 1, curve.lower, curve.upper, color=colour, alpha=alpha, lw=0)
             axes.plot(curve.x + 1, curve.y, color=colour, ls=dash, lw=1.2, label=label)
         levels = (
-            (found.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
-            (found.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
-            (found.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
+            (items.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
+            (items.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
+            (items.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
         )
         for level, label, colour, dash in levels:
             if level is not None:
@@ -274,12 +274,12 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_st
     Where none of the usual ones was examined, every claim that was.
     """
     usual = line_styles.lines(scope)
-    found = dict.fromkeys(key for run in drawn for key in run.sides)
-    known = {key: line for key, line in usual.items() if key in found}
+    result = dict.fromkeys(key for run in drawn for key in run.sides)
+    known = {key: line for key, line in usual.items() if key in result}
     shipped = plugins.claims()
     others = [
         (key, reading)
-        for key, reading in found
+        for key, reading in result
         if (key, reading) not in usual
         and key in claims
         and claims[key].scope == scope

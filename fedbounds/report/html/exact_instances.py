@@ -132,12 +132,12 @@ def tight_constants() -> dict[str, list[TightConstant]]:
     """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
     from fedbounds.evidence.sdp.one_step.tight_constants import noted
 
-    found: dict[str, list[TightConstant]] = {}
+    result: dict[str, list[TightConstant]] = {}
     for certificate in certificates():
         constant = noted(certificate) if "certified" in certificate.note else None
         if constant is not None:
-            found.setdefault(constant.claim, []).append(constant)
-    return found
+            result.setdefault(constant.claim, []).append(constant)
+    return result
 
 
 def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
@@ -180,12 +180,12 @@ def evidence() -> Mapping[str, Markup]:
     Each is checked here or was on this machine, with these very sources.
     """
 
-    def read(found: object) -> dict[str, str]:
-        return shaped(found, dict[str, str], "the stored evidence")
+    def read(result: object) -> dict[str, str]:
+        return shaped(result, dict[str, str], "the stored evidence")
 
     # Unlike verdicts, it follows from how things are shown too.
-    found = cached("evidence", _checked, read, dict, {"referee", "cli", "vision"})
-    return {key: Markup(html) for key, html in found.items()}
+    result = cached("evidence", _checked, read, dict, {"referee", "cli", "vision"})
+    return {key: Markup(html) for key, html in result.items()}
 
 
 def _checked() -> dict[str, str]:
@@ -193,12 +193,12 @@ def _checked() -> dict[str, str]:
     shown, tight = examples(), tight_constants()
     part = template("shipped.html.jinja").module
     keys = {*(proof.derivation.claim for proof in proofs), *(example.subject for example in shown), *tight}
-    found = {OTHERS: part.others(*_about("", proofs, shown))}  # type: ignore[attr-defined]
+    result = {OTHERS: part.others(*_about("", proofs, shown))}  # type: ignore[attr-defined]
     for key in sorted(keys - {"", None}):
         own = tight.get(key, ())
         tables = tight_table(key, own), tight_words(own)
-        found[key] = part.about(*_about(key, proofs, shown), *tables)  # type: ignore[attr-defined]
-    return {key: str(html) for key, html in found.items()}
+        result[key] = part.about(*_about(key, proofs, shown), *tables)  # type: ignore[attr-defined]
+    return {key: str(html) for key, html in result.items()}
 
 
 def _about(key: str, proofs: list[Proof], shown: list[Example]) -> tuple[list[object], list[object]]:

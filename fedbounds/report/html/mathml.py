@@ -75,7 +75,7 @@ def formula(text: str) -> Markup:
     """LaTeX as one inline <math> element, with the LaTeX as its alternative text."""
     # Inside \text{} a bracket would begin a tag.
     made = FENCE.sub("<mo>", convert(text.replace("<", r"\lt ").replace(">", r"\gt ")))
-    made = CODE.sub(lambda found: unescape(found[0]), made.replace(DASH, OVERLINE))
+    made = CODE.sub(lambda result: unescape(result[0]), made.replace(DASH, OVERLINE))
     made = FOREIGN.sub("", made)
     made = re.sub(r"<mi>(?=[Α-Ω]<)", '<mi mathvariant="normal">', made)
     return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
@@ -92,7 +92,7 @@ def pieces(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> list[Markup
     if not expression.is_Add:
         return [math(expression, known)]
     orders = [[latex(term, known) for term in expression.as_ordered_terms(order=order)] for order in ORDERS]
-    texts = min(orders, key=lambda found: bool(LEADING.match(found[0])))
+    texts = min(orders, key=lambda result: bool(LEADING.match(result[0])))
     return [addend(text, first=k == 0) for k, text in enumerate(texts)]
 
 

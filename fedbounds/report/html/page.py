@@ -77,7 +77,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
             f"Shares, sample sizes and minima (within {value(facts.minima_excess_bound)})",
         ),
         settings={
-            **{name.replace("_", " "): setting(found) for name, found in result.settings.to_json().items()},
+            **{name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()},
             "engine used": ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING,
             **result.versions,
         },
@@ -127,7 +127,7 @@ def tally(lines: Sequence[Line]) -> Table:
     for kind in Evidence:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
         name = Markup('{} <span class="quiet">{}</span>').format(kind.label, kind.about)
-        body.append([name, *(sum(status in found for found in seen) or None for status in ORDER)])
+        body.append([name, *(sum(status in result for result in seen) or None for status in ORDER)])
     head = ["Evidence", *(Phrase(STATUSES[status], status) for status in ORDER)]
     return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so").without_empty()
 
@@ -135,10 +135,10 @@ def tally(lines: Sequence[Line]) -> Table:
 def constants(result: Result) -> Table:
     """Every constant of the runs, then the other quantities, each with its provenance."""
     runs = result.runs
-    found = dict.fromkeys(name for run in runs for name in run.constants)
+    items = dict.fromkeys(name for run in runs for name in run.constants)
     body: list[list[object]] = []
     for name in sorted(
-        found, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
+        items, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
     ):
         own = [run.constants.get(name) for run in runs]
         symbol = (

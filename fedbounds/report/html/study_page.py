@@ -80,8 +80,8 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
     def made() -> str:
         return page(result, lines, drawn, command(result, name))
 
-    def read(found: object) -> str:
-        return io.shaped(found, str, "a stored page")
+    def read(values: object) -> str:
+        return io.shaped(values, str, "a stored page")
 
     # Where another process replaced the study while it was read, the page is not kept as that of either.
     if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):

@@ -49,8 +49,8 @@ def counts_table(stored: Stored) -> Table:
     """One row a claim, reading and evidence: how many verdicts of each status."""
     counts, rows = stored.counts(), []
     for *about, kind in sorted({key[:3] for key in counts}):
-        found = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
-        cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in found if n))
+        result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
+        cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in result if n))
         rows.append([*about, kind, cell])
     return Table.of(HEAD, rows, "How many cells x weightings have each status")
 
