@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.html.sweep_page import sweep_page
+from fedbounds.report.html.study_page import sweep_page
 from fedbounds.study.sweep import grid
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.table import TABLE, CellResult, read_table

@@ -138,7 +138,7 @@ def plan(
 
 def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     """The constants, those not given taken from the problem that ``options`` name, if they name one."""
-    from fedbounds.cli.options import given
+    from fedbounds.cli.builder import given
 
     chosen = given({name: options.pop(name) for name in PROBLEM})
     if not chosen:

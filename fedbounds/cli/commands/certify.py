@@ -79,7 +79,9 @@ def certify(
     for result in decided:
         verdict = result.verdict
         ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
-        rows.append((verdict.claim, verdict.reading, str(result.setting.step), str(verdict.status), ratio, verdict.detail))
+        rows.append(
+            (verdict.claim, verdict.reading, str(result.setting.step), str(verdict.status), ratio, verdict.detail)
+        )
     head = ("claim", "reading", "step", "verdict", "bound/worst (solver)", "because")
     show(plain_table(head, rows))
 

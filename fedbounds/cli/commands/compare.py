@@ -36,7 +36,7 @@ def compare(
     out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.cli.options import given
+    from fedbounds.cli.builder import given
     from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
@@ -79,7 +79,7 @@ def pareto(
     weightings: A scheme to place; repeat it. A default set if none.
     horizons: T at which to price speed.
     """
-    from fedbounds.cli.options import given
+    from fedbounds.cli.builder import given
     from fedbounds.report.terminal import plain_table, working
     from fedbounds.study.pareto import SCHEMES, picture
     from fedbounds.study.settings import Settings
@@ -129,7 +129,7 @@ def sweep(
     """
     import fedbounds
     from fedbounds.report import terminal as console
-    from fedbounds.report.html.sweep_page import counts_table
+    from fedbounds.report.html.study_page import counts_table
     from fedbounds.study.sweep.table import read_table
 
     try:

@@ -133,7 +133,7 @@ def ledger(
     verified again, with no solver and no search. Exits with code 3 if two kinds of evidence contradict each other.
     """
     import fedbounds
-    from fedbounds.cli.options import contradiction_code
+    from fedbounds.cli.builder import contradiction_code
     from fedbounds.plugins import claims
     from fedbounds.report import describe, table, terminal
     from fedbounds.report.terminal import working

@@ -57,7 +57,7 @@ def referee(
     """
     import fedbounds
     from fedbounds import io
-    from fedbounds.cli.options import CONTRADICTION
+    from fedbounds.cli.builder import CONTRADICTION
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
@@ -143,7 +143,7 @@ def refute(
     verify: Verify the shipped counterexamples exactly; search nothing.
     """
     import fedbounds
-    from fedbounds.cli.options import contradiction_code
+    from fedbounds.cli.builder import contradiction_code
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
     from fedbounds.plugins import claim_named
