@@ -124,22 +124,17 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     """
     shipped = plugins.claims()
     own = {key for key, claim in claims.items() if shipped.get(key) is claim}
-    verdicts = _verified(shipped, own) if afresh else _cached(shipped)
+
+    def written(verdicts: list[Verdict]) -> object:
+        return [verdict.to_json() for verdict in verdicts]
+
+    def verified() -> list[Verdict]:
+        chosen = {key: shipped[key] for key in own}
+        return [*_proofs(chosen), *_counterexamples(own), *_certificates(frozenset(own))]
+
+    verdicts = verified() if afresh else cached("known", verified, verdicts_from, written, ABOVE, of=sorted(own))
     foreign = {key: claim for key, claim in claims.items() if key not in own}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
-
-
-def _cached(shipped: Mapping[str, Claim]) -> list[Verdict]:
-    def written(result: list[Verdict]) -> object:
-        return [verdict.to_json() for verdict in result]
-
-    return cached("known", lambda: _verified(shipped), verdicts_from, written, ABOVE)
-
-
-def _verified(shipped: Mapping[str, Claim], keys: set[str] | None = None) -> list[Verdict]:
-    wanted = set(shipped) if keys is None else keys
-    chosen = {key: claim for key, claim in shipped.items() if key in wanted}
-    return [*_proofs(chosen), *_counterexamples(wanted), *_certificates()]
 
 
 def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
@@ -261,22 +256,23 @@ def _where(data: Any) -> Coverage:
 
 
 @cache
-def certificates() -> tuple[Certificate, ...]:
-    """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.one_step.certificate import verified
+def certificates(keys: frozenset[str] | None = None) -> tuple[Certificate, ...]:
+    """Every shipped certificate, or those of claims ``keys``, verified just now; others prove nothing."""
+    from fedbounds.evidence.sdp.one_step.certificate import check, read
 
-    return tuple(result for result, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
+    every = (certificate for path in plugins.shipped("certificates/*.json*") for certificate in read(path))
+    return tuple(one for one in every if (keys is None or one.claim in keys) and check(one)[0])
 
 
 @cache
-def _certificates() -> tuple[Verdict, ...]:
-    """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
+def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
+    """One verdict for each setting at which a shipped rational certificate proves a claim of ``keys`` as it stands."""
     from fedbounds.evidence import kernel
     from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
 
     result: dict[object, Verdict] = {}
-    for certificate in certificates():
+    for certificate in certificates(keys):
         about = subject(certificate)
         if about is None or certificate.claim is None:
             continue
