@@ -266,7 +266,7 @@ def certificates(keys: frozenset[str] | None = None) -> tuple[Certificate, ...]:
 
 @cache
 def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
-    """One verdict for each setting at which a shipped rational certificate proves a claim of ``keys`` as it stands."""
+    """One verdict for each setting at which a shipped rational certificate proves a claim of ``keys`` as stated."""
     from fedbounds.evidence import kernel
     from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
