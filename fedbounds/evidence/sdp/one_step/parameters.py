@@ -14,9 +14,10 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
+from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.symbols import QUANTITIES, eta_0
 
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
@@ -24,6 +25,9 @@ Gradients = Literal["full", "stochastic"]
 FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
+# What claims about gradient descent are made of beyond: the run is that of a single client.
+OF_A_RUN = ("Delta_0", "T", "eta_0", "L", "mu")
+LINEAR = (*FORMS, "Delta_0")
 # What has a value at a setting.
 NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
@@ -221,6 +225,15 @@ def applies(claim: Claim) -> bool:
     return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
 
 
+def descends(claim: Claim) -> bool:
+    """Whether a claim bounds F(w_T) - F* of gradient descent on F: one local step, exact, by all clients, alpha = p."""
+    parts = [part for one in claim.assumptions for part in one.parts]
+    one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
+    needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
+    symbols = {s.name for term in claim.sides(PLAIN).terms.values() for s in term.free_symbols}
+    return one_step and needed and symbols <= set(OF_A_RUN) and (str(claim.lhs), claim.eta) == ("gap", eta_0)
+
+
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
     """The right-hand side as an exact linear form {quantity: coefficient} at a setting.
 
@@ -231,13 +244,16 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     scale = scale or {}
     terms = claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
-    if not applies(claim) or unknown:
+    run = descends(claim) and setting.N == len(set(setting.eta)) == 1
+    if not (applies(claim) or run) or unknown:
         raise reject(
             "the SDP evidence needs a one-round claim and the names of its terms",
             f"{claim.key} {sorted(unknown)}",
             f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
         )
     factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
+    if run:
+        factors |= {"T": Fraction(setting.step), "eta_0": setting.eta[0]}
     total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
     return _linear(total, setting, claim.key, factors)
 
@@ -280,11 +296,11 @@ def _linear(
     expanded = sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))
     result: dict[str, Fraction] = {}
     for term in sp.Add.make_args(expanded):
-        value, monomial = term.as_independent(*map(sp.Symbol, (*FORMS, FREE_BIAS)), as_Add=False)
+        value, monomial = term.as_independent(*map(sp.Symbol, (*LINEAR, FREE_BIAS)), as_Add=False)
         name, known = str(monomial), rational(value, functions) if _names(value) <= functions.keys() else None
         if value == 0:
             continue
-        if name not in (*FORMS, FREE_BIAS) or known is None:
+        if name not in (*LINEAR, FREE_BIAS) or known is None:
             raise reject(
                 f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
             )
