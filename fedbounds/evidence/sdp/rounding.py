@@ -59,8 +59,8 @@ def prove(
     """
     gap, proved = model.combine(rhs) - model.forms[lhs], rational.sum(rhs) - rational[lhs]
     target = rational.form(proved)
-    for multipliers, face in _candidates(model, gap, unit, face):
-        repaired = _repair(rational, multipliers, target, face)
+    for multipliers, where in _candidates(model, gap, unit, face):
+        repaired = _repair(rational, multipliers, target, where)
         if repaired is not None and min(repaired) >= 0:
             result = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
             if verify(rational, proved, result)[0]:

@@ -226,7 +226,7 @@ def applies(claim: Claim) -> bool:
 
 
 def descends(claim: Claim) -> bool:
-    """Whether a claim bounds F(w_T) - F* of gradient descent on F: one local step, exact, by all clients, alpha = p."""
+    """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
     parts = [part for one in claim.assumptions for part in one.parts]
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
     needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
