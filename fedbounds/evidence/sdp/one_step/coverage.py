@@ -14,11 +14,11 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.one_step.gradient_descent import descends
 from fedbounds.evidence.sdp.one_step.intervals import somewhere
 from fedbounds.evidence.sdp.one_step.parameters import (
     PLAIN,
     Setting,
-    descends,
     numbers,
     round_setting,
     sizes_at,

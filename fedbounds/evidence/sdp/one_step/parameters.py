@@ -11,13 +11,13 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.one_step.gradient_descent import descends
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
-from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.claim import Claim, Role
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import QUANTITIES, eta_0
+from fedbounds.theory.symbols import QUANTITIES
 
 Local = Literal["steps", "any"]
 Gradients = Literal["full", "stochastic"]
@@ -25,14 +25,10 @@ Gradients = Literal["full", "stochastic"]
 FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
-# What claims about gradient descent are made of beyond: the run is that of a single client.
-OF_A_RUN = ("Delta_0", "T", "eta_0", "L", "mu")
 LINEAR = (*FORMS, "Delta_0")
-# What has a value at a setting.
 NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
-# The reading in which a formula is as stated, its definitions put in.
 PLAIN = READINGS["plain"]
 
 
@@ -200,7 +196,6 @@ def round_setting(
     known = {"L": L, "mu": mu}
     sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
     if rho_bar is None:
-        # Without a positive p the setting itself says what is wrong.
         rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
     return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
 
@@ -219,19 +214,10 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
 
 def applies(claim: Claim) -> bool:
     """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
-    used -= {symbol for symbol in used if getattr(symbol, "in_class", None) is not None}
+    symbols = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
+    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
     return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
-
-
-def descends(claim: Claim) -> bool:
-    """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
-    parts = [part for one in claim.assumptions for part in one.parts]
-    one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
-    needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
-    symbols = {s.name for term in claim.sides(PLAIN).terms.values() for s in term.free_symbols}
-    return one_step and needed and symbols <= set(OF_A_RUN) and (str(claim.lhs), claim.eta) == ("gap", eta_0)
 
 
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
@@ -252,8 +238,7 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
             f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
         )
     factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
-    if run:
-        factors |= {"T": Fraction(setting.step), "eta_0": setting.eta[0]}
+    factors |= {"T": Fraction(setting.step), "eta_0": setting.eta[0]} if run else {}
     total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
     return _linear(total, setting, claim.key, factors)
 
