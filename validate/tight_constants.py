@@ -19,13 +19,12 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
-from fedbounds.evidence.sdp.one_step.certificate_files import save
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import Model, build, size
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rounding import Face, prove
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import write_text

@@ -21,13 +21,13 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.multi_round import by_client, central_path
 from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run, is_definite, program_of, verify
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.model.experiment import Experiment
