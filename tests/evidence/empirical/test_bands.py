@@ -20,10 +20,6 @@ from fedbounds.evidence.empirical.bands import (
 from fedbounds.evidence.empirical.error_floor import MIN_SPAN, floor_fit
 from validate import calibration, critical_values
 
-levels = st.floats(LEVELS[-1], MAX_LEVEL)
-quantiles = -special.ndtri(LEVELS)
-sizes = st.integers(8, 5000)
-
 
 @pytest.mark.parametrize("R", [10, 16, 40, 64])
 def test_critical_value_is_the_tail_of_the_reference_law(R):
