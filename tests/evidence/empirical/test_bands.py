@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical.bands import (
