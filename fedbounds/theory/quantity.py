@@ -197,6 +197,23 @@ def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:
     return Quantity(name, **declared)
 
 
+def defined(
+    statistic: Statistic,
+    latex: str,
+    units: tuple[int, int],
+    recorded: Mapping[Scope, str] | None = None,
+    **more: Any,
+) -> Callable[[Formula], Quantity]:
+    """A shipped quantity made of the function that computes it, whose docstring is the meaning."""
+
+    def make(on_path: Formula) -> Quantity:
+        signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}
+        meaning = on_path.__doc__ or ""
+        return Quantity(on_path.__name__, on_path, statistic, latex, meaning, units, recorded, **more, **signs)
+
+    return make
+
+
 def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Quantity:
     """A constant of the problem: ``on_path(losses)`` is one number.
 
