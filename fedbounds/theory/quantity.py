@@ -217,8 +217,8 @@ def defined(
 def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Quantity:
     """A constant of the problem: ``on_path(losses)`` is one number.
 
-    ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, as in nonnegative=True, which every value must
-    then have.
+    ``declared``: ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, which every value must then
+    have.
 
     >>> constant("mean_L", lambda losses: (losses.L + losses.mu) / 2, units=(-2, 1)).on_path(problem)
     2.5

@@ -30,14 +30,13 @@ Rows = tuple[Vector, ...]
 
 @dataclass(frozen=True)
 class Instance:
-    """One problem, start, schedule and weighting, all in fractions.
+    """One problem, start, schedule and weighting, all in fractions; InputError on anything else.
 
-    ``curvatures`` and ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds.
-    ``weighting`` is the text of a registered weighting, or ``fixed`` with ``weights`` (1, N) or (rounds, N).
-    ``noise`` (N,) are the s_i, ``growth`` the r_i, and ``floor`` (N,) the F_i*; ``present`` clients take part in a
-    round, all by default. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
-    ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations of the plane. L and mu are the extreme
-    curvatures unless wider ones are given. Raises InputError on anything else.
+    ``curvatures``, ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds. ``weighting``
+    is the text of a registered one, or ``fixed`` with ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i,
+    ``floor`` F_i* (N,); ``present`` clients take part in a round. With ``rare`` u > 0, xi_i is u with probability
+    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu
+    are the extreme curvatures unless wider ones are given.
     """
 
     curvatures: Rows
