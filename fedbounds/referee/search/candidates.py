@@ -77,7 +77,7 @@ class Budget:
 BUDGETS = {
     b.name: b
     for b in (
-        Budget("small", 40, 6, 1, (2,), (1,), 60, 40_000, 800),
+        Budget("small", 40, 10, 1, (2,), (1,), 60, 40_000, 800),
         Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 200_000, 2000, seconds=300.0),
         Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 1_000_000, 2000, seconds=3600.0),
     )
