@@ -35,6 +35,7 @@ from fedbounds.referee.search.populations import simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
+from fedbounds.referee.work_items import Pieces
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim, in_readings
@@ -192,7 +193,7 @@ def test_the_same_seed_gives_the_same_verdict():
 def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
     budget = replace(TINIEST, rungs=2)
-    whole = refute(claim, reading, budget, known=DIAGONAL)
+    whole, each = refute(claim, reading, budget, known=DIAGONAL), Pieces({}, state).each
     count = len(arms(claim, reading, budget, DIAGONAL))
     searched = []
     original = module.run_arm
@@ -205,25 +206,12 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "run_arm", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        refute(claim, reading, budget, state=state, known=DIAGONAL)
-    assert len(json.loads(state.read_text())["outcomes"]) == count + 1
-    resumed = refute(claim, reading, budget, state=state, known=DIAGONAL)
+        refute(claim, reading, budget, each=each, known=DIAGONAL)
+    assert len(json.loads(state.read_text())) == count + 1
+    resumed = refute(claim, reading, budget, each=each, known=DIAGONAL)
     assert resumed.to_json() == whole.to_json()
     assert len(searched) == 1 + count + -(-count // 3)
-    with pytest.raises(InputError, match="another search"):
-        refute(claim, reading, budget, seed=1, state=state)
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
-
-
-def test_a_state_of_an_older_statement_is_started_anew_and_that_is_said(tmp_path, capsys):
-    claim, state = claim_named("lemma-1"), tmp_path / "state.json"
-    refute(claim, READINGS["literal"], TINIEST, state=state, known=DIAGONAL)
-    assert capsys.readouterr().err == ""
-    halved = replace(claim, terms={name: term / 100 for name, term in claim.terms.items()})
-    assert refute(halved, READINGS["literal"], TINIEST, state=state, known=DIAGONAL).to_json() == (
-        refute(halved, READINGS["literal"], TINIEST, known=DIAGONAL).to_json()
-    )
-    assert capsys.readouterr().err == f"{state} belongs to another statement of 'lemma-1': it is started anew.\n"
 
 
 def test_a_right_side_without_terms_is_zero():
