@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.cli.builder import built
-from fedbounds.cli.commands.refute import instance_text, summary
-from fedbounds.cli.commands.refute import refute as command
+from fedbounds.cli.commands.referee import instance_text, summary
+from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
@@ -161,7 +161,7 @@ def long_run():
 
 
 # Enough to go through every line of a search, not to find anything.
-TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink=0, rungs=1)
+TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink=0, rungs=1, seconds=1.0)
 OWN = [
     Claim("gap-step", "", "", "step", gap_t, {"start": Delta_0}, readings=("literal",)),
     Claim("constant-steps", "", "", "horizon", gap, {"start": L * Delta_0}, eta=1 / (4 * L), readings=("literal",)),
@@ -193,8 +193,8 @@ def test_the_same_seed_gives_the_same_verdict():
 def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
     budget = replace(TINIEST, rungs=2)
-    whole, each = refute(claim, reading, budget, known=DIAGONAL), Pieces({}, state).each
-    count = len(arms(claim, reading, budget, DIAGONAL))
+    whole, each = refute(claim, reading, budget, known=WITHOUT_CHANCE), Pieces({}, state).each
+    count = len(arms(claim, reading, budget, WITHOUT_CHANCE))
     searched = []
     original = module.run_arm
 
@@ -206,9 +206,9 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "run_arm", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        refute(claim, reading, budget, each=each, known=DIAGONAL)
+        refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
     assert len(json.loads(state.read_text())) == count + 1
-    resumed = refute(claim, reading, budget, each=each, known=DIAGONAL)
+    resumed = refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
     assert resumed.to_json() == whole.to_json()
     assert len(searched) == 1 + count + -(-count // 3)
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
@@ -264,7 +264,11 @@ def test_irrational_steps_are_tested_all_the_same():
 def test_progress_counts_families():
     seen = []
     refute(
-        claim_named("lemma-1"), READINGS["literal"], TINY, progress=lambda *call: seen.append(call), known=DIAGONAL
+        claim_named("lemma-1"),
+        READINGS["literal"],
+        TINIEST,
+        progress=lambda *call: seen.append(call),
+        known=WITHOUT_CHANCE,
     )
     assert [call[1] for call in seen] == list(range(seen[0][2]))
 

@@ -13,17 +13,18 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fedbounds.evidence.sdp.expressions import (
+from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,
     Expression,
+    Form,
     Point,
+    Program,
     Symbol,
     Vector,
     interpolation,
 )
-from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.program import Form, Program
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")
@@ -225,7 +226,9 @@ class _Writer:
             noise = mean([eta**2 * a**2 for a in alpha], [self.noise(i) for i in self.clients])
             return Vector.mean(after, [q.x - eta * q.g for q in local]).squared + noise
 
-        return {
+        # The round of a single client is a run of gradient descent from w_0.
+        run = {"gap": lambda: local[0].f, "Delta_0": lambda: iterates[0].squared} if setting.N == 1 else {}
+        return run | {
             "zero": Expression,
             "Delta": lambda: w.squared,
             "Delta_next": moved,
