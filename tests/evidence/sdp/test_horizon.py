@@ -21,10 +21,11 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.multi_round import by_client, central_path
-from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
+from fedbounds.evidence.sdp.multi_round import central_path
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above, is_definite, verify
+from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
-from fedbounds.evidence.sdp.multi_round.program import Run, is_definite, program_of, verify
+from fedbounds.evidence.sdp.multi_round.program import Run, program_of
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.program import exact
@@ -100,16 +101,21 @@ def test_what_the_exact_push_gains():
     assert above == pytest.approx({"fedavg-contraction": 3.57, "fedavg-push": 1.26}, abs=0.005)
 
 
-def test_what_is_no_proof_is_refused():
-    found = worst(rounds_of(2, 3))
-    run = found.run
-    multipliers = list(found.multipliers)
-    assert verify(run, found.a, found.b, multipliers)
-    assert not verify(run, found.a * Q(999, 1000), found.b, multipliers)
-    assert not verify(run, found.a, found.b * Q(999, 1000), multipliers)
-    assert not verify(dataclasses.replace(run, mu=MU * Q(99, 100)), found.a, found.b, multipliers)
-    for j, change in ((0, Q(1, 10**12)), (3, -multipliers[3] - 1)):
-        assert not verify(run, found.a, found.b, [*multipliers[:j], multipliers[j] + change, *multipliers[j + 1 :]])
+@pytest.mark.parametrize("measure", ["distance", "gap", "average"])
+def test_what_is_no_proof_is_refused(measure):
+    found = worst(Run(2, 3, MU, L, (ETA, Q(1, 3), Q(1), Q(1, 4), ETA, Q(1, 5)), measure=measure))
+    run, multipliers = found.run, found.multipliers
+    refused = [{"a": found.a * Q(999, 1000)}, {"b": found.b * Q(99, 100)}, {"multipliers": {"no pair": Q(1)}}]
+    refused += [{"run": dataclasses.replace(run, **change)} for change in ({"mu": MU * Q(99, 100)}, {"eta": ETA})]
+    refused += [{"run": dataclasses.replace(run, measure="gap" if measure == "distance" else "distance")}]
+    labels = list(multipliers)
+    changes = (
+        (labels[0], Q(1, 10**12)),
+        (labels[2 * run.T + 1], Q(1, 10**12)),
+        (labels[3], -multipliers[labels[3]] - 1),
+    )
+    refused += [{"multipliers": {**multipliers, label: multipliers[label] + by}} for label, by in changes]
+    assert verify(found) and not any(verify(dataclasses.replace(found, **change)) for change in refused)
 
 
 def test_definite_agrees_with_elimination():
@@ -312,12 +318,11 @@ def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
         whole, clients, instance = worst(run), by_clients(run), attained(run)
         assert whole.certified and whole.attained and clients < whole.value < clients * (1 + 1e-5)
         with monkeypatch.context() as patched:
-            patched.setattr(by_client, "LARGEST", 0)
+            patched.setattr(central_path, "EVERY_CLIENT", 0)
             found = worst(run)
         assert found.certified and instance.value <= clients * (1 + 1e-6)
         assert clients < found.value * (1 + 1e-6) < clients * (1 + more) * (1 + 1e-5)
-        assert verify(found.run, found.a, found.b, list(found.multipliers), found.bias)
-        assert not verify(found.run, found.a, found.b, list(found.multipliers), found.bias * Q(99, 100))
+        assert verify(found) and not verify(dataclasses.replace(found, bias=found.bias * Q(99, 100)))
         assert not bounds(run, Q(1), Q(1))
 
 
@@ -327,14 +332,9 @@ def test_short_runs_of_a_few_clients_lose_nothing():
         run = dataclasses.replace(weighted(2, 3, "7/10,3/10", "2/5,3/5"), eta=eta)
         found = worst(run)
         assert found.value == pytest.approx(value, rel=1e-4) and attained(run).value <= found.value
-        for change, of, proved in (
-            (0, run, True),
-            (-Q(1, 100), run, False),
-            (0, weighted(2, 3, "1,0", "2/5,3/5"), False),
-        ):
-            program = by_client.program_of(of, exact)
-            gap = program.sum({"Delta_0": found.a + change, "zeta_sq": found.b}) - program["measured"]
-            assert verification.verify(program, gap, found.multipliers)[0] is proved
+        other = dataclasses.replace(run, alpha=(Q(1), Q(0)))
+        assert verify(found) and not verify(dataclasses.replace(found, a=found.a - Q(1, 100)))
+        assert not verify(dataclasses.replace(found, run=other))
 
 
 def test_weights_may_be_others_in_every_round():
@@ -405,7 +405,7 @@ def test_where_the_search_stalls_nothing_is_claimed():
 
 def test_a_number_below_the_instance_is_no_worst_case(monkeypatch):
     def solver(certified, value):
-        low = Worst(rounds_of(1, 2), Q(1), Q(0), value, 0.0, certified)
+        low = Bound(rounds_of(1, 2), Q(1), Q(0), value, 0.0, certified)
         monkeypatch.setattr("fedbounds.study.worst_case.worst", lambda *args: low)
         return sandwich(rounds_of(1, 2))
 
