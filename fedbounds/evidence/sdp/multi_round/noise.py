@@ -37,9 +37,8 @@ BITS = 120
 # Multipliers are told by their ratios to the A_{k+1}, which must exceed K eta^2. The first ones of a round are those
 # of `fedavg-rounds`, or so many times the least where these are too small.
 FIRST = 1.1
-# A search ends where a quasi-Newton step would lower the bound by less than this part of it, and is begun again until
-# it lowers the bound by no more; its steps at the most, the first one's length, and the part of one that is none.
-GAP, SEARCHES, STEPS, LENGTH, SHORTEST = 1e-7, 5, 5000, 0.1, 1e-12
+# A search ends where the slopes of the bound's logarithm are below this.
+GAP = 1e-6
 # The largest logarithm, which no search needs, so that nothing overflows.
 LARGEST = 50.0
 
@@ -127,47 +126,23 @@ def _best(run: Run, given: Given) -> Array | None:
             half = half / sizes[-rounds * run.tau :]
             each = np.append(np.tile(half[: run.tau], run.rounds - rounds), half)
     first = np.maximum(each, FIRST * float(run.L - run.mu) * sizes) * sizes
-    value = _searched(first, run, given)[0]
-    for _ in range(SEARCHES if math.isfinite(value) else 0):
-        begun = value
-        first, value = _descended(run, given, first)
-        if value > (1 - GAP) * begun:
-            break
-    return first if math.isfinite(value) else None
+    return _descended(run, given, first) if math.isfinite(_searched(first, run, given)[0]) else None
 
 
-def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
-    """(ratios, bound) by BFGS in the logarithms of what they are above the least; steps are halved until it falls."""
+def _descended(run: Run, given: Given, first: Array) -> Array:
+    """The ratios of the least bound, by BFGS on its logarithm in the logarithms of what they are above the least."""
+    from scipy.optimize import minimize
+
     least = float(run.L - run.mu) * np.array([float(size) ** 2 for size in run.sizes])
 
-    def at(logs: Array) -> tuple[float, Array]:
-        more = (first - least) * np.exp(np.minimum(logs, LARGEST))
-        value, slopes = _searched(least + more, run, given)
-        return value, slopes * more
+    def ratios(logs: Array) -> Array:
+        return least + (first - least) * np.exp(np.minimum(logs, LARGEST))
 
-    x, inverse = np.zeros(run.T), np.zeros((0, 0))
-    value, slope = at(x)
-    for _ in range(STEPS):
-        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(float(np.linalg.norm(slope)), SHORTEST)
-        gain, length = -float(slope @ way), 1.0
-        if gain < GAP * value and len(inverse):
-            break
-        there, steeper = at(x + way)
-        while not there <= value - 1e-4 * length * gain and length > SHORTEST:
-            length /= 2
-            there, steeper = at(x + length * way)
-        if length <= SHORTEST:
-            break
-        moved, turned = length * way, steeper - slope
-        x, value, slope = x + moved, there, steeper
-        if (bend := float(moved @ turned)) > 0:
-            inverse = inverse if len(inverse) else np.eye(run.T) * bend / (turned @ turned)
-            across = inverse @ turned
-            outer = np.outer(moved, across)
-            inverse = (
-                inverse + np.outer(moved, moved) * (1 + turned @ across / bend) / bend - (outer + outer.T) / bend
-            )
-    return least + (first - least) * np.exp(np.minimum(x, LARGEST)), value
+    def at(logs: Array) -> tuple[float, Array]:
+        value, slopes = _searched(ratios(logs), run, given)
+        return math.log(value), slopes * (ratios(logs) - least) / value
+
+    return ratios(minimize(at, np.zeros(run.T), jac=True, method="BFGS", options={"gtol": GAP}).x)
 
 
 def _step(run: Run, size: Any, each: Any, after: Potential) -> tuple[Any, ...]:
