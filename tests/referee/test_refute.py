@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.cli.builder import built
-from fedbounds.cli.commands.refute import instance_text, summary
-from fedbounds.cli.commands.refute import refute as command
+from fedbounds.cli.commands.referee import instance_text, summary
+from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
