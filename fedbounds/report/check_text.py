@@ -262,9 +262,8 @@ def summary_line(result: Result, lines: Sequence[Line]) -> str:
     refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
     exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
     proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.found) for line in lines)
-    count = (
-        f"{counted(len(claims), 'claim')}, {counted(len(lines), 'reading')}, {counted(len(result.runs), 'weighting')}"
-    )
+    parts = ((claims, "claim"), (lines, "reading"), (result.runs, "weighting"))
+    count = ", ".join(counted(len(items), what) for items, what in parts)
     known = f"{exact} false by a counterexample, {proved} proved or certified"
     return f"{count}: {known}; refuted on this run: {', '.join(refuted) or 'none'}."
 
