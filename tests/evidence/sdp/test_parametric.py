@@ -82,8 +82,8 @@ def test_what_is_shipped_is_verified():
 
 
 @pytest.mark.parametrize(("tau", "low", "high"), [(1, 0, 1e-4), (2, 0.003, 0.006), (3, 0.027, 0.076)])
-def test_the_page(tau, low, high):
-    """docs/sdp.md: by how much the bound of a round of gradient descent exceeds the solver's worst case; degrees."""
+def test_a_round_of_gradient_descent_at_every_kappa(tau, low, high):
+    """By how much the bound of a round of gradient descent exceeds the solver's worst case; degrees."""
     stated, above = SHIPPED[f"local-descent-{tau}"], []
     for kappa in (2, 10, 100, 1000):
         model = build(round_setting(2, tau, kappa=kappa, eta=F(1, 2)), float, ())
