@@ -18,7 +18,6 @@ from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, run
-from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.referee.search.rounding import Judge, with_steps
 from fedbounds.theory.claim import Claim
@@ -63,7 +62,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
     record = run(instance)
-    seen = record.measurement(reading, quantity_values(claim, record, reading))
+    seen = record.measurement(claim, reading)
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
