@@ -8,6 +8,10 @@ import pytest
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained
 from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.one_step.certificate import check, read
+from fedbounds.evidence.sdp.one_step.coverage import coverage
+from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.plugins import claim_named, shipped
 from fedbounds.study.worst_case import bounds
 
 # Each certificate lies about one part in a million above the smallest.
@@ -36,3 +40,24 @@ def test_the_claim_is_about_one_local_step_of_less_than_2_over_L():
     assert "gradient-descent" not in bounds(Run(2, 2, F(1, 10), F(1), F(1, 2), measure="gap"), F(1), F(1))
     assert "gradient-descent" not in bounds(Run(2, 1, F(1, 10), F(1), F(1, 2), measure="average"), F(1), F(1))
     assert np.isfinite(bounds(Run(2, 1, F(1, 2), F(1), F(19, 10), measure="gap"), F(1), F(0))["gradient-descent"])
+
+
+def test_its_certificates_cover_what_they_were_solved_for():
+    """One client's steps stand for those of all; nothing is said of other numbers of steps or other steps."""
+    claim = claim_named("gradient-descent")
+    (path,) = shipped("certificates/gradient-descent.jsonl")
+    covered = [coverage(claim, Setting.from_json(one.setting)) for one in read(path) if check(one)[0]]
+    assert len(covered) == 48
+    run = {
+        "kappa": 10,
+        "eta_L": 1,
+        "T": 3,
+        "tau": 1,
+        "participation": 1,
+        "gradients": "full",
+        "N": 5,
+        "weight_ratio": 1,
+    }
+    assert sum(one.contains(run) for one in covered) == 1
+    for other in ({"tau": 2}, {"T": 4}, {"kappa": 11}, {"eta_L": F(11, 10)}, {"gradients": "stochastic"}):
+        assert not any(one.contains(run | other) for one in covered)

@@ -259,6 +259,7 @@ def homogeneous(claim: Claim) -> bool:
     """Whether the claim says the same in every unit of F, so that its truth at L = 1 is its truth at every L."""
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
+    plain = {**plain, "T": Fraction(2)}  # a power, which must be whole
     scaled = {name: value * UNIT ** _joules(name) for name, value in plain.items()}
     terms = claim.sides(PLAIN).terms.values()
     before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))
