@@ -26,9 +26,9 @@ STORED = "rocq/checked.json"
 CERTIFIED = "rocq/certified.json"
 
 
-def store(found: Sequence[Audited], path: Path) -> None:
+def store(proofs: Sequence[Audited], path: Path) -> None:
     """Write what a release remembers; only proofs without fault are kept."""
-    write_json(path, [asdict(proof) for proof in found if not proof.fault])
+    write_json(path, [asdict(proof) for proof in proofs if not proof.fault])
 
 
 @cache

@@ -53,14 +53,14 @@ def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
 
 def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     """A complete LaTeX page of the proof."""
-    derivation, known = checked.derivation, names(checked)
-    show = lambda expression: f"\0{_latex(expression, known)}\0"  # noqa: E731
+    derivation, notation = checked.derivation, names(checked)
+    show = lambda expression: f"\0{_latex(expression, notation)}\0"  # noqa: E731
     body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
     for title, items in _blocks(checked, show):
         body += [rf"\paragraph{{{title.capitalize()}.}}", *_listed(items)]
     for step in derivation.steps:
         mark = r"$\checkmark$" if checked.outcomes[step.label].ok else r"$\times$ (undecided)"
-        left, right = _latex(step.lhs, known), _broken(step.rhs, known)
+        left, right = _latex(step.lhs, notation), _broken(step.rhs, notation)
         line = rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[step.relation]} {right}"
         body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}}", r"\begin{align*}", line, r"\end{align*}"]
         body += _listed(_remarks(step, checked, show))
@@ -130,16 +130,16 @@ def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
     derivation = checked.derivation
     paper = {name: notation.latex for name, notation in symbols.QUANTITIES.items()}
-    known = paper | definitions.LATEX | dict(derivation.notation)
+    notation = paper | definitions.LATEX | dict(derivation.notation)
     for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
         if symbol.name not in derivation.notation:
-            known[symbol.name] = rf"\left({_latex(condition.expression, known)}\right)"
-    return known
+            notation[symbol.name] = rf"\left({_latex(condition.expression, notation)}\right)"
+    return notation
 
 
-def _latex(expression: sp.Expr, known: dict[str, str]) -> str:
-    names = {s: known[s.name] for s in expression.atoms(sp.Symbol) if s.name in known}
+def _latex(expression: sp.Expr, notation: dict[str, str]) -> str:
+    names = {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
     return str(sp.latex(expression, symbol_names=names))
 
 
@@ -147,11 +147,11 @@ def _listed(items: Sequence[str]) -> list[str]:
     return [r"\begin{itemize}", *(rf"\item {escape(item)}" for item in items), r"\end{itemize}"]
 
 
-def _broken(expression: sp.Expr, known: dict[str, str]) -> str:
+def _broken(expression: sp.Expr, notation: dict[str, str]) -> str:
     """An expression over as many lines as its terms need."""
     lines, length = [""], 0
     for index, term in enumerate(expression.as_ordered_terms()):
-        text = _latex(term, known)
+        text = _latex(term, notation)
         text = text if index == 0 or text.lstrip().startswith("-") else f"+ {text}"
         if length and length + len(text) > LINE:
             lines.append("")
@@ -184,7 +184,7 @@ def escape(text: str) -> str:
 
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
     """The derivation and its check as a JSON object."""
-    derivation, known = checked.derivation, names(checked)
+    derivation, notation = checked.derivation, names(checked)
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,
@@ -194,20 +194,20 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": [_step_json(step, checked.outcomes[step.label], known) for step in derivation.steps],
+        "steps": [_step_json(step, checked.outcomes[step.label], notation) for step in derivation.steps],
     }
 
 
-def _step_json(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> dict[str, object]:
+def _step_json(step: d.Step, outcome: StepCheck, notation: dict[str, str]) -> dict[str, object]:
     paper = step.paper and {
-        "rhs": _latex(step.paper.rhs, known),
-        "difference": _latex(step.paper.difference, known),
+        "rhs": _latex(step.paper.rhs, notation),
+        "difference": _latex(step.paper.difference, notation),
         "correction": step.paper.correction,
     }
     return {
         "label": step.label,
         "checked": outcome.ok,
-        "statement": f"{_latex(step.lhs, known)} {RELATIONS[step.relation]} {_latex(step.rhs, known)}",
+        "statement": f"{_latex(step.lhs, notation)} {RELATIONS[step.relation]} {_latex(step.rhs, notation)}",
         "because": reasons(step),
         "note": step.note,
         "paper": paper,

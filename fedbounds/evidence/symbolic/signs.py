@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.normal_form import depends
-from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.evidence.symbolic.proof_state import Context, Unproved
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.symbols import RECORDED
+
+# Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
+MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
+    symbol.name for symbol in definitions.SHIPPED_OWN
+}
 
 
 def shown_non_negative(expression: sp.Expr) -> bool:
@@ -49,3 +58,26 @@ def degree(expression: sp.Basic) -> int:
 def indices(expression: sp.Basic) -> set[sp.Symbol]:
     """The client or step that an expression is about, where it is about one."""
     return {index for index in (definitions.I, definitions.S) if depends(expression, index)}
+
+
+def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Basic] = ()) -> None:
+    """Raise unless an expression, its meanings put in, is one number (or one for each of the allowed indices)."""
+    meaning = scope.unfolded(expression)
+    if formal.random(meaning) or not indices(meaning) <= set(allowed):
+        raise Unproved(f"{expression} is not one number")
+
+
+def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic]) -> None:
+    """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
+    meaning = scope.unfolded(expression)
+    fixed = {str(s) for s in set(fixed) & meaning.free_symbols}
+    if moving(meaning) - {sy.T.name} or fixed or formal.random(meaning) or indices(meaning):
+        raise Unproved(
+            f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
+        )
+
+
+def moving(expression: sp.Expr) -> set[str]:
+    """Names of the symbols in an expression that differ from step to step."""
+    names = {s.name for s in expression.free_symbols}
+    return {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}

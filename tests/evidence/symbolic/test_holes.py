@@ -253,8 +253,8 @@ HOLES = {
         )["citing"].fault
     ),
     "a discharge under random weights by a line in expectation": lambda: discharging(
-        gives("pathwise", sy.Delta_0 - sy.Delta),
-        step("use", Mean(ALPHA, SHARE * sy.Delta), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
+        gives("pathwise", sy.Delta_0 - norm_sq(W - W_STAR)),
+        step("use", Mean(ALPHA, SHARE * norm_sq(W - W_STAR)), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
             averaged(ALPHA, (SHARE, premise("pathwise")))
         ),
         step("base", sy.Delta_0, "<=", sy.Delta_0),
@@ -262,6 +262,12 @@ HOLES = {
         step("all", sy.Delta_T, "<=", sy.Delta_0).by(Induction("base", "carry")),
         step("shown", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all")),
         assumes=(*PAPER, TIED),
+    ),
+    "a state of the whole run under random weights": lambda: refused(
+        step("use", Mean(ALPHA, SHARE * sy.Delta), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
+            averaged(ALPHA, (SHARE, premise("pathwise")))
+        ),
+        assumes=(*PAPER, gives("pathwise", sy.Delta_0 - sy.Delta)),
     ),
     "a relation of the whole run under random weights": lambda: refused(
         step("end", 0, "<=", Mean(ALPHA, SHARE * (sy.Delta - sy.Delta_next))).by(
