@@ -12,7 +12,7 @@ from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
-from fedbounds.evidence.symbolic.exactness import require_exact
+from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
 from fedbounds.evidence.symbolic.proof_state import (
@@ -24,7 +24,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     StepCheck,
     Unproved,
 )
-from fedbounds.evidence.symbolic.signs import shown_positive
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy

@@ -14,9 +14,16 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
-from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, require_exact
+from fedbounds.evidence.symbolic.expressions import (
+    FUNCTIONS,
+    NUMBERS,
+    claim_sides,
+    indices,
+    require_exact,
+    shown_non_negative,
+    shown_positive,
+)
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
-from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.exactness import SYMBOLS
+from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
 from fedbounds.evidence.symbolic.gate import admit, signed, union
 from fedbounds.evidence.symbolic.proof_state import (
@@ -22,7 +22,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     require_text,
 )
-from fedbounds.evidence.symbolic.signs import degree, moving, require_number
 from fedbounds.theory import symbols as sy
 
 

@@ -45,9 +45,9 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
+from fedbounds.evidence.symbolic.expressions import shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.evidence.symbolic.normal_form import depends, normal, normal_fraction, spread
-from fedbounds.evidence.symbolic.signs import shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind

@@ -1,4 +1,8 @@
-"""Signs seen without a proof, and whether an expression is one number: not random, of no client and no step."""
+"""What is seen of an expression without a proof: that it is exact, its sign, and whether it is one number.
+
+Exact is what has rational numbers, symbols, and known functions of them; one number is not random, of no client and
+of no step.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +15,32 @@ from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.normal_form import depends
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
 
+NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), (2, 1), (1, 2), (2, 3))})
+SYMBOLS = (sp.Symbol, Quantity)
+FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
 MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
     symbol.name for symbol in definitions.SHIPPED_OWN
 }
+
+
+def claim_sides(claim: Claim) -> list[sp.Expr]:
+    """Every expression that a claim is stated with, its assumptions apart."""
+    put = claim.repair.substitutions.values() if claim.repair else ()
+    sides = (claim.lhs, *claim.terms.values(), *put, *claim.definitions.values(), claim.eta or 0)
+    return [sp.sympify(side) for side in sides]
+
+
+def require_exact(*sides: sp.Basic) -> None:
+    """Raise unless what a claim or a relation is stated with has rational numbers and known functions only."""
+    for part in (node for side in sides for node in sp.preorder_traversal(side)):
+        whole = type(part) is not sp.Pow or part.exp.is_Integer
+        if type(part) not in (*NUMBERS, *SYMBOLS, *FUNCTIONS, sp.Pow) or not whole:
+            raise Unproved(f"{part}, with which it is stated, is not exact: use rational numbers and known functions")
 
 
 def shown_non_negative(expression: sp.Expr) -> bool:
