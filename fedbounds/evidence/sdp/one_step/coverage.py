@@ -256,7 +256,7 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
 
 
 def homogeneous(claim: Claim, T: int) -> bool:
-    """Whether the claim says the same in every unit of F after T steps: its truth at L = 1 is its truth at every L."""
+    """Whether the claim says the same in every unit of F after T steps: true at L = 1 is true at every L."""
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
     plain = {**plain, "T": Fraction(T)}
