@@ -20,7 +20,7 @@ from fedbounds.engine.backend import Moments
 from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
-from fedbounds.engine.record import Recorder, empty_record
+from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
@@ -55,11 +55,9 @@ def work(experiment: Experiment) -> float:
 def expectations(experiment: Experiment, progress: Progress | None = None) -> Trajectory:
     """The record of a run with expectations in place of replicates: every array has one row (R = 1).
 
-    ``paths``, ``skew_sums``, ``excess``, ``grad_sq`` and ``local_excess`` hold exact expectations at every recorded
-    step; ``next_mean`` is E||w_{t+1} - w*||^2. Among the extremes, ``sigma_i_sq`` and ``G_sq`` are the largest total
-    expectations over t (and i), ``rho_bar_all`` and ``rho_bar_sync`` the smallest ratios of expected sums, which
-    bound the smallest skew of any path from above, and ``radius`` the largest root mean square distance.
-    ``engine`` is "moments". Raises InputError where `applies` gives a reason, DivergedError for unstable steps.
+    Among the extremes, ``sigma_i_sq`` and ``G_sq`` are the largest total expectations over t (and i), ``rho_bar_all``
+    and ``rho_bar_sync`` the smallest ratios of expected sums, which bound the smallest skew of any path from above.
+    Raises InputError where `applies` gives a reason, DivergedError for unstable steps.
     """
     from threadpoolctl import threadpool_limits
 
@@ -69,7 +67,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     experiment = experiment.with_(replicates=1)
     grid = make_time_grid(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    record = empty_record(experiment, grid, virtuals)
+    record = Record(experiment, grid, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         recorder = _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)

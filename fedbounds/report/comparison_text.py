@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
 from fedbounds.report.figures.sweep_figures import MARKERS
-from fedbounds.report.number_format import downward, number, times, upward
+from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import ErrorCurve
+from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.theory.verdict import Status
 
@@ -54,7 +53,7 @@ def _recommendation(found: TheoremComparison) -> str:
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
     at = f"at a constant step of {first.step:.3g}/L and tau = {found.settings.tau}"
-    rounds = f"{_many(first.reached.first or 0, 'round')} here"
+    rounds = f"{counted(first.reached.first or 0, 'round')} here"
     if not first.by:
         return f"Recommended: {first.algorithm} {at}, {rounds}; no theorem here bounds its rounds."
     theory = f"{first.by} promises the target after {_promise(first.promised)} rounds at its own step"
@@ -62,26 +61,26 @@ def _recommendation(found: TheoremComparison) -> str:
 
 
 def _theorems(found: TheoremComparison) -> str:
-    rows, rounds = found.standing, _many(found.settings.rounds, "round")
+    rows, rounds = found.standing, counted(found.settings.rounds, "round")
     false = [row.claim for row in found.applying if row.status is Status.REFUTED]
     low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
-    said = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
-    said += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
+    message = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
+    message += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
     if not rows:
-        return f"{said}No {'other ' if said else ''}theorem applies to this problem."
+        return f"{message}No {'other ' if message else ''}theorem applies to this problem."
     best, alone = rows[0], len(rows) == 1
     if not best.share[0] > 0:
         which = f"{best.claim}, the only theorem" if alone else f"None of the {len(rows)} theorems"
         also = " that applies, certifies no" if alone else " that apply certifies any"
-        return f"{said}{which}{also} progress in {rounds}."
+        return f"{message}{which}{also} progress in {rounds}."
     start, bound, mean, _, _ = best.ends
     near = [row.claim for row in rows[1:] if row.share[2] >= best.share[1]]
     tied = f"; {', '.join(near)} cannot be told apart from it" if near else ""
     first = f"Of {len(rows)} theorems that apply, {best.claim} is the tightest"
     if alone:
-        first = f"{best.claim} is the only {'other ' if said else ''}theorem that applies"
+        first = f"{best.claim} is the only {'other ' if message else ''}theorem that applies"
     return (
-        f"{said}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
+        f"{message}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
         f"{upward(bound / start, 3)} of the start, where {number(mean / start, 3)} is measured: "
         f"{times(best.looseness)}, or {_percent(best.share[0])} of the progress in logarithms{tied}."
     )
@@ -91,7 +90,7 @@ def _algorithms(found: TheoremComparison) -> str:
     rows, level = found.ranked, f"{found.target:g} of the start"
     reached = [row for row in rows if row.reached and row.reached.first is not None]
     if not reached:
-        within = _many(found.settings.rounds, "round")
+        within = counted(found.settings.rounds, "round")
         return f"No algorithm stays at {level} within {within}, so that they have no order."
     best = reached[0]
     near = [row.algorithm for row in rows[1:] if _overlap(row, best)]
@@ -107,25 +106,21 @@ def _overlap(one: AlgorithmRow, other: AlgorithmRow) -> bool:
 
 
 def _ranking(found: TheoremComparison) -> str:
-    told = [row.algorithm for row in found.ranked if row.by]
+    ranked = [row.algorithm for row in found.ranked if row.by]
     ordered, both, wrong = found.pairs
-    if len(told) < 2:
-        only = f"only {told[0]} has a theorem" if told else "no algorithm has a theorem"
+    if len(ranked) < 2:
+        only = f"only {ranked[0]} has a theorem" if ranked else "no algorithm has a theorem"
         return f"The theorems rank nothing: {only} that applies."
     if not ordered:
-        return f"The theorems promise the same for {', '.join(told)}, and rank nothing."
-    what = f"The theorems rank {len(told)} algorithms ({', '.join(told)})"
+        return f"The theorems promise the same for {', '.join(ranked)}, and rank nothing."
+    what = f"The theorems rank {len(ranked)} algorithms ({', '.join(ranked)})"
     if not both:
         return f"{what}; the runs leave the order of every pair open."
     tau = (both - 2 * wrong) / both
     right = "right" if not wrong else f"wrong in {wrong}"
-    which = f"{both} of {_many(ordered, 'pair')} that the runs order, they are"
+    which = f"{both} of {counted(ordered, 'pair')} that the runs order, they are"
     which = "the one pair, which the runs order too, they are" if ordered == 1 else f"the {which}"
     return f"{what}; of {which} {right} (Kendall's tau {tau:.2g})."
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def theorem_table(found: TheoremComparison) -> Table:
@@ -144,7 +139,7 @@ def theorem_table(found: TheoremComparison) -> Table:
         "in truth",
     )
     settings = found.settings
-    run = f"{_many(settings.rounds, 'round')} of {_many(settings.tau, 'step')}"
+    run = f"{counted(settings.rounds, 'round')} of {counted(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
     caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem and in truth with its step"
     return Table.of(head, map(_theorem_row, found.applying), caption).without_empty()
@@ -153,12 +148,12 @@ def theorem_table(found: TheoremComparison) -> Table:
 def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
     name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
-    said = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
-    said += [times(row.looseness), _percent(row.share[0])]
+    message = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
+    message += [times(row.looseness), _percent(row.share[0])]
     worst = None if row.worst is None else f"≥ {downward(row.worst / start, 3)}"
     if worst and row.certified is not None:
         worst += f", certified ≤ {upward(row.certified / start, 3)}"
-    return [*said, worst, _promise(row.promised), str(row.reached)]
+    return [*message, worst, _promise(row.promised), str(row.reached)]
 
 
 def algorithm_table(found: TheoremComparison) -> Table:
@@ -176,14 +171,14 @@ def _algorithm(found: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
     low, high = (0, 0) if row.central else found.rank(row)
     rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
     place = found.places.get(row.algorithm)
-    told = [
+    cells = [
         row.algorithm,
         f"{row.step:.3g}/L",
         _within(line.mean[-1], line.upper[-1], line.mean[0]),
         str(row.reached),
         promise,
     ]
-    return [*told, rank, None if place is None else str(place)]
+    return [*cells, rank, None if place is None else str(place)]
 
 
 def notes(found: TheoremComparison) -> list[str]:
@@ -192,8 +187,8 @@ def notes(found: TheoremComparison) -> list[str]:
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     silent = [row.algorithm for row in found.ranked if not row.by]
     lines = [
-        f"{_many(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
-        f"{number(found.facts.mu.value)}, {gradients}, {_many(settings.replicates, 'replicate')}; limits hold at "
+        f"{counted(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
+        f"{number(found.facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
         "progress: log(start/bound) / log(start/measured). A round is reached from when on the mean stays at the "
         "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",

@@ -79,6 +79,11 @@ def _decimal(value: Fraction, digits: int) -> str:
     return f"{plain}e{int(exponent)}" if mark else plain
 
 
+def counted(count: int, what: str) -> str:
+    """Such as 1 round, 2 rounds."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def times(ratio: float | None) -> str:
     """Bound over measured, as "1.07×"; in words where the bound is negative."""
     text = compact(ratio)
@@ -88,5 +93,5 @@ def times(ratio: float | None) -> str:
 def readable(text: str) -> str:
     """2.1e+04 as 2.1·10⁴, and a true minus sign."""
     powers = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda found: f"·10{str(int(found[1])).translate(powers)}", text)
+    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda result: f"·10{str(int(result[1])).translate(powers)}", text)
     return re.sub(r"(?<![\w)])-(?=\d)", "−", text)

@@ -24,9 +24,7 @@ from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import (
-    build_experiment,
-)
+from fedbounds.study.resolve import build_experiment
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -40,22 +38,20 @@ def check(
     weightings: Sequence[str | Weighting | Rule] | None = None,
     claims: Sequence[str | Claim] | None = None,
     progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Result:
     """Examine claims on a federated problem under each weighting, and return a `Result`.
 
     ``problem`` is a problem's name or a `Problem` of one's own; ``weightings`` and ``claims`` are names or
-    objects; the other keywords are the fields of `Settings`; ``warn`` is told beforehand where finding the minima of
-    many samples takes long. Raises InputError for bad settings, for a problem or
-    weighting of one's own that does not keep its word (`fedbounds.testing.check_problem`, `check_weighting`), and
+    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
+    weighting of one's own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
 
-    >>> found = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
-    >>> [str(verdict.status) for _, verdict in found["lemma-1"].verdicts]
+    >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
+    >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
     ['HOLDS']
     """
-    request = resolve(problem, weightings, claims, settings, warn)
+    request = resolve(problem, weightings, claims, settings)
     runs = tuple(
         run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
         for weighting in request.weightings
@@ -138,11 +134,11 @@ def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...
     places = [
         (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
     ]
-    found = [list(run.verdicts) for run in runs]
-    for (i, j), rate in zip(places, holm([_smallest_rate(found[i][j]) for i, j in places]), strict=True):
-        if found[i][j].status in (Status.HOLDS, Status.REFUTED):
-            found[i][j] = replace(found[i][j], data={**found[i][j].data, "study_rate": rate})
-    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, found, strict=True))
+    result = [list(run.verdicts) for run in runs]
+    for (i, j), rate in zip(places, holm([_smallest_rate(result[i][j]) for i, j in places]), strict=True):
+        if result[i][j].status in (Status.HOLDS, Status.REFUTED):
+            result[i][j] = replace(result[i][j], data={**result[i][j].data, "study_rate": rate})
+    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, result, strict=True))
 
 
 def _smallest_rate(verdict: Verdict) -> float:

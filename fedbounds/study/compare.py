@@ -8,8 +8,7 @@ reaches through ||w - w*||^2 <= (2/mu) (F(w) - F*).
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,6 +19,7 @@ import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
@@ -32,14 +32,12 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
-from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
-from fedbounds.study.algorithm_record import record_of
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import error_curve, stays_from
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
 from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
@@ -56,40 +54,26 @@ FARTHEST = 12
 DIVERGED = (math.inf, math.inf)
 # Runs of an algorithm that a progress bar counts on: a few that choose the step, and those that are shown.
 WORK = 6
-# Runs like the first one, at least: theorems have so many different steps, and each algorithm takes so many.
-STEP_SIZES, ALGORITHM = 6, 2
-# Seconds of which nobody need be warned.
-LONG = 60
 # Steps of a run up to which the certificate of the worst case takes a few seconds.
 QUICK = 20
 
 
 def compare(
-    *,
-    algorithms: Sequence[str] = (),
-    target: float = 0.01,
-    progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
-    **settings: Any,
+    *, algorithms: Sequence[str] = (), target: float = 0.01, progress: Progress | None = None, **settings: Any
 ) -> TheoremComparison:
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
-    ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
-    reach. ``warn`` is told beforehand where the comparison, or finding the minima, takes long.
-    Raises InputError where a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
+    ``settings`` are those of `check`; ``target`` is the fraction of ||w_0 - w*||^2 to reach. Raises InputError where
+    a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
 
     >>> compare(problem="quadratic", clients=2, dimension=2, rounds=2, replicates=8, algorithms=["scaffold"]).target
     0.01
     """
-    return compared(Settings.of(settings), target, algorithms, progress, warn)
+    return compared(Settings.of(settings), target, algorithms, progress)
 
 
 def compared(
-    settings: Settings,
-    target: float = 0.01,
-    wanted: Sequence[str] = (),
-    progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
+    settings: Settings, target: float = 0.01, wanted: Sequence[str] = (), progress: Progress | None = None
 ) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:
@@ -98,25 +82,23 @@ def compared(
     texts = tuple(wanted) or tuple(algorithms(extra))
     kinds = [_rule_named(text, extra) for text in texts]
     claims = _at_a_horizon(settings, extra)
-    problem = build_problem(settings, extra, warn)
+    problem = build_problem(settings, extra)
     base = build_experiment(settings, problem, weighting_named(FEDAVG, extra)).with_(stride=settings.tau)
     start = float(((base.start - problem.w_star) ** 2).sum())
     if start == 0:
         raise reject("a run must start away from w*", "w_0 = w*", "give --w0-scale")
     tell = progress or (lambda *_: None)
     tell("theorems", 0, len(claims) + 1)
-    begun = time.perf_counter()
     pilot = simulate(base if base.stochastic else base.with_(replicates=1))
-    left = (time.perf_counter() - begun) * (STEP_SIZES + ALGORITHM * len(kinds))
-    if warn is not None and left > LONG:
-        warn(f"This takes about {left / 60:.0f} minutes; fewer --limit, --rounds or --replicates take less.")
     study = _Study(settings, extra, pilot, target * start, {})
     theorems = []
     for k, claim in enumerate(claims):
         tell("theorems", k + 1, len(claims) + 1, claim.key)
         theorems.append(_theorem_row(study, claim))
-    found = tuple(_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
-    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), found)
+    result = tuple(
+        _algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True)
+    )
+    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -134,11 +116,11 @@ def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weig
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
     """The claims that bound the distance or the gap after T steps; those asked for by name must."""
     known = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
-    found = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
-    if settings.claims and len(found) < len(settings.claims):
+    result = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
+    if settings.claims and len(result) < len(settings.claims):
         remedy = "name others, or none for all that do"
         raise reject("claims to compare bound the distance or the gap at T", ", ".join(settings.claims), remedy)
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -183,9 +165,9 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         bounds = empirical.compare(asked, run).rhs.mean(axis=0)[ends]
     except (DivergedError, InputError) as wrong:
         return replace(row, unmet=str(wrong))
-    experiment, found = run.trajectory.experiment, run.trajectory.paths["alpha"]
+    experiment, result = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
-    distance = error_curve(found.distance_sq[:, ends], sure, random)
+    distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
     lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
@@ -194,7 +176,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         quantity=about,
         step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if decays else ""),
         status=verdict.status,
-        curve=distance if about == "distance" else error_curve(found.gap[:, ends], sure, random),
+        curve=distance if about == "distance" else error_curve(result.gap[:, ends], sure, random),
         bounds=bounds,
         beyond=bound_curve(asked, run, bounds, rounds),
         promised=rounds,
@@ -236,8 +218,8 @@ def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> t
     lowest = attained(there, float(start), float(pull)).value
     if total > QUICK or experiment.batch_size is not None or np.ptp(problem.p) > 0:
         return lowest, None
-    found = central_path.worst(there, Fraction(start), Fraction(pull))
-    return lowest, found.value if found is not None and (found.certified or found.exact) else None
+    result = central_path.worst(there, Fraction(start), Fraction(pull))
+    return lowest, result.value if result is not None and (result.certified or result.exact) else None
 
 
 def _algorithm_row(
@@ -248,26 +230,22 @@ def _algorithm_row(
     theorems: Sequence[TheoremRow],
     tell: Progress,
 ) -> AlgorithmRow:
-    """A rule with its best step, and the fewest rounds that a theorem about it promises.
-
-    Theorems promise nothing of a weighting other than FedAvg's here.
-    """
+    """A rule with its best step, and the fewest rounds that a theorem about it promises; none about a weighting."""
     if weighting is not None:
-        study = replace(
-            study, pilot=replace(study.pilot, experiment=study.pilot.experiment.with_(weighting=weighting))
-        )
+        experiment = study.pilot.experiment.with_(weighting=weighting)
+        study = replace(study, pilot=replace(study.pilot, experiment=experiment))
         theorems = ()
     L = study.pilot.experiment.problem.L
     row = AlgorithmRow(text, central=algorithm.central)
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))
-        found = run_algorithm(algorithm, study.experiment(algorithm, eta=ConstantStep(step / L)))
+        result = run_algorithm(algorithm, study.experiment(algorithm, eta=ConstantStep(step / L)))
     except (DivergedError, InputError) as wrong:
         tell(text, 1, 1)
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
-    line = error_curve(found.distance_sq, study.settings.error_rate, study.random(algorithm))
+    line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
     own = [one for one in theorems if one.curve and algorithm_named(one.algorithm, study.extra) == algorithm]
     own = [one for one in own if one.stands]
     best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
@@ -276,10 +254,9 @@ def _algorithm_row(
 
 
 def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
-    """The constant step, in units of 1/L, beside which its double and its half are both worse.
+    """The constant step, in units of 1/L, whose double and half are both worse.
 
-    Better is to stay at the target from an earlier round on, in the mean of a few replicates; where neither does, to
-    be nearer to w* at the end.
+    Better stays at the target from an earlier round on, or where neither does ends nearer to w*.
     """
     base = study.experiment(algorithm, seed=study.settings.seed + 1)
     base = base.with_(replicates=min(base.replicates, CHOOSERS))
@@ -302,3 +279,36 @@ def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
             if scores[at + way] < scores[at] or scores[at] == DIVERGED:
                 at += way
     return 2.0**at
+
+
+def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
+    """A run of any algorithm as a record ``like`` FedAvg's; second moments only if ``squares``, else inf."""
+    problem, batch, grid = experiment.problem, experiment.batch_size, make_time_grid(experiment)
+    variance, radius = np.zeros(problem.N), np.zeros(1)
+    second = np.full(problem.N, 0.0 if squares else np.inf)
+
+    def watch(x: Array) -> None:
+        noise = np.zeros(1) if batch is None else problem.client_variance(x, batch, experiment.replacement)
+        np.maximum(variance, noise.max(axis=0), out=variance)
+        if squares:
+            np.maximum(second, (noise + (problem.client_grads(x) ** 2).sum(-1)).max(axis=0), out=second)
+        np.maximum(radius, np.sqrt(((x - problem.w_star) ** 2).sum(-1)).max(), out=radius)
+
+    result = run_algorithm(algorithm, experiment, watch)
+    path = VirtualPath(result.distance_sq, result.gap, *np.full((3, *result.gap.shape), np.nan))
+    extremes = replace(
+        like.extremes,
+        sigma_i_sq=variance[None],
+        G_sq=second.max(keepdims=True),
+        radius=radius,
+        eta_ratio=grid.eta_ratio,
+    )
+    return replace(
+        like,
+        experiment=experiment,
+        eta=grid.eta,
+        paths={"alpha": path, "p": path},
+        extremes=extremes,
+        engine=result.engine,
+        tosses=algorithm.tosses,
+    )

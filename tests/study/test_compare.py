@@ -10,14 +10,19 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
-from fedbounds.report import table, terminal
+from fedbounds.report import table
 from fedbounds.study import compare as study
-from fedbounds.study import resolve
-from fedbounds.study.algorithm_record import record_of
 from fedbounds.study.bounds import rounds_to
-from fedbounds.study.check import check
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import ErrorCurve, Reached, error_curve, stays_from
+from fedbounds.study.compare import record_of
+from fedbounds.study.comparison import (
+    AlgorithmRow,
+    ErrorCurve,
+    Reached,
+    TheoremComparison,
+    TheoremRow,
+    error_curve,
+    stays_from,
+)
 from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
@@ -37,26 +42,6 @@ CLAIMS = (
 """
 
 
-@pytest.mark.parametrize("problem", ["logistic", "least-squares"])
-def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkeypatch, problem):
-    told, real = [], Settings(problem=problem, data="digits", partition="shards:60", rounds=2, replicates=2)
-    build_problem(real, warn=told.append)
-    monkeypatch.setattr(resolve, "LONG", 0)
-    build_problem(real, warn=told.append)
-    assert not told
-    monkeypatch.setattr(resolve, "LARGE", 1797 * 64)
-    build_problem(real, warn=told.append)
-    (sentence,) = told
-    assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
-    check(problem, claims="lemma-1", weightings="fedavg", warn=told.append, **only(real, "data", "partition"))
-    study.compared(replace(real, claims=("li-2020",)), wanted=["fedavg"], warn=told.append)
-    assert len(told) == 3
-
-
-def only(of, *names):
-    return {"rounds": 2, "replicates": 2} | {name: getattr(of, name) for name in names}
-
-
 def test_a_level_counts_from_when_on_it_is_kept():
     assert [stays_from(np.array(line), 1.0) for line in ([3, 1, 2, 1, 0], [1, 0], [0, 2])] == [3, 0, None]
     line = ErrorCurve(np.array([9.0, 3, 1, 2, 1]), np.array([9.0, 1, 0, 1, 0]), np.array([9.0, 5, 3, 4, 3]))
@@ -74,12 +59,6 @@ def test_the_limits_hold_the_round_that_the_expectation_needs():
         low, high = error_curve(values, 0.05, random=True).reached(0.05).between
         missed += not low <= truth <= high
     assert missed <= 5
-
-
-def test_replicates_of_a_run_without_chance_have_no_band():
-    values = np.tile([4.0, 2.0, 1.0], (8, 1))
-    known, open_ = error_curve(values[:1], 0.01, random=False), error_curve(values, 0.01, random=True)
-    assert (known.upper == known.lower).all() and np.isinf(open_.upper[1:]).all() and open_.upper[0] == 4
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1000001])
@@ -155,15 +134,6 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
         if row.promised is not None and row.reached.latest is not None:
             assert row.reached.latest <= row.promised
         assert row.beyond[0][-1] in (row.promised, MOST_ROUNDS, found.settings.rounds)
-
-
-def test_what_takes_long_is_said_beforehand(monkeypatch):
-    told, few = [], replace(SMALL, rounds=2, claims=("li-2020",))
-    study.compared(few, 0.01, ("fedavg",), warn=told.append)
-    assert not told
-    monkeypatch.setattr(study, "LONG", 0)
-    study.compared(few, 0.01, ("fedavg",), warn=told.append)
-    assert len(told) == 1 and told[0].startswith("This takes about") and "--limit" in told[0]
 
 
 def test_scaffnew_goes_on_where_fedavg_stops(found):
@@ -242,15 +212,6 @@ def test_a_free_step_is_looked_for_as_far_down_as_it_helps(tmp_path):
     settings = replace(SMALL, plugins=(str(tmp_path / "slow.py"),), claims=("too-fast",), rounds=2)
     row = study.compared(settings, 0.01, ("fedavg",)).theorems[0]
     assert row.promised is not None and float(row.step.removesuffix("/L")) < 2.0**-14
-
-
-def test_equal_promises_rank_nothing_and_one_is_singular():
-    found = ranking(("a", 5, 4, 6, None), ("b", 6, 5, 8, None))
-    assert show.answer(found)[2] == "The theorems promise the same for a, b, and rank nothing."
-    found = ranking(("a", 1, 1, 1, 70), ("b", 6, 5, 8, 50))
-    assert "of the one pair, which the runs order too, they are wrong in 1 (" in show.answer(found)[2]
-    assert "in 1 round." in show.answer(found)[1] and show.answer(found)[0] == "No theorem applies to this problem."
-    assert "Theorems after" not in terminal.to_text(show.blocks(found))
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

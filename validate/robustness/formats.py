@@ -293,7 +293,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.sweep_page import sweep_page
+    from fedbounds.report.html.study_page import sweep_page
     from fedbounds.study.sweep import grid
     from fedbounds.study.sweep import run as sweep
     from fedbounds.study.sweep.table import TABLE, CellResult, Measured, export, read_table
@@ -342,16 +342,16 @@ batch = 2
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.rocq_runs import Audited
-    from fedbounds.evidence.sdp.one_step import certificate_files
+    from fedbounds.evidence.sdp.one_step.certificate import describe, verified
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
 
     def certificates(path: Path) -> None:
-        for certificate, wrong in certificate_files.verified([path], known):
+        for certificate, wrong in verified([path], known):
             if not wrong:
-                certificate_files.describe(certificate)
+                describe(certificate)
 
     lines = next(path for path in shipped("certificates/stated.jsonl")).read_bytes().splitlines(keepends=True)
     yield Format("certificates", certificates, folder / "c.jsonl", json_file), b"".join(lines[:2])

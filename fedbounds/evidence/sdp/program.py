@@ -1,21 +1,132 @@
-"""A performance-estimation programme: vectors, values, constraints and quantities of a class.
+"""A performance-estimation programme: vectors, values, constraints and quantities of a class, written as on paper.
 
-Every quantity is <Q, gram> + q . values, where gram holds the inner products of the vectors and ``values`` the
-function values. In coordinates a solver reads them as matrices.
+``(x - y) @ g`` is an inner product. Numbers are floats for a solver, flint's rationals for a certificate, or
+functions of one parameter. Every quantity is <Q, gram> + q . values, where gram holds the inner products of the
+vectors and ``values`` the function values; in coordinates a solver reads them as matrices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Arithmetic, Constraint, Expression, Symbol, Vector
+from fedbounds.evidence.sdp.rational_functions import Function, rational
+
+Arithmetic = Callable[[Fraction], Any]
+
+
+class Symbol(NamedTuple):
+    """A vector or value of a programme: a letter, its client and its step, each -1 where there is none."""
+
+    letter: str
+    client: int = -1
+    step: int = -1
+
+    def __str__(self) -> str:
+        client = "" if self.client < 0 else str(self.client)
+        return f"{self.letter}{client}" if self.step < 0 else f"{self.letter}{client}.{self.step}"
+
+
+def exact(value: Any) -> Any:
+    """The arithmetic of certificates: flint's rationals; functions of a parameter stay what they are."""
+    return value if isinstance(value, Function) else rational(value)
+
+
+class Linear:
+    """sum_k c_k (what k names), as ``terms`` {k: c_k}."""
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Any, Any] | None = None) -> None:
+        self.terms = {key: value for key, value in (terms or {}).items() if value != 0}
+
+    def __add__(self, other: Self) -> Self:
+        terms = dict(self.terms)
+        for key, value in other.terms.items():
+            terms[key] = terms[key] + value if key in terms else value
+        return type(self)(terms)
+
+    def __mul__(self, number: Any) -> Self:
+        return type(self)({key: value * number for key, value in self.terms.items()})
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Self:
+        return self * -1
+
+    def __sub__(self, other: Self) -> Self:
+        return self + -other
+
+    @classmethod
+    def mean(cls, weights: Iterable[Any], items: Iterable[Self]) -> Self:
+        """sum_i weight_i item_i."""
+        terms: dict[Any, Any] = {}
+        for weight, item in zip(weights, items, strict=True):
+            for key, value in item.terms.items():
+                terms[key] = terms[key] + value * weight if key in terms else value * weight
+        return cls(terms)
+
+
+class Vector(Linear):
+    """A linear combination of the vectors of a programme; ``u @ v`` is the inner product."""
+
+    def __matmul__(self, other: Vector) -> Expression:
+        terms: dict[Any, Any] = {}
+        for a, x in self.terms.items():
+            for b, y in other.terms.items():
+                key = (a, b) if a <= b else (b, a)
+                terms[key] = terms[key] + x * y if key in terms else x * y
+        return Expression(terms)
+
+    @property
+    def squared(self) -> Expression:
+        """||v||^2."""
+        return self @ self
+
+
+class Expression(Linear):
+    """A linear combination of inner products, named by two symbols, and of values, named by one."""
+
+
+class Point(NamedTuple):
+    """A point of one client: position x from w*, gradient g, function value f."""
+
+    label: str
+    x: Vector
+    g: Vector
+    f: Expression
+
+
+class Constraint(NamedTuple):
+    """``expression`` >= 0 on the class; kind, client (-1: of all) and points say which inequality it is."""
+
+    kind: str
+    client: int
+    at: str
+    expression: Expression
+
+    @property
+    def label(self) -> str:
+        """As certificates write it."""
+        return " ".join(part for part in (self.kind, str(self.client) if self.client >= 0 else "", self.at) if part)
+
+
+def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
+    """f_a - f_b - <g_b, x_a - x_b> - (||dg||^2 + mu L ||dx||^2 - 2 mu <dg, dx>) / (2 (L - mu)) >= 0.
+
+    Over all pairs of points these are necessary and sufficient for a function of the class through them
+    (Taylor, Hendrickx and Glineur, 2017, Theorem 4).
+    """
+    dx, dg = a.x - b.x, a.g - b.g
+    bent = dg.squared + dx.squared * (mu * L) - dg @ dx * (2 * mu)
+    inequality: Expression = a.f - b.f - b.g @ dx - bent * (1 / (2 * (L - mu)))
+    return inequality
 
 
 @dataclass(frozen=True)
@@ -28,14 +139,14 @@ class Form:
     def __add__(self, other: Form) -> Form:
         return Form(self.quad + other.quad, self.lin + other.lin)
 
-    def __sub__(self, other: Form) -> Form:
-        return Form(self.quad - other.quad, self.lin - other.lin)
-
     def __mul__(self, factor: Any) -> Form:
         return Form(self.quad * factor, self.lin * factor)
 
     def __neg__(self) -> Form:
         return self * -1
+
+    def __sub__(self, other: Form) -> Form:
+        return self + -other
 
 
 @dataclass(frozen=True)
@@ -90,7 +201,7 @@ class Program:
     @cached_property
     def forms(self) -> Mapping[str, Form]:
         """The quantities in coordinates."""
-        return _Made(lambda name: self.form(self[name]))
+        return {name: self.form(self[name]) for name in self.quantities}
 
     @property
     def blocks(self) -> list[list[int]]:
@@ -119,9 +230,8 @@ class Program:
 
     def form(self, expression: Expression) -> Form:
         """An expression in coordinates."""
-        zero = self.number(Fraction(0))
-        n, lin = len(self.vectors), np.full(len(self.values), zero)
-        quad = np.full((n, n), zero)
+        zero, n = self.number(Fraction(0)), len(self.vectors)
+        quad, lin = np.full((n, n), zero), np.full(len(self.values), zero)
         for key, value in expression.terms.items():
             if len(key) == 1:
                 lin[self._places[key[0]]] = value
@@ -129,15 +239,3 @@ class Program:
                 i, j = (self._places[one] for one in key)
                 quad[i, j] = quad[j, i] = value if i == j else value / 2
         return Form(quad, lin)
-
-
-class _Made(dict[str, Form]):
-    """Name -> form, made when it is first asked for: a solve needs few of them."""
-
-    def __init__(self, make: Callable[[str], Form]) -> None:
-        super().__init__()
-        self.make = make
-
-    def __missing__(self, name: str) -> Form:
-        self[name] = self.make(name)
-        return self[name]

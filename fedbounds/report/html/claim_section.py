@@ -11,7 +11,7 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.report.describe import claim_answer, describe
+from fedbounds.report.describe import SCOPES, claim_answer, describe
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture
 from fedbounds.report.number_format import readable
@@ -64,17 +64,11 @@ class Proof:
         ]
 
     def because(self, step: Step) -> list[Markup]:
-        told = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
-        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in told]
+        data = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
+        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in data]
 
 
 SIGNS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
-SCOPES = {
-    "point": "at every visited point and client",
-    "step": "for every step t to t + 1",
-    "horizon": "for every horizon T",
-    "constant": "about the constants of a run",
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +85,7 @@ class Section:
 
     @property
     def scope(self) -> str:
-        return SCOPES[self.claim.scope]
+        return f"for {SCOPES[self.claim.scope]}"
 
     @property
     def left(self) -> Markup:
@@ -152,10 +146,10 @@ def run_table(claim: Claim, lines: Iterable[Line], result: Result) -> Table:
     body: list[list[object]] = []
     for kind in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
         for line in lines:
-            found = [next(iter(line.verdicts(kind, name)), None) for name in names]
-            if any(found):
+            values = [next(iter(line.verdicts(kind, name)), None) for name in names]
+            if any(values):
                 head = Markup('{} <span class="quiet">{}</span>').format(line.reading, kind.label.lower())
-                body.append([head, *(None if verdict is None else describe(verdict) for verdict in found)])
+                body.append([head, *(None if verdict is None else describe(verdict) for verdict in values)])
     caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
     return Table.of(["Reading", *names], body, caption)
 
@@ -168,8 +162,8 @@ def details(lines: Iterable[Line]) -> Bullets:
             key = f"{line.reading}, {verdict.evidence.label.lower()}"
             groups.setdefault((key, line.grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
     items = [
-        f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(said)}"
-        for (key, said), names in groups.items()
+        f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(message)}"
+        for (key, message), names in groups.items()
     ]
     return Bullets("On which grounds", tuple(items))
 
