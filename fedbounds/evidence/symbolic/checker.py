@@ -32,6 +32,8 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS, Reading
 
+STEP_PARAMETERS = {sy.L, sy.mu, sy.tau, sy.N, sy.eta_0, sy.t, sy.gamma}
+
 
 def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim]) -> Checked:
     """Check a derivation in a reading, and first those it cites."""
@@ -90,8 +92,8 @@ def _schedule(
         used = set(claim.symbols) | ({s.name for s in eta.free_symbols} if eta is not None else set())
         given = {symbol: sp.sympify(value) for symbol, value in claim.definitions.items() if symbol.name in used}
     require_exact(sp.sympify(eta or 0))
-    if eta is not None and not (eta.free_symbols <= {sy.mu, sy.t, sy.gamma} and shown_positive(eta)):
-        raise Unproved(f"the step size {eta} is not shown to be positive for every t, mu and gamma")
+    if eta is not None and not (eta.free_symbols <= STEP_PARAMETERS and shown_positive(eta)):
+        raise Unproved(f"the step size {eta} is not shown to be positive for every value of its parameters")
     for symbol, value in given.items():
         if (
             type(symbol) is not type(sy.gamma)
@@ -143,7 +145,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         else set()
     )
     cited, clash = _cited_universe(scope, keys)
-    granted = definitions.granted(scope.reading)
+    granted = definitions.granted(scope.reading, claim)
     failed += clash
     return Checked(
         derivation,

@@ -14,7 +14,7 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
-from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, require_exact
+from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, in_time, require_exact
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
@@ -42,7 +42,7 @@ SIGNS = ("real", "nonnegative", "positive")
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
 MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
-    symbol.name for symbol in definitions.SHIPPED_OWN
+    symbol.name for symbol in definitions.SHIPPED_OWN if symbol.statistic != "constant"
 }
 
 
@@ -151,7 +151,7 @@ def _symbols_of(claim: Claim) -> set[sp.Basic]:
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
-    universe = definitions.granted(reading)
+    universe = definitions.granted(reading, claim)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
         if type(assumption) not in (Assumption, OwnSteps):
@@ -260,6 +260,11 @@ def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
 def _power(power: sp.Pow, scope: Context) -> Grounds:
     base, exponent = power.args
     grounds = admit(base, scope)
+    if in_time(exponent):
+        require_number(base, scope)
+        if moving(scope.unfolded(base)):
+            raise Unproved(f"{power} is a power of what varies in time")
+        return grounds
     if not isinstance(exponent, sp.Integer):
         raise Unproved(f"{power} is no integer power")
     if exponent > 0:
