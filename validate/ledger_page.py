@@ -1,21 +1,26 @@
-"""Write the table of docs/ledger.md anew: `python -m validate.ledger_page demo-out` (some ten seconds).
+"""Write the tables of docs/ledger.md anew: `python -m validate.ledger_page demo-out` (half a minute).
 
-``demo-out`` is a folder saved by ``fedbounds check --out demo-out``.
+``demo-out`` is a folder saved by ``fedbounds check --claims all --out demo-out``.
 """
 
 from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
-from click.testing import CliRunner
-
-from fedbounds.cli.app import main
+import fedbounds
 from fedbounds.errors import reject
 from fedbounds.io import write_text
+from fedbounds.report.number_format import compact
+from fedbounds.report.table import Table
+from fedbounds.study.ledger import Line, Remarked, remarked
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "ledger.md"
+HEAD = ("claim", "readings", "answer", "on runs", "in expectation", "proved by", "certificates", "refuted by")
+SIDES = re.compile(r"\S+ (?:\([^)]*\) )?(?:>|!=) \S+")
 
 
 def marked(name: str) -> re.Pattern[str]:
@@ -31,12 +36,59 @@ def filled(page: str, table: str, name: str = "table") -> str:
     return found
 
 
+def answer(verdicts: list[Verdict]) -> str:
+    """FALSE by an instance anywhere, PROVED by either checker, else OPEN."""
+    if any(v.status is Status.REFUTED for v in verdicts):
+        return "FALSE"
+    proofs = (Evidence.SYMBOLIC, Evidence.KERNEL)
+    return "PROVED" if any(v.evidence in proofs and v.status is Status.HOLDS for v in verdicts) else "OPEN"
+
+
+def measured(verdicts: list[Verdict]) -> str:
+    """Where a run refutes the claim, else the smallest bound over measured; a dash where nothing was compared."""
+    refuted = sum(v.status is Status.REFUTED for v in verdicts)
+    if refuted:
+        return f"refuted in {refuted}"
+    ratios = [v.tightness for v in verdicts if v.status is Status.HOLDS and v.tightness is not None]
+    return compact(min(ratios)) if ratios else "–"
+
+
+def row(line: Line) -> tuple[str, ...]:
+    """The cells of a claim in a reading, after its name and reading."""
+    of = {kind: line.verdicts(kind) for kind in Evidence}
+    names = {Evidence.SYMBOLIC: "checker", Evidence.KERNEL: "Rocq"}
+    proofs = [name for kind, name in names.items() if any(v.status is Status.HOLDS for v in of[kind])]
+    certified = sum(v.status is Status.HOLDS for v in of[Evidence.SDP])
+    false = [SIDES.search(v.detail.removeprefix("lhs ").replace("> rhs", ">")) for v in of[Evidence.EXACT]]
+    sides = "; ".join(re.sub(r" \([^)]*\)", "", found[0]).rstrip(",") for found in false if found)
+    if sides and any(v.status is Status.REFUTED for v in of[Evidence.KERNEL]):
+        sides += ", Rocq"
+    cells = (measured(of[Evidence.EMPIRICAL]), measured(of[Evidence.EXPECTATION]), ", ".join(proofs) or "–")
+    verdicts = [verdict for found in of.values() for verdict in found]
+    return answer(verdicts), *cells, str(certified or "–"), sides or "–"
+
+
+def claim_table(lines: Iterable[Line]) -> Table:
+    """A row a claim; readings of which the same is known share one."""
+    rows: dict[tuple[str, ...], list[str]] = {}
+    for line in lines:
+        rows.setdefault((line.claim.key, *row(line)), []).append(line.reading)
+    return Table.of(HEAD, [(key[0], ", ".join(readings), *key[1:]) for key, readings in rows.items()])
+
+
+def remark_table(items: Iterable[Remarked]) -> Table:
+    """What the paper remarks without a formula, how it is read, and the instances that refute it."""
+    body = []
+    for item in items:
+        false = any(verdict.status is Status.REFUTED for verdict in item.verdicts)
+        body.append((item.remark.key, item.remark.words, item.remark.reading, "FALSE" if false else "OPEN"))
+    return Table.of(("remark", "the paper", "read as", "answer"), body)
+
+
 def write(saved: str) -> None:
     """Fill docs/ledger.md with the ledger of a saved study."""
-    done = CliRunner().invoke(main, ["ledger", saved, "--format", "markdown"], catch_exceptions=False)
-    if done.exit_code != 0:
-        raise reject("the ledger could not be made", done.output.strip(), "run fedbounds check --out first")
-    write_text(PAGE, filled(PAGE.read_text(encoding="utf-8"), done.stdout))
+    text = filled(PAGE.read_text(encoding="utf-8"), claim_table(fedbounds.ledger(saved)).to_markdown())
+    write_text(PAGE, filled(text, remark_table(remarked()).to_markdown(), "remarks"))
 
 
 if __name__ == "__main__":

@@ -13,8 +13,7 @@ from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
 from fedbounds.report.figures.sweep_figures import MARKERS
 from fedbounds.report.number_format import downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import ErrorCurve
+from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.theory.verdict import Status
 

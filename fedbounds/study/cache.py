@@ -1,4 +1,7 @@
-"""What is expensive and always the same: kept on disk under a hash of all that it follows from."""
+"""Results that are expensive and always the same: files on disk, under a hash of all that they follow from.
+
+An entry is a folder of files and a manifest with their digests, written last. It holds for one `state`.
+"""
 
 import contextlib
 import functools
@@ -8,7 +11,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import TypeVar
@@ -16,95 +19,86 @@ from typing import TypeVar
 from fedbounds import io, plugins
 from fedbounds.errors import InputError
 
-Kept = TypeVar("Kept")
+T = TypeVar("T")
 # What the shipped evidence follows from, beside the versions of Python and sympy, and how it is shown.
 HASHED = frozenset({".py", ".json", ".jsonl", ".v", ".jinja", ".css", ".js", ".csv", ".toml", ".npz", ".so"})
 # Variables by which the libraries choose other instructions, and with them other last bits.
 INSTRUCTIONS = ("OPENBLAS_CORETYPE", "NPY_DISABLE_CPU_FEATURES", "NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES", "NUMBA_OPT")
-# What may be kept on disk, in bytes; what was not looked at for longest goes first.
-ROOM = 2**30
-# The file of a shelf that is written last: name -> SHA-256 of each of the others.
-MANIFEST = "kept.json"
+# Bytes on disk in all; the entry that was not read for longest goes first.
+CAPACITY = 2**30
+MANIFEST, VALUE = "manifest.json", "value.json"
 
 
-def kept(
+def cached(
     name: str,
-    make: Callable[[], Kept],
-    read: Callable[[object], Kept],
-    write: Callable[[Kept], object],
+    make: Callable[[], T],
+    read: Callable[[object], T],
+    write: Callable[[T], object],
     above: Collection[str] = (),
     of: object = None,
-) -> Kept:
-    """What ``make`` gives, as `read` reads it from the file that an earlier call has written with ``write``.
-
-    It holds for one `state`. Where no folder can be written to it is made each time.
-    """
-    place = io.cache_folder() / f"{name}-{state(above, of)}.json"
-    with contextlib.suppress(InputError):
-        found = read(io.read_json(place))
-        _look_at(place)
-        return found
-    found = make()
-    with _unwritable_said():
-        io.write_json(place, write(found))
-    _make_room()
-    return found
+) -> T:
+    """The value of ``make``, or of an earlier call that stored it as JSON: ``write`` and ``read`` convert it."""
+    folder = entry(name, of, above)
+    if VALUE in (files := load(folder)):
+        with contextlib.suppress(InputError):
+            return read(io.parse_json(files[VALUE], VALUE))
+    value = make()
+    store(folder, {VALUE: io.json_text(write(value)).encode()})
+    return value
 
 
-def shelf(name: str, of: object) -> Path:
-    """The folder for files that follow from ``of`` and the `state`."""
-    return io.cache_folder() / f"{name}-{state(of=of)}"
-
-
-def shelve(folder: Path, found: Mapping[str, bytes]) -> None:
-    """Keep files on a shelf, unless they are too large or it cannot be written to."""
-    if not fits(sum(map(len, found.values()))):
-        return
-    with _unwritable_said():
-        for name, content in found.items():
-            io.write_bytes(folder / name, content)
-        io.write_json(folder / MANIFEST, {name: _digest(content) for name, content in found.items()})
-    _make_room()
-
-
-def shelved(folder: Path) -> dict[str, bytes]:
-    """Name -> content of what is on a shelf; nothing where that is none, or not as it was written."""
-    with contextlib.suppress(InputError):
-        digests = io.shaped(io.read_json(folder / MANIFEST), dict[str, str], "what is kept")
-        if any(name != Path(name).name for name in digests):
-            return {}  # whoever writes these files elsewhere would leave the folder
-        found = {name: io.read_bytes(folder / name, ROOM) for name in digests}
-        if digests == {name: _digest(content) for name, content in found.items()}:
-            _look_at(folder / MANIFEST)
-            return found
-    return {}
-
-
-@contextlib.contextmanager
-def _unwritable_said() -> Iterator[None]:
-    """Go on where nothing can be kept, and say so."""
-    try:
-        yield
-    except InputError as wrong:
-        _say_unwritable(str(wrong))
-
-
-@functools.cache
-def _say_unwritable(reason: str) -> None:
-    """Once for each reason, as every file would have the same."""
-    print(f"Nothing is kept for the next run, which takes as long again: {reason}", file=sys.stderr, flush=True)
+def entry(name: str, of: object = None, above: Collection[str] = ()) -> Path:
+    """The folder for files that follow from ``of``, something that JSON can say, and the `state`."""
+    return io.cache_folder() / f"{name}-{state(above, of)}"
 
 
 def fits(size: int) -> bool:
-    """Whether files of so many bytes in all are kept on a shelf."""
-    return size <= ROOM / 4
+    """Whether an entry of so many bytes is stored."""
+    return size <= CAPACITY / 4
+
+
+def store(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write an entry, unless it is too large; where the folder cannot be written, say so once and go on."""
+    if not fits(sum(map(len, files.values()))):
+        return
+    try:
+        for name, content in files.items():
+            io.write_bytes(folder / name, content)
+        io.write_json(folder / MANIFEST, {name: _digest(content) for name, content in files.items()})
+    except InputError as wrong:
+        _warn_unwritable(str(wrong))
+    total = 0
+    for path in _entries()[::-1]:
+        with contextlib.suppress(OSError):  # another process may delete it as well
+            total += sum(file.lstat().st_size for file in path.iterdir())
+            if total > CAPACITY:
+                shutil.rmtree(path, ignore_errors=True)
+
+
+def load(folder: Path) -> dict[str, bytes]:
+    """Name -> content of an entry; nothing where there is none, or where it is not as it was written."""
+    with contextlib.suppress(InputError):
+        digests = io.shaped(io.read_json(folder / MANIFEST), dict[str, str], MANIFEST)
+        if any(name != Path(name).name for name in digests):
+            return {}  # names that would lead out of a folder
+        files = {name: io.read_bytes(folder / name, CAPACITY) for name in digests}
+        if digests == {name: _digest(content) for name, content in files.items()}:
+            with contextlib.suppress(OSError):  # the cache may be read-only
+                (folder / MANIFEST).touch()
+            return files
+    return {}
+
+
+@functools.cache
+def _warn_unwritable(reason: str) -> None:
+    """Cached, as every file would have the same reason."""
+    print(f"Nothing is kept for the next run, which takes as long again: {reason}", file=sys.stderr, flush=True)
 
 
 def state(above: Collection[str] = (), of: object = None) -> str:
-    """A hash of ``of``, something that JSON can say, and of what all here follows from.
+    """A hash of ``of`` and of this package's sources but for the folders ``above``, of plug-ins, claims and versions.
 
-    These are this package's sources but for the folders ``above``, those of installed plug-ins with what they ship,
-    every claim, the versions of Python and sympy, and where ``of`` is given of what numbers and pictures hang on.
+    With ``of`` also of the machine and the libraries, on which the last bits of numbers and pictures depend.
     """
     claims = plugins.claims().values()
     stated = [(c.key, str(c.lhs), str(c.terms), str(c.eta), [a.key for a in c.assumptions]) for c in claims]
@@ -115,67 +109,42 @@ def state(above: Collection[str] = (), of: object = None) -> str:
         if path.suffix in HASHED:
             total.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
     if of is not None:
-        total.update(json.dumps([of, _machine()], sort_keys=True).encode())
+        chosen = {name: os.environ[name] for name in INSTRUCTIONS if name in os.environ}
+        machine = {
+            "matplotlib": metadata.version("matplotlib"),
+            "node": platform.node(),
+            "machine": platform.machine(),
+        }
+        total.update(json.dumps([of, {**versions(), **machine, **chosen}], sort_keys=True).encode())
     return total.hexdigest()[:32]
 
 
 def versions() -> dict[str, str]:
-    """What computes here: Python and the packages that numbers come from."""
+    """The versions of Python and of the packages that numbers come from."""
     names = ("fedbounds", "numpy", "scipy", "numba", "sympy", "scikit-learn")
     return {"python": platform.python_version(), **{name: metadata.version(name) for name in names}}
 
 
-def forget() -> list[Path]:
-    """Delete what is kept; the files and shelves that were there."""
+def clear() -> list[Path]:
+    """Delete every entry; the paths that were there."""
     found = _entries()
     for path in found:
-        _delete(path)
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
     return found
 
 
-def _machine() -> dict[str, str]:
-    """Whose last bits they are: another processor sums in another order."""
-    chosen = {name: os.environ[name] for name in INSTRUCTIONS if name in os.environ}
-    drawn = {"matplotlib": metadata.version("matplotlib")}
-    return {**versions(), **drawn, **chosen, "node": platform.node(), "machine": platform.machine()}
-
-
 def _entries() -> list[Path]:
-    """What is kept, the longest unseen first."""
-    return sorted(io.cache_folder().glob("*-*"), key=_seen)
+    """The entries, the longest unread first, unfinished ones before all."""
 
+    def read_at(path: Path) -> float:
+        with contextlib.suppress(OSError):
+            return (path / MANIFEST).stat().st_mtime
+        return 0.0
 
-def _seen(path: Path) -> float:
-    """When a file or shelf was looked at last; 0 for a shelf that was never finished, and for what is gone."""
-    with contextlib.suppress(OSError):
-        return (path / MANIFEST if path.is_dir() else path).stat().st_mtime
-    return 0.0
-
-
-def _look_at(path: Path) -> None:
-    with contextlib.suppress(OSError):  # what is kept may be for reading only
-        path.touch()
-
-
-def _make_room() -> None:
-    with contextlib.suppress(OSError):  # another process makes room as well
-        sizes = {path: _size(path) for path in _entries()}
-        for path in sizes:
-            if sum(sizes.values()) <= ROOM:
-                return
-            _delete(path)
-            sizes[path] = 0
-
-
-def _size(path: Path) -> int:
-    return sum(file.lstat().st_size for file in (path.iterdir() if path.is_dir() else (path,)))
-
-
-def _delete(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path, ignore_errors=True)
-    else:
-        path.unlink(missing_ok=True)
+    return sorted(io.cache_folder().glob("*-*"), key=read_at)
 
 
 def _digest(content: bytes) -> str:

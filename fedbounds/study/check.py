@@ -40,22 +40,20 @@ def check(
     weightings: Sequence[str | Weighting | Rule] | None = None,
     claims: Sequence[str | Claim] | None = None,
     progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> Result:
     """Examine claims on a federated problem under each weighting, and return a `Result`.
 
     ``problem`` is a problem's name or a `Problem` of one's own; ``weightings`` and ``claims`` are names or
-    objects; the other keywords are the fields of `Settings`; ``warn`` is told beforehand where finding the minima of
-    many samples takes long. Raises InputError for bad settings, for a problem or
-    weighting of one's own that does not keep its word (`fedbounds.testing.check_problem`, `check_weighting`), and
+    objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
+    weighting of one's own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
 
-    >>> found = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
-    >>> [str(verdict.status) for _, verdict in found["lemma-1"].verdicts]
+    >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)
+    >>> [str(verdict.status) for _, verdict in result["lemma-1"].verdicts]
     ['HOLDS']
     """
-    request = resolve(problem, weightings, claims, settings, warn)
+    request = resolve(problem, weightings, claims, settings)
     runs = tuple(
         run_weighting(request, weighting, partial(progress, weighting.name) if progress else None)
         for weighting in request.weightings

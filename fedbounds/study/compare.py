@@ -8,8 +8,7 @@ reaches through ||w - w*||^2 <= (2/mu) (F(w) - F*).
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -20,6 +19,7 @@ import numpy as np
 
 from fedbounds.engine.algorithms import check, run_algorithm
 from fedbounds.engine.simulate import simulate
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError, reject
 from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.judge import inapplicable
@@ -32,14 +32,12 @@ from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
 from fedbounds.model.protocol import Progress
 from fedbounds.model.schedule import ConstantStep
-from fedbounds.model.trajectory import Trajectory
+from fedbounds.model.trajectory import Trajectory, VirtualPath
 from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import algorithm_named, algorithms, claim_named, modules_from, weighting_named, weightings
 from fedbounds.plugins import claims as known_claims
 from fedbounds.study import worst_case
-from fedbounds.study.algorithm_record import record_of
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import error_curve, stays_from
+from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow, error_curve, stays_from
 from fedbounds.study.iteration_complexity import bound_curve, claim_steps, rounds_to_target
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
@@ -56,10 +54,6 @@ FARTHEST = 12
 DIVERGED = (math.inf, math.inf)
 # Runs of an algorithm that a progress bar counts on: a few that choose the step, and those that are shown.
 WORK = 6
-# Runs like the first one, at least: theorems have so many different steps, and each algorithm takes so many.
-STEP_SIZES, ALGORITHM = 6, 2
-# Seconds of which nobody need be warned.
-LONG = 60
 # Steps of a run up to which the certificate of the worst case takes a few seconds.
 QUICK = 20
 
@@ -69,19 +63,17 @@ def compare(
     algorithms: Sequence[str] = (),
     target: float = 0.01,
     progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
     **settings: Any,
 ) -> TheoremComparison:
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
-    ``settings`` are those of `check` about the problem and the run; ``target`` is the fraction of ||w_0 - w*||^2 to
-    reach. ``warn`` is told beforehand where the comparison, or finding the minima, takes long.
-    Raises InputError where a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
+    ``settings`` are those of `check`; ``target`` is the fraction of ||w_0 - w*||^2 to reach. Raises InputError where
+    a setting is wrong, a claim asked for is no bound at a horizon, or the run starts at w*.
 
     >>> compare(problem="quadratic", clients=2, dimension=2, rounds=2, replicates=8, algorithms=["scaffold"]).target
     0.01
     """
-    return compared(Settings.of(settings), target, algorithms, progress, warn)
+    return compared(Settings.of(settings), target, algorithms, progress)
 
 
 def compared(
@@ -89,7 +81,6 @@ def compared(
     target: float = 0.01,
     wanted: Sequence[str] = (),
     progress: Progress | None = None,
-    warn: Callable[[str], None] | None = None,
 ) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:
@@ -98,18 +89,14 @@ def compared(
     texts = tuple(wanted) or tuple(algorithms(extra))
     kinds = [_rule_named(text, extra) for text in texts]
     claims = _at_a_horizon(settings, extra)
-    problem = build_problem(settings, extra, warn)
+    problem = build_problem(settings, extra)
     base = build_experiment(settings, problem, weighting_named(FEDAVG, extra)).with_(stride=settings.tau)
     start = float(((base.start - problem.w_star) ** 2).sum())
     if start == 0:
         raise reject("a run must start away from w*", "w_0 = w*", "give --w0-scale")
     tell = progress or (lambda *_: None)
     tell("theorems", 0, len(claims) + 1)
-    begun = time.perf_counter()
     pilot = simulate(base if base.stochastic else base.with_(replicates=1))
-    left = (time.perf_counter() - begun) * (STEP_SIZES + ALGORITHM * len(kinds))
-    if warn is not None and left > LONG:
-        warn(f"This takes about {left / 60:.0f} minutes; fewer --limit, --rounds or --replicates take less.")
     study = _Study(settings, extra, pilot, target * start, {})
     theorems = []
     for k, claim in enumerate(claims):
@@ -248,14 +235,10 @@ def _algorithm_row(
     theorems: Sequence[TheoremRow],
     tell: Progress,
 ) -> AlgorithmRow:
-    """A rule with its best step, and the fewest rounds that a theorem about it promises.
-
-    Theorems promise nothing of a weighting other than FedAvg's here.
-    """
+    """A rule with its best step, and the fewest rounds that a theorem about it promises; none about a weighting."""
     if weighting is not None:
-        study = replace(
-            study, pilot=replace(study.pilot, experiment=study.pilot.experiment.with_(weighting=weighting))
-        )
+        experiment = study.pilot.experiment.with_(weighting=weighting)
+        study = replace(study, pilot=replace(study.pilot, experiment=experiment))
         theorems = ()
     L = study.pilot.experiment.problem.L
     row = AlgorithmRow(text, central=algorithm.central)
@@ -276,10 +259,9 @@ def _algorithm_row(
 
 
 def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
-    """The constant step, in units of 1/L, beside which its double and its half are both worse.
+    """The constant step, in units of 1/L, whose double and half are both worse.
 
-    Better is to stay at the target from an earlier round on, in the mean of a few replicates; where neither does, to
-    be nearer to w* at the end.
+    Better stays at the target from an earlier round on, or where neither does ends nearer to w*.
     """
     base = study.experiment(algorithm, seed=study.settings.seed + 1)
     base = base.with_(replicates=min(base.replicates, CHOOSERS))
@@ -302,3 +284,36 @@ def _best_step(study: _Study, algorithm: Algorithm, tell: Progress) -> float:
             if scores[at + way] < scores[at] or scores[at] == DIVERGED:
                 at += way
     return 2.0**at
+
+
+def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, squares: bool) -> Trajectory:
+    """A run of any algorithm as a record ``like`` FedAvg's; second moments only if ``squares``, else inf."""
+    problem, batch, grid = experiment.problem, experiment.batch_size, make_time_grid(experiment)
+    variance, radius = np.zeros(problem.N), np.zeros(1)
+    second = np.full(problem.N, 0.0 if squares else np.inf)
+
+    def watch(x: Array) -> None:
+        noise = np.zeros(1) if batch is None else problem.client_variance(x, batch, experiment.replacement)
+        np.maximum(variance, noise.max(axis=0), out=variance)
+        if squares:
+            np.maximum(second, (noise + (problem.client_grads(x) ** 2).sum(-1)).max(axis=0), out=second)
+        np.maximum(radius, np.sqrt(((x - problem.w_star) ** 2).sum(-1)).max(), out=radius)
+
+    found = run_algorithm(algorithm, experiment, watch)
+    path = VirtualPath(found.distance_sq, found.gap, *np.full((3, *found.gap.shape), np.nan))
+    extremes = replace(
+        like.extremes,
+        sigma_i_sq=variance[None],
+        G_sq=second.max(keepdims=True),
+        radius=radius,
+        eta_ratio=grid.eta_ratio,
+    )
+    return replace(
+        like,
+        experiment=experiment,
+        eta=grid.eta,
+        paths={"alpha": path, "p": path},
+        extremes=extremes,
+        engine=found.engine,
+        tosses=algorithm.tosses,
+    )

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from fedbounds import plugins
 from fedbounds.errors import of_kind
 from fedbounds.plugins import Plugins, claims_from, modules_from
-from fedbounds.study.cache import kept
+from fedbounds.study.cache import cached
 from fedbounds.study.result import Result, verdicts_from
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, Remark
@@ -96,7 +96,7 @@ def ledger_lines(
 ) -> list[Line]:
     """The lines of ``claims``, with what is known of them and the (weighting, verdict) pairs of a study.
 
-    What is shipped is verified again if ``afresh``, else once for this very state of the sources (`kept`).
+    What is shipped is verified again if ``afresh``, else once for this very state of the sources (`cached`).
     """
     found = [*((ANYWHERE, verdict) for verdict in known(claims, afresh)), *measured]
     lines = []
@@ -117,23 +117,23 @@ def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, 
 
 
 def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
-    """What proofs, certificates and counterexamples say of ``claims``, verified now or `kept`.
+    """What proofs, certificates and counterexamples say of ``claims``, verified now or `cached`.
 
     A counterexample or a certificate names its claim; it is about the shipped claim of that name, and never about
     another one that a plug-in has put in its place.
     """
     shipped = plugins.claims()
     own = {key for key, claim in claims.items() if shipped.get(key) is claim}
-    verdicts = _verified(shipped, own) if afresh else _kept(shipped)
+    verdicts = _verified(shipped, own) if afresh else _cached(shipped)
     foreign = {key: claim for key, claim in claims.items() if key not in own}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
 
 
-def _kept(shipped: Mapping[str, Claim]) -> list[Verdict]:
+def _cached(shipped: Mapping[str, Claim]) -> list[Verdict]:
     def written(found: list[Verdict]) -> object:
         return [verdict.to_json() for verdict in found]
 
-    return kept("known", lambda: _verified(shipped), verdicts_from, written, ABOVE)
+    return cached("known", lambda: _verified(shipped), verdicts_from, written, ABOVE)
 
 
 def _verified(shipped: Mapping[str, Claim], keys: set[str] | None = None) -> list[Verdict]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
@@ -17,10 +18,11 @@ from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.problem import Problem
 from fedbounds.model.weighting import Rule, Weighting, as_weighting
 from fedbounds.plugins import PluginFile, claim_named, load_plugin, read_plugin, weighting_named
-from fedbounds.study.claim_groups import GROUPS, claims_in
-from fedbounds.study.resolve import build_policy, build_problem, default_weightings, name_checks
+from fedbounds.study.resolve import GROUPS, build_policy, build_problem, default_weightings, name_checks
 from fedbounds.study.settings import Settings
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Role
+
+OURS, YEAR = "This package", re.compile(r"\b(19|20)\d\d\b")
 
 
 @dataclass(frozen=True)
@@ -44,7 +46,6 @@ def resolve(
     weightings: Sequence[str | Weighting | Rule] | None,
     claims: Sequence[str | Claim] | None,
     settings: Mapping[str, Any],
-    warn: Callable[[str], None] | None = None,
 ) -> Request:
     """The request that `fedbounds.check` is given. Raises InputError for whatever cannot be examined."""
     _require_objects(problem, weightings, claims)
@@ -59,7 +60,7 @@ def resolve(
     extra = [load_plugin(file) for file in files]
     _check_names(chosen, extra, own_problem=isinstance(problem, Problem))
     policy = build_policy(chosen)
-    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra, warn)
+    target = admitted(problem) if isinstance(problem, Problem) else build_problem(chosen, extra)
     chosen = replace(chosen, weightings=chosen.weightings or default_weightings(target.N))
     theorems = select_claims(claims or chosen.claims, extra)
     schemes = [weighting_named(w, extra) if isinstance(w, str) else as_weighting(w) for w in weightings]
@@ -120,7 +121,7 @@ def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:
 
 
 def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
-    """The claims named by key, by a group of `claim_groups.GROUPS`, or given; those of "paper" if none is named."""
+    """The claims named by key, by a group of `GROUPS`, or given; those of "paper" if none is named."""
     chosen: dict[str, Claim] = {}
     for item in wanted or ("paper",):
         if isinstance(item, str) and item in GROUPS:
@@ -129,3 +130,18 @@ def select_claims(wanted: Sequence[str | Claim], extra: Sequence[ModuleType] = (
             claim = claim_named(item, extra) if isinstance(item, str) else item
             chosen[item if isinstance(item, str) else item.key] = claim
     return chosen
+
+
+def claims_in(group: str, extra: Sequence[ModuleType] = ()) -> dict[str, Claim]:
+    """The claims about FedAvg of one of `GROUPS`; "paper" includes the reader's own, those of ``extra`` modules."""
+    every = plugins.on_fedavg(plugins.claims(extra))
+    if group == "all":
+        return every
+    own = {claim.key for module in extra for claim in getattr(module, "CLAIMS", ())}
+    ours = {key for key, claim in every.items() if claim.source.startswith(OURS) and key not in own}
+    members = {
+        "paper": {key for key, claim in every.items() if Role.HEADLINE in claim.roles} | own,
+        "field": {key for key, claim in every.items() if YEAR.search(claim.source)} - ours - own,
+        "ours": ours,
+    }[group]
+    return {key: claim for key, claim in every.items() if key in members}

@@ -1,7 +1,6 @@
 """The objects that the settings of a study stand for: problem, weightings, step size, experiment, policy."""
 
 import math
-import time
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from fedbounds import plugins
 from fedbounds.engine import memory
 from fedbounds.engine.contracts.admission import admitted
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import reject
 from fedbounds.evidence.measured_run import Policy
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Problem
@@ -21,16 +20,18 @@ from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
 from fedbounds.study.bounds import gamma_of
-from fedbounds.study.claim_groups import GROUPS
 from fedbounds.study.settings import DEFAULTS, Settings
 from fedbounds.theory.reading import READINGS
 
-SAME_NAME = ("replacement", "participation", "seed", "stride", "aggregation", "engine")
 # The generators' data: problem they feed and the parameters their text takes.
 SYNTHETIC = {"synthetic": 2, "regression": 1, "quadratics": 1}
-# Entries of a table, and seconds, below which nobody is told how long its minima take; and of how many parts of the
-# samples one is tried, at least.
-LARGE, LONG, FEWEST_PARTS = 10**6, 5, 10
+# What a study may be asked for in place of keys; a claim's source says who states it.
+GROUPS = {
+    "paper": "the paper's lemmas, theorem, corollary and rate",
+    "field": "theorems of other papers",
+    "ours": "what this package proves or proposes",
+    "all": "every claim about FedAvg",
+}
 DEFAULT_DATA = {"least-squares": "regression:1", "logistic": "synthetic:1,1", "quadratic": "quadratics:1"}
 
 
@@ -53,13 +54,8 @@ def numbers(text: str, count: int, what: str) -> list[float]:
     return values
 
 
-def build_problem(
-    settings: Settings, extra: Sequence[Any] = (), warn: Callable[[str], None] | None = None
-) -> Problem:
-    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too.
-
-    ``warn`` is told of a table of `LARGE` entries how long its minima may take, where that is over `LONG` seconds.
-    """
+def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
+    """The problem of a study, from its data, partition and seed; ``extra`` modules may define problems too."""
     plugin = problem_plugin(settings.problem, extra)
     rng = np.random.default_rng(settings.seed)
     default = "regression:1" if plugin.from_clients else "quadratics:1"
@@ -71,28 +67,7 @@ def build_problem(
     clients = _client_data(settings, data, rng)
     p = clients.p if settings.p is None else np.array(settings.p)
 
-    def build(features: Any, targets: Any, weights: Any) -> Problem:
-        return plugin.from_clients(features, targets, settings.regularisation, weights)  # type: ignore[misc]
-
-    if warn is not None and sum(X.size for X in clients.features) >= LARGE:
-        _announce(clients, build, warn)
-    return admitted(build(clients.features, clients.targets, p))
-
-
-def _announce(clients: Any, build: Callable[..., Problem], warn: Callable[[str], None]) -> None:
-    """Say how long the minima of F and of all clients take, by that of as many samples as a client has."""
-    each = max(len(clients.features), FEWEST_PARTS)
-    X, y = (np.concatenate([part[::each] for part in parts]) for parts in (clients.features, clients.targets))
-    begun = time.perf_counter()
-    try:
-        build([X], [y], np.ones(1)).w_star  # noqa: B018  # it is found when it is asked for
-    except InputError:  # as of samples of one class only; what is wrong with all of them is said of these
-        return
-    left = 2 * each * (time.perf_counter() - begun)
-    if left > LONG:
-        n, d = sum(map(len, clients.features)), X.shape[1]
-        about = f"{left:.0f} seconds" if left < 90 else f"{left / 60:.0f} minutes"
-        warn(f"The minima of {n} samples in {d} dimensions are found first, in up to {about}; --limit takes fewer.")
+    return admitted(plugin.from_clients(clients.features, clients.targets, settings.regularisation, p))
 
 
 def _parts(settings: Settings, data: str) -> dict[str, float]:
@@ -146,17 +121,14 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
     """Client datasets of a generator, or of real data through a partition."""
     from fedbounds.problems.data import synthetic
     from fedbounds.problems.data.dataset import require_classes
+    from fedbounds.problems.data.sources import load
 
     kind, _, text = data.partition(":")
-    logistic = settings.problem == "logistic"
     if kind not in SYNTHETIC:
-        return _real_data(settings, data, rng)
+        return _shared_out(settings, load(data, limit=settings.limit), rng)
     if settings.partition is not None:
-        raise reject(
-            f"{kind} generates one data set a client, so it takes no partition",
-            repr(settings.partition),
-            "leave the partition out, or name real data",
-        )
+        what, remedy = f"{kind} generates the data of each client", "leave the partition out, or name real data"
+        raise reject(what, f"the partition {settings.partition!r}", remedy)
     if kind == "regression":
         made = synthetic.federated_regression(
             settings.clients, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
@@ -166,15 +138,9 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
         made = synthetic.synthetic(alpha, beta, settings.clients, rng, d=settings.dimension, classes=5)
     else:
         raise reject("quadratics feed the quadratic problem only", settings.problem, "use --problem quadratic")
-    if logistic:
+    if settings.problem == "logistic":
         require_classes(made)
     return made
-
-
-def _real_data(settings: Settings, data: str, rng: np.random.Generator) -> Any:
-    from fedbounds.problems.data.sources import load
-
-    return _shared_out(settings, load(data, limit=settings.limit), rng)
 
 
 def problem_from(
@@ -268,15 +234,15 @@ def parse_step(text: str) -> tuple[str, list[float]]:
 
 def build_step(settings: Settings, problem: Problem) -> StepSize:
     kind, values = parse_step(settings.step)
-    if kind == "theory":
-        return theory_step(problem)
     if kind == "constant":
         return ConstantStep(*values)
     if kind == "geometric":
         eta0, decay = values
         return Geometric(eta0, decay, settings.tau)
-    numerator, gamma = values
-    return InverseTime(problem.mu, gamma, numerator)
+    if kind == "inverse":
+        numerator, gamma = values
+        return InverseTime(problem.mu, gamma, numerator)
+    return theory_step(problem)
 
 
 def build_policy(settings: Settings) -> Policy:
@@ -299,7 +265,12 @@ def build_experiment(settings: Settings, problem: Problem, weighting: Weighting)
         replicates=settings.replicates,
         batch_size=settings.batch,
         w0=w0,
-        **{name: getattr(settings, name) for name in SAME_NAME},
+        replacement=settings.replacement,
+        participation=settings.participation,
+        seed=settings.seed,
+        stride=settings.stride,
+        aggregation=settings.aggregation,
+        engine=settings.engine,
     )
 
 

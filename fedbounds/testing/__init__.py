@@ -11,7 +11,7 @@ Example::
     test_my_lemma = property_test(LEMMA)
 
 `check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
-does before it starts; `problem_findings` and `weighting_findings` list what was tried, and to which resolution.
+does before it starts; `problem_findings` and `weighting_findings` list what was tried.
 `conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.
 """
 

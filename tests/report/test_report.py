@@ -1,6 +1,7 @@
 """The report as a document: self-contained, escaped, well-formed, and saying what the study and the evidence say."""
 
 import itertools
+import json
 import re
 import shlex
 import xml.etree.ElementTree as ET
@@ -18,7 +19,6 @@ from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library
-from fedbounds.io import write_json
 from fedbounds.report.html import claim_section, exact_instances, mathml, pictures, stored_evidence
 from fedbounds.report.html.study_page import command
 from fedbounds.study import cache
@@ -273,31 +273,31 @@ def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
     assert (example.relation, *map(exact_instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
 
 
-def test_what_is_kept_is_what_would_be_made(monkeypatch, tmp_path):
+def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     made = stored_evidence.evidence()
-    (place,) = (tmp_path / "fedbounds").glob("evidence-*.json")
+    (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
     assert "steps check" in made["theorem-1"] and "0.0625" in made["lemma-2"] and "Other proofs" in made[""]
     monkeypatch.setattr(stored_evidence, "_checked", lambda: pytest.fail("it was made once more"))
     assert stored_evidence.evidence() == made
     for broken in ([], {"theorem-1": 1}):
-        write_json(place, broken)
+        cache.store(folder, {cache.VALUE: json.dumps(broken).encode()})
         with pytest.raises(pytest.fail.Exception, match="once more"):
             stored_evidence.evidence()
 
 
-def test_kept_files_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_path):
+def test_entries_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     calls = []
     for versions in ("1.13", "1.13", "1.14"):
         monkeypatch.setattr(cache.metadata, "version", lambda name, found=versions: found)
-        cache.kept("known", lambda: calls.append(1) or [1], list, list, {"show"})
+        cache.cached("known", lambda: calls.append(1) or [1], list, list, {"show"})
     assert len(calls) == 2
     other = tmp_path / "fedbounds" / "mnist"
     other.mkdir()
-    said = CliRunner().invoke(main, ["cache", "clear"])
-    assert said.exit_code == 0 and said.output.startswith("Deleted 2 files") and other.is_dir()
-    assert CliRunner().invoke(main, ["cache", "clear"]).output == "Deleted 0 files.\n"
+    done = CliRunner().invoke(main, ["cache", "clear"])
+    assert done.exit_code == 0 and done.output.startswith("Deleted 2 entries") and other.is_dir()
+    assert CliRunner().invoke(main, ["cache", "clear"]).output == "Deleted 0 entries.\n"
 
 
 def test_a_note_that_lies_about_its_certificate_is_not_believed():

@@ -12,12 +12,17 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
 from fedbounds.report import table, terminal
 from fedbounds.study import compare as study
-from fedbounds.study import resolve
-from fedbounds.study.algorithm_record import record_of
 from fedbounds.study.bounds import rounds_to
-from fedbounds.study.check import check
-from fedbounds.study.comparison import AlgorithmRow, TheoremComparison, TheoremRow
-from fedbounds.study.error_curve import ErrorCurve, Reached, error_curve, stays_from
+from fedbounds.study.compare import record_of
+from fedbounds.study.comparison import (
+    AlgorithmRow,
+    ErrorCurve,
+    Reached,
+    TheoremComparison,
+    TheoremRow,
+    error_curve,
+    stays_from,
+)
 from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
@@ -35,26 +40,6 @@ CLAIMS = (
           assumptions=(a.smooth, a.strongly_convex, a.unbiased), eta=1 / (4 * s.L)),
 )
 """
-
-
-@pytest.mark.parametrize("problem", ["logistic", "least-squares"])
-def test_of_many_samples_it_is_said_beforehand_how_long_their_minima_take(monkeypatch, problem):
-    told, real = [], Settings(problem=problem, data="digits", partition="shards:60", rounds=2, replicates=2)
-    build_problem(real, warn=told.append)
-    monkeypatch.setattr(resolve, "LONG", 0)
-    build_problem(real, warn=told.append)
-    assert not told
-    monkeypatch.setattr(resolve, "LARGE", 1797 * 64)
-    build_problem(real, warn=told.append)
-    (sentence,) = told
-    assert sentence.startswith("The minima of 1797 samples in 65 dimensions are found first, in up to ")
-    check(problem, claims="lemma-1", weightings="fedavg", warn=told.append, **only(real, "data", "partition"))
-    study.compared(replace(real, claims=("li-2020",)), wanted=["fedavg"], warn=told.append)
-    assert len(told) == 3
-
-
-def only(of, *names):
-    return {"rounds": 2, "replicates": 2} | {name: getattr(of, name) for name in names}
 
 
 def test_a_level_counts_from_when_on_it_is_kept():
@@ -155,15 +140,6 @@ def test_every_bound_lies_above_its_run_and_every_theorem_is_accounted_for(found
         if row.promised is not None and row.reached.latest is not None:
             assert row.reached.latest <= row.promised
         assert row.beyond[0][-1] in (row.promised, MOST_ROUNDS, found.settings.rounds)
-
-
-def test_what_takes_long_is_said_beforehand(monkeypatch):
-    told, few = [], replace(SMALL, rounds=2, claims=("li-2020",))
-    study.compared(few, 0.01, ("fedavg",), warn=told.append)
-    assert not told
-    monkeypatch.setattr(study, "LONG", 0)
-    study.compared(few, 0.01, ("fedavg",), warn=told.append)
-    assert len(told) == 1 and told[0].startswith("This takes about") and "--limit" in told[0]
 
 
 def test_scaffnew_goes_on_where_fedavg_stops(found):

@@ -11,11 +11,10 @@ from fedbounds import plugins
 from fedbounds.study.check import claim_readings
 from fedbounds.study.settings import DEFAULT_READINGS
 from validate.benchmarks import __main__ as bench
-from validate.benchmarks import against_pepit, check_profile, commands, engine, frameworks, scaling
+from validate.benchmarks import against_pepit, commands, engine
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = ("commands", "engines", "check_profile", "vision_speed", "against_pepit")
-SMALL = {"N": 3, "replicates": 2, "rounds": 2, "batch": 2, "d": 8}
+STORED = ("commands", "engines", "against_pepit")
 
 
 def test_one_table_of_all_engines(tmp_path, capsys):
@@ -47,68 +46,6 @@ def test_the_limit_in_c_handles_any_number_of_replicates(tmp_path):
         np.testing.assert_allclose(limit(experiment), engine.fedbounds(experiment), rtol=0, atol=engine.AGREEMENT)
 
 
-@pytest.mark.parametrize("kind", ["W", "L"])
-def test_installed_frameworks_follow_the_same_curve(kind):
-    """Those that are not installed are left out of the table; what they are given is checked in any case."""
-    experiment = engine.workload(kind, rounds=2, N=3, n=20, d=4, replicates=2)
-    wanted = engine.fedbounds(experiment)
-    for name, run in frameworks.available(experiment).items():
-        np.testing.assert_allclose(run(experiment), wanted, rtol=0, atol=engine.AGREEMENT, err_msg=name)
-    problem, rows = experiment.problem, frameworks.batches(experiment)
-    X, y, reg, logistic, etas = frameworks._data(experiment)
-    W = np.zeros((2, problem.d))
-    for k in range(2):
-        U = np.repeat(W[:, None], 3, axis=1)
-        for chosen, eta in zip(rows[k], etas[k], strict=True):
-            z = np.einsum("rnbd,rnd->rnb", X[chosen], U)
-            slopes = -y[chosen] / (1 + np.exp(y[chosen] * z)) if logistic else z - y[chosen]
-            U = U - eta * (np.einsum("rnb,rnbd->rnd", slopes, X[chosen]) / 8 + reg * U)
-        W = np.einsum("n,rnd->rd", problem.p, U)
-        np.testing.assert_allclose(problem.gap(W), wanted[:, k + 1], rtol=0, atol=engine.AGREEMENT)
-    z = W @ X.T
-    losses = np.logaddexp(0, -y * z) if logistic else (z - y) ** 2 / 2
-    whole = losses @ frameworks._sample_weights(experiment) + reg / 2 * (W * W).sum(-1)
-    np.testing.assert_allclose(whole - problem.F_star, wanted[:, -1], rtol=0, atol=engine.AGREEMENT)
-
-
-def test_the_quadratic_form_is_the_gap():
-    experiment = engine.workload("W", rounds=1, N=3, n=20, d=4)
-    w = np.array([1.0, -2.0, 0.5, 0.0])
-    away = w - experiment.problem.w_star
-    gap = away @ frameworks._mean_hessian(experiment) @ away / 2
-    np.testing.assert_allclose(gap, experiment.problem.gap(w), rtol=1e-12)
-
-
-def test_scaling_curves_and_their_picture(tmp_path):
-    found = scaling.measure(SMALL, (1, 2), repeats=1, crowds=(100, 200))
-    assert set(found) == {*SMALL, scaling.CROWD}
-    crowd = found.pop(scaling.CROWD)
-    assert crowd["sizes"] == [100, 200]
-    assert len(crowd["seconds"]) == 2
-    for name, curve in found.items():
-        assert curve["sizes"] == [SMALL[name], 2 * SMALL[name]]
-        experiment = scaling.scaled(name, 2, SMALL)
-        sizes = (experiment.problem.N, experiment.replicates, experiment.rounds, experiment.batch_size)
-        assert (*sizes, experiment.problem.d) == tuple(v * (1 + (key == name)) for key, v in SMALL.items())
-    assert all(f"{name}  exponent" in scaling.table(found) for name in SMALL)
-    scaling.draw(scaling_example(), tmp_path / "scaling.png")
-    assert (tmp_path / "scaling.png").stat().st_size > 1000
-
-
-def scaling_example():
-    return {name: {"sizes": [s, 2 * s], "seconds": [1.0, 2.0], "exponent": 1.0} for name, s in SMALL.items()}
-
-
-def test_the_profile_of_a_check():
-    found = check_profile.profile(
-        weightings=("fedavg",), claims=("theorem-1",), rounds=4, replicates=8, clients=3, data="regression:1"
-    )
-    assert found["whole"] > 0
-    for stage in ("simulation", "verdicts on runs", "... of which both sides", "constants of a run"):
-        assert 0 < found[stage] <= found["profiled"], stage
-    assert set(check_profile.STAGES) < set(found)
-
-
 def test_whole_commands_are_timed_with_their_processes():
     found = commands.measure(1, {"symbols eta": 2}, {"symbols tau": 3})
     assert [row["goal"] for row in found.values()] == [2, 3]
@@ -138,12 +75,6 @@ def test_a_curve_agrees_with_pepit_and_is_certified():
     assert "N = 3, tau = 1" in against_pepit.table(found) and "fedbounds symbols eta" in against_pepit.table(found)
 
 
-def test_new_processes_are_timed(monkeypatch):
-    monkeypatch.setattr(check_profile, "COMMANDS", {"help": check_profile.COMMANDS["fedbounds --help"]})
-    found = {"check": {"whole": 1.0}, "processes": check_profile.new_processes(1)}
-    assert found["processes"]["help"] > 0 and "help" in check_profile.table(found)
-
-
 def test_the_page_has_the_stored_figures():
     page = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
     stored = {name: json.loads((ROOT / f"validate/results/{name}.json").read_text()) for name in STORED}
@@ -171,11 +102,3 @@ def test_the_page_has_the_stored_figures():
         assert (row["N"], row["tau"]) == (2, 2) or f"| {row['N']}, {row['tau']} | {own} ms | {pepit} ms |" in other
     for name, row in stored["against_pepit"]["commands"].items():
         assert f"| `fedbounds {name}` | {row['wall']:.1f} | {row['processor']:.1f} |" in page
-    whole = stored["check_profile"]["check"]
-    assert f"takes {whole['whole']:.2f} s once caches are filled" in page
-    rounds = stored["vision_speed"]["rounds"]
-    for name in ("plain loop", "plain loop, tuned", "fedbounds, float32", "fedbounds, bfloat16"):
-        assert f" | {rounds[name]['processor']:.2f} | " in page
-    before = 4.53 / 3.37 * rounds["plain loop"]["processor"]
-    assert round(before / rounds["fedbounds, float32"]["processor"]) == 3
-    assert round(before / rounds["fedbounds, bfloat16"]["processor"]) == 5

@@ -5,7 +5,7 @@ import json
 import pytest
 from made_runs import record
 
-from validate.vision import experiments, mapped, page, pictures, stored
+from validate.vision import experiments, mapped, page, stored
 from validate.vision.experiments import LEVELS, MAP_STEPS, MAP_TEMPERATURES, map_of
 from validate.vision.mapped import Cell, compared
 
@@ -52,33 +52,11 @@ def test_a_cell_is_faster_slower_or_alone():
     assert compared(cell(None, 3), cell(2, None), 0) == compared(cell(None), cell(None), 0) == ("neither", None)
 
 
-def test_the_tables_and_the_picture_show_the_cells(results):
-    found = stored.Stored({}, {}, mapped.cells(results))
-    text = page.the_map(found)
+def test_the_table_counts_the_cells(results):
+    text = page.the_map(stored.Stored({}, {}, mapped.cells(results)))
     assert (MAP_STEPS[0] / 0.1, MAP_STEPS[1] / 0.1) == (0.03, pytest.approx(0.1))
     assert "| at most 0.03 | 3 | 0 | 0 | 1 | 0 | 0 |" in text and "| between | 0 | 0 | 3 | 0 | 1 | 0 |" in text
-    assert f"| NIID | {MAP_STEPS[0]:g} | 1 | 2 / 3 / 4 / – | 1 / 2 / 3 / 4 | not run |" in text
-    words = [one.get_text() for axes in pictures.ratios(found.cells).axes for one in axes.texts]
-    assert words == ["0.50", "2.00", "0.67", "1.50", "0.75", "1.33", "only\nsoft", "only\navg"]
     assert page.the_map(stored.Stored({}, {})) == page.NOTHING
-
-
-def test_fresh_repetitions_stand_apart_and_are_counted_in_pairs(results):
-    name = f"map/niid-lr-{MAP_STEPS[1]:g}"
-    settings = map_of(MAP_STEPS, MAP_TEMPERATURES)[name].settings.to_json()
-    assert not mapped.cells(results, fresh=True) or not mapped.boundary(mapped.cells(results, fresh=True))[1]
-    for repetition, plain in ((1, FASTER), (2, SLOWER), (3, SLOWER)):
-        full = plain + [plain[-1]] * (settings["rounds"] + 1 - len(plain))
-        write(results / name, record(full, "fedavg", repetition=repetition, settings=settings))
-    for repetition, soft in ((2, SLOWER), (3, FASTER), (4, FASTER)):
-        full = soft + [soft[-1]] * (settings["rounds"] + 1 - len(soft))
-        write(results / name, record(full, "fedsoftmax:0.1", repetition=repetition, settings=settings))
-    fresh = mapped.cells(results, fresh=True)
-    assert len(mapped.cells(results)) == 4 and [len(cell.rounds[0]) for cell in fresh] == [3, 3]
-    ((*place, sixty, _, _, ninety),) = mapped.boundary(fresh)[1]
-    assert place == ["NIID", "0.01", "0.1", "0.1"] and (sixty, ninety) == ("1–1–1", "1–1–1")
-    text = page.the_map(stored.Stored({}, {}, mapped.cells(results), fresh))
-    assert page.FRESH in text and "| NIID | 0.01 | 0.1 | 0.1 | 1–1–1 |" in text
 
 
 def test_the_map_is_that_of_the_paper_s_partitions_and_was_fixed_beforehand():
@@ -103,32 +81,3 @@ def test_what_the_page_says_of_step_over_T_is_so():
     ninety = {key: rounds[-1][0] for key, rounds in cells.items() if rounds[-1][0] is not None}
     assert {step for _, step, _ in ninety} == {0.1}
     assert all(ninety[f, 0.1, None] - reached <= 1 for (f, _, T), reached in ninety.items() if T)
-
-
-def test_what_the_page_says_of_the_fresh_repetitions_is_so():
-    fresh = stored.load().fresh
-    plain = {(cell.framework, cell.step): cell for cell in fresh if cell.T is None}
-    found = {
-        (cell.framework, cell.step, cell.T): [
-            mapped.wins(cell, plain[cell.framework, cell.step], k) for k in range(4)
-        ]
-        for cell in fresh
-        if cell.T is not None
-    }
-    low, high = mapped.BANDS
-    chosen = {(step, T) for step in MAP_STEPS for T in MAP_TEMPERATURES if low < round(step / T, 6) < high}
-    assert set(found) == {(f, *cell) for f in ("NIID", "TNIID") for cell in chosen}
-    assert all(sum(counts) == 6 for cell in found.values() for counts in cell)
-    early = [counts for f in ("NIID", "TNIID") for counts in found[f, 0.1, 1.0][:3]]
-    assert [sum(column) for column in zip(*early, strict=True)] == [20, 16, 0]
-    colder = [found[f, *cell][1] for f in ("NIID", "TNIID") for cell in ((0.01, 0.1), (0.03, 0.2))]
-    assert all(after >= 5 for _, _, after in colder)
-    assert found["NIID", 0.01, 0.2][1:3] == [(6, 0, 0), (0, 4, 2)] and found["TNIID", 0.01, 0.2][1] == (0, 0, 6)
-    gained = [
-        p - s
-        for cell in fresh
-        if cell.T is not None
-        for s, p in zip(cell.rounds[3], plain[cell.framework, cell.step].rounds[3], strict=True)
-        if s is not None and p is not None
-    ]
-    assert max(gained) == 1

@@ -1,4 +1,4 @@
-"""How the paper's claims are judged, and the search for a reading, on numbers whose answer is known."""
+"""How the paper's claims are judged, on numbers whose answer is known."""
 
 import math
 
@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from made_runs import climbing, record
 
-from fedbounds.errors import InputError
 from fedbounds.vision.records import from_json
-from validate.vision import estimates, page, search, verdicts
+from validate.vision import estimates, page, verdicts
 from validate.vision.experiments import grid
 from validate.vision.stored import Stored
 from validate.vision.verdicts import NOT, OPPOSITE, REPRODUCED, UNDECIDED
@@ -184,35 +183,4 @@ def test_every_verdict_says_its_step_and_temperature():
     outcomes = verdicts.judge(verdicts.claims(stored))
     assert {one.case.reading for one in outcomes} == {"step 0.1, T = 0.2"}
     table = page.verdict_table(outcomes)
-    assert "step 0.1, T = 0.2" in table and "CONTRADICT" not in table and "pairs that all agree" in table
-
-
-def candidate(reached, lr, partition="shards:60,unbalanced", samples=200, rounds=30, weighting="fedavg", seed=None):
-    settings = {"partition": partition, "lr": lr, "samples": samples, "rounds": rounds}
-    found = record(climbing(reached or rounds + 1, rounds), weighting, settings=settings)
-    return from_json({**found, "seed": search.SEED if seed is None else seed}, "made")
-
-
-def test_the_rule_of_the_search():
-    very = "shards:100,unbalanced"
-    table = [(13, 0.1, {}), (15, 0.1, {"partition": very}), (8, 0.2, {}), (8, 0.2, {"partition": very})]
-    table += [(None, 1e-4, {}), (13, 0.09, {}), (None, 0.05, {"rounds": 25})]
-    table += [(n, 0.1, {"partition": "stratified", "samples": s}) for n, s in ((19, 75), (19, 100), (9, 200))]
-    found = search.choose([candidate(r, lr, **more) for r, lr, more in table])
-    assert found.best.key == ("sgd", 0.1, "unit", "flatten", 200) and found.used
-    assert [one.key[-1] for one in found.iid] == [100, 75, 200] and [one.key[1] for one in found.not_excluded] == [
-        0.09
-    ]
-    assert found.best.exact and found.best.total == pytest.approx(
-        math.log(13.342 / 13) + math.log(15.36 / 15), rel=1e-3
-    )
-    bound = next(one for one in found.table if one.key[1] == 0.05)
-    missing = math.log(15.36 / 15)  # never run on very non-IID data, where 15 would be the nearest whole number
-    assert bound.total == pytest.approx(math.log(26 / 13.342) + missing, rel=1e-3) and not bound.exact
-    assert [one.said("NIID") for one in search.literal(found.table)] == ["> 30"]
-
-
-def test_the_search_is_on_fedavg_with_a_seed_of_its_own():
-    for wrong in ({"weighting": "fedmax"}, {"seed": 0}):
-        with pytest.raises(InputError, match="the search is on FedAvg"):
-            search.choose([candidate(9, 0.1, **wrong)])
+    assert "step 0.1, T = 0.2" in table and "CONTRADICT" not in table

@@ -1,11 +1,9 @@
 """Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (some minutes on two cores).
 
-Whole commands as a user runs them, engines side by side on W and L (frameworks that are not installed are left out),
-exact moments against Monte Carlo, semidefinite programmes against PEPit, growth with each dimension, peak memory,
-where `check` spends its time, and one round of the vision path.
-The figures are written to validate/results/, the scaling curves to docs/img/scaling.png. Each run's ratios to the C
-kernel are added to history.json there, and those a fifth above the run before on such a processor are printed. Curves
-and values are checked to agree before any time is printed.
+Whole commands as a user runs them, engines side by side on W and L, exact moments against Monte Carlo, semidefinite
+programmes against PEPit, and peak memory. The figures are written to validate/results/. Each run's ratios to the C
+kernel are added to history.json there, and those a fifth above the run before on such a processor are printed.
+Curves and values are checked to agree before any time is printed.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 import platform
 from collections.abc import Mapping
@@ -20,22 +19,17 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.io import read_json, write_json
-from validate.benchmarks import frameworks
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 # A ratio of medians moves by some per cent from run to run on an idle machine.
 SLOWER = 1.2
-PICTURE = ROOT / "docs" / "img" / "scaling.png"
 # Part -> its module with ``measure`` and ``table``, its file, and the package that it needs.
 PARTS = {
     "commands": ("commands", "commands", "numba"),
     "engines": ("engine", "engines", "numba"),
     "moments": ("moments", "moments", "numba"),
     "pepit": ("against_pepit", "against_pepit", "PEPit"),
-    "scaling": ("scaling", "scaling", "numba"),
     "memory": ("memory", "memory", "numba"),
-    "check": ("check_profile", "check_profile", "numba"),
-    "vision": ("vision", "vision_speed", "torch"),
 }
 
 
@@ -44,8 +38,8 @@ def machine() -> dict[str, str]:
     cpuinfo = Path("/proc/cpuinfo")
     lines = cpuinfo.read_text(encoding="utf-8").splitlines() if cpuinfo.exists() else []
     model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown")
-    names = ("numpy", "numba", "jax", "fedjax", "torch")
-    found = {name: importlib.metadata.version(name) for name in names if frameworks.has(name)}
+    names = ("numpy", "numba")
+    found = {name: importlib.metadata.version(name) for name in names}
     load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
     return {
         "processor": model,
@@ -62,13 +56,10 @@ def measured(part: str, options: argparse.Namespace) -> Any:
     given: Mapping[str, tuple[int, ...]] = {
         "engines": (options.rounds, options.replicates, options.repeats),
         "moments": (options.rounds,),
-        "check": (options.repeats,),
         "commands": (options.repeats,),
     }
     found = module.measure(*given.get(part, ()))
     print(module.table(found), flush=True)
-    if part == "scaling":
-        module.draw(found, PICTURE)
     return found
 
 
@@ -104,12 +95,12 @@ def main(arguments: list[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     for part in options.only:
         _, name, needed = PARTS[part]
-        if frameworks.has(needed):
+        if importlib.util.find_spec(needed):
             path, found = options.out / f"{name}.json", measured(part, options)
             remember(options.out / "history.json", found if part == "engines" else {part: found})
             if part == "engines":
                 found = {"workloads": found}
-            if part in ("commands", "engines", "moments", "vision"):
+            if part in ("commands", "engines", "moments"):
                 found = {"machine": machine(), **found}
             if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
                 found = read_json(path) | found

@@ -28,20 +28,25 @@ from fedbounds.engine.kernels.backends import aligned
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Problem
+from fedbounds.model.problem import LeastSquaresArrays, LogisticArrays, Problem
 from fedbounds.model.schedule import InverseTime, steps
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.weightings.fedavg import FedAvg
-from validate.benchmarks import frameworks
 from validate.benchmarks.clock import Times, turns
-from validate.benchmarks.frameworks import samples
 
 FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-shared", "-fPIC"]
 # Different orders of additions over some thousand steps, on gaps that are differences of losses of order 1.
 AGREEMENT = 1e-9
 BY_HAND, FULL = "C by hand", "fedbounds, full record"
 Engine = Callable[[Experiment], np.ndarray]
+
+
+def samples(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """(X, y, offsets, reg) of a problem over samples."""
+    data = problem.kernel_data()
+    assert isinstance(data, LeastSquaresArrays | LogisticArrays)
+    return data.X, data.y, data.offsets, data.reg
 
 
 def workload(
@@ -239,20 +244,18 @@ def timings(engines: dict[str, Engine], experiment: Experiment, repeats: int) ->
 
 
 def side_by_side(kind: str, rounds: int, replicates: int, repeats: int, folder: Path) -> Times:
-    """The times of every engine and installed framework on a workload."""
+    """The times of every engine on a workload."""
     experiment = workload(kind, rounds, replicates=replicates)
     engines: dict[str, Engine] = {"fedbounds": fedbounds, FULL: full_record, "plain numba kernel": plain_numba}
     if kind == "W" and shutil.which("cc"):
         engines[BY_HAND] = c_limit(folder)
     times = timings(engines, experiment, repeats)
-    slower = {"fedbounds": fedbounds, "gathered numpy": gathered_numpy, **frameworks.available(experiment)}
+    slower = {"fedbounds": fedbounds, "gathered numpy": gathered_numpy}
     times |= timings(slower, experiment, max(repeats // 3, 1)) | times
     part = experiment.with_(rounds=max(rounds // 40, 1), replicates=1)
     slow = timings({"fedbounds": fedbounds, "researcher's loop": researchers_loop}, part, 1)["researcher's loop"]
     scale = replicates * rounds / part.rounds
     times["researcher's loop"] = {clock: seconds * scale for clock, seconds in slow.items()}
-    if frameworks.has("fedjax"):
-        times["FedJAX, scaled from a part"] = frameworks.fedjax_times(experiment, 1 if rounds < 100 else 20)
     return times
 
 

@@ -21,7 +21,7 @@ from fedbounds.errors import reject
 from fedbounds.model.protocol import Progress
 from fedbounds.vision.images import Images
 from fedbounds.vision.records import rounds_to
-from fedbounds.vision.settings import LOCAL, ImageSettings
+from fedbounds.vision.settings import ImageSettings
 from validate.vision import storage
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -29,15 +29,13 @@ RESULTS = ROOT / "validate" / "results" / "vision"
 # Full records and checkpoints of runs that are not finished; ignored by git.
 WORK = ROOT / "out" / "vision"
 
-# The reading of what the paper leaves open, chosen on FedAvg alone with another seed (validate/vision/search.py).
+# The reading of what the paper leaves open, chosen on FedAvg alone with another seed.
 READING = ImageSettings(lr=0.1, precision="bfloat16")
 # The paper states 200 samples a client for its non-IID data only; this is chosen in the same search.
 IID_SAMPLES = 100
 FRAMEWORKS = {"IID": "stratified", "NIID": "shards:60,unbalanced", "TNIID": "shards:100,unbalanced"}
 BASELINE, SOFT = "fedavg", "fedsoftmax:0.2"
 MAIN = (BASELINE, SOFT)
-# The same T, with weights made from the losses of the clients' own models after their local steps.
-SOFT_LOCAL = f"{SOFT}{LOCAL}"
 # With SOFT the inverse temperatures 5, 10, 20 and 30; and 1/T = 1, below the paper's range.
 TEMPERATURES = ("fedsoftmax:0.1", "fedsoftmax:0.05", "fedsoftmax:0.0333333")
 WARMER = "fedsoftmax:1"
@@ -73,9 +71,7 @@ def grid(small: bool = False) -> dict[str, Folder]:
     found: dict[str, Folder] = {}
     for framework in FRAMEWORKS:
         settings, name = _settings(framework, small), f"mnist-{framework.lower()}"
-        local = replace(settings, losses="local")
         found[name] = Folder(framework, settings, MAIN)
-        found[f"{name}-local"] = Folder(framework, local, (SOFT,))
         if framework != "IID":
             maxima = ("fedmax", "fedmax:2") if small else MAXIMA
             others = (WARMER, *TEMPERATURES) if framework == "NIID" else (WARMER,)

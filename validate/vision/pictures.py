@@ -1,16 +1,15 @@
-"""Pictures of the stored records: R_90 beside the paper's, and the map of steps and temperatures."""
+"""The picture of the stored records: R_90 beside the paper's."""
 
 import math
-from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from fedbounds import io
 from fedbounds.report.figures import line_styles, study_figures
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, ORANGE
-from validate.vision import mapped, measures, paper
+from validate.vision import measures, paper
 from validate.vision.estimates import Estimate
-from validate.vision.experiments import LEVELS, MAIN, SOFT_LOCAL, WARMER
+from validate.vision.experiments import MAIN, WARMER
 from validate.vision.stored import Group, Stored
 
 Cases = dict[str, Group]
@@ -71,34 +70,14 @@ def _estimate(axes: Any, found: Estimate, y: float, last: float) -> None:
         axes.plot([centre, BEYOND * max(last, centre)], [y, y], color=BLUE, ls=DASHES[2], lw=1, **arrow)
 
 
-def ratios(found: Sequence[mapped.Cell]) -> Any:
-    """The map: a row a framework, a column a level of accuracy; steps upwards, temperatures to the right."""
-    frameworks = list(dict.fromkeys(cell.framework for cell in found))
-    width, height = line_styles.PANEL
-    figure = _figure(len(LEVELS) * width, len(frameworks) * height)
-    grid = figure.subplots(len(frameworks), len(LEVELS), squeeze=False, sharey="row")
-    for line, framework in zip(grid, frameworks, strict=True):
-        for k, axes in enumerate(line):
-            axes.tick_params(labelbottom=True, labelleft=True)
-            mapped.draw(axes, found, framework, k)
-            axes.set_title(f"{framework}, to {LEVELS[k]:.0%}", loc="left", fontweight="bold", parse_math=False)
-    title = "rounds of FedSoftMax(T) over FedAvg's: light is faster; only soft, only avg: the other never got there"
-    figure.suptitle(title, parse_math=False, **TITLE)
-    return figure
-
-
 def draw(stored: Stored, out: Path) -> list[Path]:
-    """Write every picture that there are records for in ``out``, as PNG; returns their paths."""
-    names = (*MAIN, SOFT_LOCAL, WARMER)
-    chosen = {f: {name: case[name] for name in names if name in case} for f, case in stored.cases().items()}
-    speeds = {framework: case for framework, case in chosen.items() if case}
-    drawn: dict[str, tuple[Any, Callable[[Any], Any]]] = {"r90": (speeds, speed), "map": (stored.cells, ratios)}
-    return [_written(build, shown, out / f"{stem}.png") for stem, (shown, build) in drawn.items() if shown]
-
-
-def _written(build: Callable[[Any], Any], shown: Any, path: Path) -> Path:
+    """Write the picture of the rounds to 90% in ``out``, as PNG, where there are records for it; returns its path."""
     import matplotlib as mpl
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
+    cases = {f: {name: case[name] for name in (*MAIN, WARMER) if name in case} for f, case in stored.cases().items()}
+    cases = {framework: case for framework, case in cases.items() if case}
+    if not cases:
+        return []
     with mpl.rc_context(line_styles.RC):
-        return io.write(path, FigureCanvasAgg(build(shown)).print_png)
+        return [io.write(out / "r90.png", FigureCanvasAgg(speed(cases)).print_png)]

@@ -15,13 +15,11 @@ Group = dict[str, list[ImageRun]]
 
 @dataclass(frozen=True, eq=False)
 class Stored:
-    """Records by folder, the grid that says what each folder is, and the cells of the map,
-    in the repetition that it was drawn from and in fresh ones."""
+    """Records by folder, the grid that says what each folder is, and the cells of the map."""
 
     folders: Mapping[str, Folder]
     runs: Mapping[str, list[ImageRun]]
     cells: Sequence[Cell] = ()
-    fresh: Sequence[Cell] = ()
 
     def cases(self) -> dict[str, Group]:
         """framework -> weighting -> its repetitions, from IID on."""
@@ -45,4 +43,4 @@ def load(where: Path = RESULTS, small: bool = False) -> Stored:
     """Every stored record. Errors: InputError for one that is not of the grid's settings."""
     folders = grid(small)
     runs = {name: storage.read(where / name, folder.settings) for name, folder in folders.items()}
-    return Stored(folders, runs, cells(where, small), cells(where, small, fresh=True))
+    return Stored(folders, runs, cells(where, small))

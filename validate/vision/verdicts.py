@@ -11,10 +11,9 @@ from itertools import pairwise
 
 from fedbounds.evidence.empirical.bands import holm
 from fedbounds.vision.records import ImageRun
-from fedbounds.vision.settings import LOCAL
 from validate.vision import estimates, measures, paper, weights
 from validate.vision.estimates import Estimate, PValue
-from validate.vision.experiments import BASELINE, FRAMEWORKS, SOFT, SOFT_LOCAL, TEMPERATURES, WARMER
+from validate.vision.experiments import BASELINE, FRAMEWORKS, SOFT, TEMPERATURES, WARMER
 from validate.vision.measures import Paired
 from validate.vision.stored import Group, Stored
 
@@ -34,27 +33,6 @@ RATE = 0.5  # "1/t": a log-log slope this near -1
 PERSISTENT = 0.5  # a client keeps its own distance: rank correlation of at least this
 GROUP = 0.5  # "a small group": this part of what marks at random would be shared by
 EARLY = 0.5  # "fast at first": rounds to this accuracy
-
-INTERVAL = f"{100 * CONFIDENCE:.1f}%"
-RULES = {
-    "direction": f"REPRODUCED if the {INTERVAL} interval of the paired difference lies on the claimed side of 0 and "
-    f"Holm's p <= {LEVEL}; OPPOSITE if both say the opposite; otherwise NOT REPRODUCED if the interval excludes a "
-    "difference as large as the paper's (or, where it prints none, as the stated size), else UNDECIDED.",
-    "trend": f"the same of the mean rank correlation of R_90 with 1/T over repetitions (permutations, Holm's p <= "
-    f"{LEVEL}); otherwise by the rule *direction* for the two ends of the range.",
-    "margin": f"of a difference that is claimed to be small: REPRODUCED if its {INTERVAL} interval lies within the "
-    "stated margin, NOT REPRODUCED if outside of it, else UNDECIDED. Of a loss that is claimed: REPRODUCED if the "
-    "interval lies beyond the margin, NOT REPRODUCED if it lies on this side of it, else UNDECIDED.",
-    "slope": f"by the {INTERVAL} interval of the log-log slope of max_i |alpha_i - p_i| over the last half of the "
-    "rounds. Falls: REPRODUCED if below 0, NOT REPRODUCED if above. Rate 1/t: REPRODUCED if within "
-    f"[{-1 - RATE:g}, {-1 + RATE:g}], NOT REPRODUCED if outside. Fixed limits: REPRODUCED if within "
-    f"[{-FLAT:g}, {FLAT:g}] and the clients' distances keep their order (rank correlation above {PERSISTENT:g}), "
-    f"NOT REPRODUCED if below {-RATE:g} or above {FLAT:g} or the correlation lies below {PERSISTENT:g}. Else "
-    "UNDECIDED. A slope over some rounds is no limit.",
-    "group": "the effective number of clients that share the ten largest losses of a round, or the weight, "
-    f"in the first and the second half of the rounds apart: REPRODUCED if its {INTERVAL} interval lies below "
-    f"{GROUP:.0%} of what marks at random would be shared by, NOT REPRODUCED if it lies above, else UNDECIDED.",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +142,7 @@ def claims(stored: Stored) -> list[Judged]:
 
 def reading(run: ImageRun, *names: str) -> str:
     """``step 0.1, T = 0.2``: what the verdict rests on."""
-    found = [measures.temperature(name.removesuffix(LOCAL)) for name in names]
+    found = [measures.temperature(name) for name in names]
     said = [f"{T:.3g}" for T in found if T is not None and math.isfinite(T)]
     return f"step {run.settings['lr']:g}" + (f", T = {' and '.join(said)}" if said else "")
 
@@ -186,7 +164,7 @@ def _direction(
 def _speed(cases: Mapping[str, Group]) -> list[Judged]:
     made = []
     for framework, case in cases.items():
-        for name in (SOFT, SOFT_LOCAL, WARMER):
+        for name in (SOFT, WARMER):
             if name not in case or BASELINE not in case:
                 continue
             found, gain = measures.compare_speed(case[name], case[BASELINE]), printed_gain(framework)

@@ -10,7 +10,7 @@ def clear() -> None:
     All is made anew when the package, Python or another package that computes changes, or the machine. A study that
     reads files or code of your own is not kept. --fresh, or FEDBOUNDS_FRESH=1, runs and keeps nothing.
     """
-    from fedbounds.study.cache import forget
+    from fedbounds.study import cache
 
-    gone = forget()
-    say(f"Deleted {len(gone)} files{f' in {gone[0].parent}' if gone else ''}.")
+    gone = cache.clear()
+    say(f"Deleted {len(gone)} entries{f' in {gone[0].parent}' if gone else ''}.")

@@ -43,7 +43,7 @@ def compare(
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet) as bar:
-            found = run(Settings.of(given(flags)), target, algorithms, bar, None if quiet else say)
+            found = run(Settings.of(given(flags)), target, algorithms, bar)
         if out is not None:
             io.write_json(out / "compare.json", found.to_json())
             files.save(partial(comparison_text.figure, found), out, "compare")

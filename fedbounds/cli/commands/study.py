@@ -65,27 +65,34 @@ def check(
 
 def _checked(settings: Settings, out: Path | None, fresh: bool, quiet: bool) -> Result:
     """The result of a study, saved in ``out``: that of an earlier run of the very same, unless ``fresh``."""
-    from fedbounds.study.cached_study import Earlier
+    from fedbounds.io import json_text, parse_json, write_bytes
+    from fedbounds.study import cache
+    from fedbounds.study.result import NAME, Result
 
     if out is not None and any(out.glob("*.png")):
         from fedbounds.report.figures.study_figures import FIGURES
 
         for old in (out / f"{stem}{suffix}" for stem in FIGURES for suffix in (".png", ".svg")):
             old.unlink(missing_ok=True)  # those of an earlier study, should this process be killed before it draws
-    earlier = Earlier(settings, fresh)
-    found = earlier.result(drawn=out is not None)
-    if found is None:
-        found, written = _run(settings, out, quiet)
-        earlier.keep(found, written)
-    else:
-        written = [] if out is None else earlier.write(out)
+    entry = None if fresh or settings.reads_user_files else cache.entry("study", settings.to_json())
+    files = {} if entry is None else cache.load(entry)
+    if NAME in files and (out is None or len(files) > 1):
+        result = Result.from_json(parse_json(files[NAME], NAME))
+        written = [] if out is None else [out / name for name in files]
+        for path in sorted(written, key=lambda path: path.name == NAME):  # last the file that makes them a study
+            write_bytes(path, files[path.name])
         if not quiet:
             say("These numbers were kept from an earlier run with these settings and sources; --fresh runs it again.")
+    else:
+        result, written = _run(settings, out, quiet)
+        if entry is not None and cache.fits(sum(path.stat().st_size for path in written)):
+            text = json_text(result.to_json()).encode()
+            cache.store(entry, {NAME: text} | {path.name: path.read_bytes() for path in written})
     if out is not None and not quiet:
         pictures = [path.name for path in written if path.suffix == ".png"]
         say(f"Saved result.json, trajectories.npz and {len(pictures)} pictures in {out}:")
         say("  " + ", ".join(pictures) + " (and .svg)")
-    return found
+    return result
 
 
 def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, list[Path]]:
@@ -94,7 +101,7 @@ def _run(settings: Settings, out: Path | None, quiet: bool) -> tuple[Result, lis
     from fedbounds.report.terminal import progress
 
     with progress(not quiet) as bar:
-        result = fedbounds.check(progress=bar, warn=None if quiet else say, **vars(settings))
+        result = fedbounds.check(progress=bar, **vars(settings))
     if out is None:
         return result, []
     from fedbounds.report.figures import study_figures

@@ -1,11 +1,11 @@
-"""What is somebody's own is tried before it is run: problem, weighting and compiled arrays, each once."""
+"""A problem, weighting or compiled kernel from outside the package is tried before it is run, each once."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
 from fedbounds.engine.backend import Backend
-from fedbounds.engine.contracts.finding import Finding, refuse, tried, worst
+from fedbounds.engine.contracts.finding import Finding, examine, refuse, worst
 from fedbounds.engine.contracts.probe_points import Probe
 from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
@@ -32,7 +32,7 @@ def admitted(problem: Problem) -> Problem:
     """The problem, checked once where its class is not the package's; InputError names the point where it fails."""
     if foreign(problem, "fedbounds") and _is_new(problem, problem):
         check_problem(problem)
-        refuse(f"problem {problem.kind}", tried("compiled kernels", lambda: kernel_findings(problem)))
+        refuse(f"problem {problem.kind}", examine("compiled kernels", lambda: kernel_findings(problem)))
         vars(problem)["_admitted"].append(problem)
     return problem
 
@@ -56,16 +56,15 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
     from fedbounds.engine.kernels.select import compiled_engine
 
     smallest = int(problem.sizes.min()) if problem.sampling == "indices" else 2
-    x = Probe(problem).x
+    x, remedy = Probe(problem).x, "mend kernel_data(), or leave it out"
     for batch, replacement in ((None, True), (2, True), (min(smallest, 2), False)):
-        experiment = Experiment(
-            problem, lambda p, e, r, s: p, ConstantStep(1 / problem.L), 1, 1, len(x), batch, replacement
-        )
+        step = ConstantStep(1 / problem.L)
+        experiment = Experiment(problem, lambda p, e, r, s: p, step, 1, 1, len(x), batch, replacement)
         compiled, plain = (_measured(engine, x) for engine in (compiled_engine(experiment), NumpyEngine(experiment)))
         for name, wanted in plain.items():
             off = np.abs(compiled[name] - wanted) - AGREEMENT * np.abs(wanted) - ROUNDING * np.abs(wanted).max()
-            fact, remedy = f"compiled kernels with the {name} of its methods", "mend kernel_data(), or leave it out"
-            yield worst(fact, off, x, "{:.9g} for {:.9g}", (compiled[name], wanted), remedy, f"{AGREEMENT:g}")
+            fact = f"compiled kernels with the {name} of its methods"
+            yield worst(fact, off, x, remedy, "{:.9g} for {:.9g}", compiled[name], wanted)
 
 
 def _measured(engine: Backend, x: Array) -> dict[str, Array]:

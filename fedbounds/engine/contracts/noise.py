@@ -16,35 +16,36 @@ POINTS, ENTRIES = 4, 4e6
 # Where not every sample can be: so many standard errors, a nominal rate of 1e-15 for the mean of a normal sample.
 STANDARD_ERRORS = 8.0
 BATCHES = (2, 5)
-REMEDY = "mend client_variance or the stochastic gradient"
+REMEDY, DRAWS = "mend client_variance or the stochastic gradient", "mend client_grads with draws"
 
 
 def noise_facts(probe: Probe) -> Iterator[Finding]:
     """Unbiased gradients of batches, the variance and its fall with the batch, Lipschitz noise, smooth samples."""
     problem = probe.problem
     full = problem.client_variance(probe.x, None)
-    yield worst("no variance of full gradients", np.abs(full), probe.x, "{:.3g}", (full,), REMEDY)
+    yield worst("no variance of full gradients", np.abs(full), probe.x, REMEDY, "{:.3g}", full)
     x, noise, weight, exact = _enumerated(probe)
     size, grain = (probe.grads[: len(x)] ** 2).sum(-1), probe.grain[: len(x)]
     square = (noise**2).sum(-1)
     second = (weight[:, None, :] * square).sum(0)
     # A noise that is 0 comes out as the grain of a gradient, whatever the size of the gradient.
-    yield from _variances(probe, x, second, square, ROUNDING * size + grain**2, exact)
+    slack = ROUNDING * size + grain**2
+    single = problem.client_variance(x, 1)
+    allowed = VARIANCE_ROUNDING * (single + second) + slack
+    off = np.abs(second - single) - allowed
+    if not exact:  # a rare large sample may be missing, so only a variance told too small can be found
+        off = second - single - allowed - STANDARD_ERRORS * square.std(axis=0) / np.sqrt(len(square))
+    text = "client_variance {:.9g} where the samples give {:.9g}"
+    yield worst("the variance of the stochastic gradient", off, x, REMEDY, text, single, second)
+    yield from _batches(probe, x, single, slack)
     yield _lipschitz(probe)
-    yield from _linear(probe)
-    if exact:
+    yield _linear(probe)
+    if exact and problem.sampling == "indices":
         bias = np.linalg.norm((weight[:, None, :, None] * noise).sum(0), axis=-1)
-        if problem.sampling == "indices":
-            yield worst(
-                "unbiased stochastic gradients",
-                bias - VARIANCE_ROUNDING * np.sqrt(second + size) - grain,
-                x,
-                "a mean over all samples off by {:.3g}",
-                (bias,),
-                "mend client_grads with draws",
-                "all samples",
-            )
-        yield from _smooth(probe, x, noise, weight)
+        off = bias - VARIANCE_ROUNDING * np.sqrt(second + size) - grain
+        yield worst("unbiased stochastic gradients", off, x, DRAWS, "a mean over all samples off by {:.3g}", bias)
+    if exact and np.isfinite(problem.sample_smoothness):
+        yield _smooth(probe, x, noise, weight)
 
 
 def _enumerated(probe: Probe) -> tuple[Array, Array, Array, bool]:
@@ -52,23 +53,20 @@ def _enumerated(probe: Probe) -> tuple[Array, Array, Array, bool]:
 
     Of samples, each is a draw; of Gaussian noise, linear in what is drawn, each unit vector is.
     """
-    problem = probe.problem
+    problem, N, d = probe.problem, probe.problem.N, probe.problem.d
     normal = problem.sampling == "normal"
-    every = problem.d if normal else int(problem.sizes.max())
-    J = int(np.clip(ENTRIES / (problem.N * problem.d), 2, every))
-    P = int(np.clip(ENTRIES / (problem.N * problem.d * J), 1, POINTS))
-    x, rng, exact = probe.x[:P], probe.rng(6), every == J
+    every = d if normal else int(problem.sizes.max())
+    J = int(np.clip(ENTRIES / (N * d), 2, every))
+    x, rng, exact = probe.x[: int(np.clip(ENTRIES / (N * d * J), 1, POINTS))], probe.rng(6), every == J
+    weight, j = np.full((J, N), 1.0 if normal and exact else 1 / J), np.arange(J)[:, None]
     draws: NDArray
     if normal:
-        units = np.eye(problem.d) if exact else rng.standard_normal((J, problem.d))
-        draws = np.broadcast_to(units[:, None, :], (J, problem.N, problem.d))
-        weight = np.full((J, problem.N), 1.0 if exact else 1 / J)
+        units = np.eye(d) if exact else rng.standard_normal((J, d))
+        draws = np.broadcast_to(units[:, None, :], (J, N, d))
     elif exact:
-        j = np.arange(J)[:, None]
         draws, weight = (j % problem.sizes)[..., None], (j < problem.sizes) / problem.sizes
     else:
-        draws = rng.integers(0, problem.sizes, (J, problem.N))[..., None]
-        weight = np.full((J, problem.N), 1 / J)
+        draws = rng.integers(0, problem.sizes, (J, N))[..., None]
     return x, _noise(probe, x, draws), weight, exact
 
 
@@ -80,36 +78,19 @@ def _noise(probe: Probe, x: Array, draws: NDArray) -> Array:
     return probe.problem.client_grads(points, each).reshape(J, *x.shape) - probe.problem.client_grads(x)
 
 
-def _variances(probe: Probe, x: Array, second: Array, square: Array, slack: Array, exact: bool) -> Iterator[Finding]:
-    problem, single = probe.problem, probe.problem.client_variance(x, 1)
-    allowed = VARIANCE_ROUNDING * (single + second) + slack
-    off, resolution = np.abs(second - single) - allowed, "1e-9, every sample"
-    if not exact:  # a rare large sample may be missing, so only a variance told too small can be found
-        error = square.std(axis=0) / np.sqrt(len(square))
-        off = second - single - allowed - STANDARD_ERRORS * error
-        resolution = f"too small only: {STANDARD_ERRORS:g} standard errors of {len(square)} draws"
-    yield worst(
-        "the variance of the stochastic gradient",
-        off,
-        x,
-        "client_variance {:.9g} where the samples give {:.9g}",
-        (single, second),
-        REMEDY,
-        resolution,
-    )
+def _batches(probe: Probe, x: Array, single: Array, slack: Array) -> Iterator[Finding]:
+    """The variance of a batch from that of a single sample."""
+    sizes, sampled = probe.problem.sizes, probe.problem.sampling == "indices"
     for b in BATCHES:
-        for replacement in (True, False):
-            if not replacement and (problem.sampling != "indices" or b > problem.sizes.min()):
-                continue
-            n = np.maximum(problem.sizes, 2)
-            wanted = single / b * (1 if replacement else np.where(problem.sizes > 1, (n - b) / (n - 1), 1.0))
-            value = problem.client_variance(x, b, replacement)
+        for replacement in (True, False) if sampled and b <= sizes.min() else (True,):
+            fall = 1.0 if replacement else np.where(sizes > 1, (sizes - b) / np.maximum(sizes - 1, 1), 1.0)
+            wanted, value = single / b * fall, probe.problem.client_variance(x, b, replacement)
             fact = f"the variance of a batch of {b} {'with' if replacement else 'without'} replacement"
             off = np.abs(value - wanted) - VARIANCE_ROUNDING * wanted - slack
-            yield worst(fact, off, x, "{:.9g} for {:.9g}", (value, wanted), REMEDY, "1e-9")
+            yield worst(fact, off, x, REMEDY, "{:.9g} for {:.9g}", value, wanted)
 
 
-def _linear(probe: Probe) -> Iterator[Finding]:
+def _linear(probe: Probe) -> Finding:
     """A batch is the mean of its samples; Gaussian noise is linear in what is drawn, so that z/sqrt(b) is a batch."""
     problem, x, rng = probe.problem, probe.x[:2], probe.rng(7)
     if problem.sampling == "normal":
@@ -122,15 +103,8 @@ def _linear(probe: Probe) -> Iterator[Finding]:
         wanted = sum(_noise(probe, x, draws[..., k : k + 1])[0] for k in range(3)) / 3
     size = np.linalg.norm(wanted, axis=-1) + np.linalg.norm(probe.grads[:2], axis=-1)
     off = np.linalg.norm(both - wanted, axis=-1)
-    yield worst(
-        "gradients that are the mean of their batch",
-        off - VARIANCE_ROUNDING * size - probe.grain[:2],
-        x,
-        "a difference of {:.3g}",
-        (off,),
-        "mend client_grads with draws",
-        "1e-9",
-    )
+    bad = off - VARIANCE_ROUNDING * size - probe.grain[:2]
+    return worst("gradients that are the mean of their batch", bad, x, DRAWS, "a difference of {:.3g}", off)
 
 
 def _lipschitz(probe: Probe) -> Finding:
@@ -138,38 +112,24 @@ def _lipschitz(probe: Probe) -> Finding:
     deviation = np.sqrt(probe.problem.client_variance(probe.x, 1))
     apart = np.linalg.norm(probe.x[first] - probe.x[second], axis=-1)
     change = np.abs(deviation[first] - deviation[second])
-    size = sum(np.linalg.norm(probe.grads[k], axis=-1) + probe.grain[k] for k in (first, second))
-    stated = np.asarray(probe.problem.noise_lipschitz)
+    size = np.linalg.norm(probe.grads, axis=-1) + probe.grain
     # The root of a rounded variance near 0 is off by the root of its rounding.
-    slack = VARIANCE_ROUNDING * (deviation[first] + deviation[second]) + np.sqrt(ROUNDING) * size
-    return worst(
-        "noise_lipschitz",
-        change - np.where(apart > 0, stated * apart, 0.0) - slack,
-        probe.x[first],
-        "noise that changes by {:.6g} over {:.6g}, above {:.6g} times that,",
-        (change, apart, stated),
-        "declare a larger noise_lipschitz, or infinity",
-        f"{len(first)} pairs of points a client",
-    )
+    rounding = VARIANCE_ROUNDING * deviation + np.sqrt(ROUNDING) * size
+    stated = np.asarray(probe.problem.noise_lipschitz)
+    off = change - np.where(apart > 0, stated * apart, 0.0) - rounding[first] - rounding[second]
+    text = "noise that changes by {:.6g} over {:.6g}, above {:.6g} times that,"
+    remedy = "declare a larger noise_lipschitz, or infinity"
+    return worst("noise_lipschitz", off, probe.x[first], remedy, text, change, apart, stated)
 
 
-def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> Iterator[Finding]:
+def _smooth(probe: Probe, x: Array, noise: Array, weight: Array) -> Finding:
     """E||g_i(x) - g_i(y)||^2 <= 2 L_sample D_i(x, y) at every pair of the enumerated points."""
-    L = probe.problem.sample_smoothness
-    if not np.isfinite(L):
-        return
-    first, second = (k.ravel() for k in np.mgrid[: len(x), : len(x)])
+    L, (first, second) = probe.problem.sample_smoothness, (k.ravel() for k in np.mgrid[: len(x), : len(x)])
     grads, losses = probe.grads[: len(x)], probe.losses[: len(x)]
     change = ((grads[first] - grads[second]) ** 2).sum(-1)
     change = change + (weight[:, None, :] * ((noise[:, first] - noise[:, second]) ** 2).sum(-1)).sum(0)
     bregman = losses[first] - losses[second] - (grads[second] * (x[first] - x[second])).sum(-1)
-    slack = 2 * L * (probe.rounding[first] + probe.rounding[second]) + ROUNDING * change
-    yield worst(
-        "sample_smoothness",
-        change - 2 * L * bregman - slack,
-        x[first],
-        "samples whose gradients change by {:.6g}, above {:.6g},",
-        (change, 2 * L * bregman),
-        "declare a larger sample_smoothness, or infinity",
-        f"{len(first)} pairs of points a client",
-    )
+    off = change - 2 * L * (bregman + probe.rounding[first] + probe.rounding[second]) - ROUNDING * change
+    text = "samples whose gradients change by {:.6g}, above {:.6g},"
+    remedy = "declare a larger sample_smoothness, or infinity"
+    return worst("sample_smoothness", off, x[first], remedy, text, change, 2 * L * bregman)

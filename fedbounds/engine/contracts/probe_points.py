@@ -1,4 +1,4 @@
-"""Where a problem is tried by its battery: points near its minima, at the start and far out, and steep directions."""
+"""Where a problem is tried: points near its minima, at the start and far out, and steep directions."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,14 +21,13 @@ BUDGET = 1e7
 
 @dataclass(frozen=True, eq=False)
 class Probe:
-    """A problem and the points ``x`` (P, N, d) at which it is tried, a function of its seed alone."""
+    """A problem and the points ``x`` (P, N, d) at which it is tried."""
 
     problem: Problem
-    seed: int = 0
 
     def rng(self, purpose: int) -> np.random.Generator:
-        """A generator of its own for one purpose, so that no fact's points depend on another's."""
-        return np.random.default_rng([self.seed, purpose])
+        """A generator for one purpose, so that no fact's points depend on another's."""
+        return np.random.default_rng([0, purpose])
 
     def affordable(self, most: int, cost: float = 1.0) -> int:
         """How many evaluations, each of ``cost`` gradients a client, the budget allows: 2 to ``most``."""
@@ -37,7 +36,7 @@ class Probe:
 
     @cached_property
     def scale(self) -> float:
-        """How far the minima lie from the origin, where runs start, and from each other; 1 where they do not."""
+        """How far the minima lie from the origin, where runs start; 1 where all lie there."""
         stars = np.vstack([self.problem.w_star, self.problem.w_i_star])
         return float(np.linalg.norm(stars, axis=-1).max()) or 1.0
 
@@ -77,30 +76,26 @@ class Probe:
 
     @cached_property
     def steep(self) -> tuple[Array, Array]:
-        """Pairs (x, y), each (B, N, 2, d), along the directions of most and of least curvature at the first B points.
+        """Pairs (x, y), each (2, B, N, d), along the directions of least and of most curvature at the first B points.
 
         Ritz vectors of the Hessian after some Krylov steps, each a difference of gradients.
         """
-        k = min(self.problem.d, self.affordable(KRYLOV, 2.0))
-        x = self.x[: self.affordable(5, 2.0 * k)]
-        h = SHORT * self.scale
+        k, gradient = min(self.problem.d, self.affordable(KRYLOV, 2.0)), self.problem.client_grads
+        x, h, rng = self.x[: self.affordable(5, 2.0 * k)], SHORT * self.scale, self.rng(1)
         basis, images = np.empty((2, *x.shape[:2], k, x.shape[-1]))
-        fresh = self.rng(1)
-        q = fresh.standard_normal(x.shape)
+        q = rng.standard_normal(x.shape)
         for j in range(k):
             q = _orthogonal(q, basis[..., :j, :])
             norm = np.linalg.norm(q, axis=-1, keepdims=True)
             lost = norm <= 1e-8 * (1 if j == 0 else np.linalg.norm(images[..., j - 1, :], axis=-1, keepdims=True))
             # An invariant subspace is exhausted: go on with a new direction, or equal curvatures would hide others.
-            q = np.where(lost, _orthogonal(fresh.standard_normal(x.shape), basis[..., :j, :]), q)
-            q = q / np.linalg.norm(q, axis=-1, keepdims=True)
-            basis[..., j, :] = q
-            q = (self.problem.client_grads(x + h * q) - self.problem.client_grads(x - h * q)) / (2 * h)
-            images[..., j, :] = q
+            q = np.where(lost, _orthogonal(rng.standard_normal(x.shape), basis[..., :j, :]), q)
+            basis[..., j, :] = q = q / np.linalg.norm(q, axis=-1, keepdims=True)
+            images[..., j, :] = q = (gradient(x + h * q) - gradient(x - h * q)) / (2 * h)
         small = basis @ images.swapaxes(-1, -2)
         _, vectors = np.linalg.eigh((small + small.swapaxes(-1, -2)) / 2)
-        ritz = vectors[..., [0, -1]].swapaxes(-1, -2) @ basis
-        return x[:, :, None] + h * ritz, x[:, :, None] - h * ritz
+        ritz = np.moveaxis(vectors[..., [0, -1]].swapaxes(-1, -2) @ basis, -2, 0)
+        return x + h * ritz, x - h * ritz
 
 
 def _orthogonal(q: Array, basis: Array) -> Array:

@@ -1,4 +1,4 @@
-"""What a page says of the shipped evidence: the same for every study, so that it is made once and `kept`."""
+"""What a page says of the shipped evidence: the same for every study, so that it is made once and `cached`."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,7 @@ from fedbounds.io import shaped
 from fedbounds.report.html import exact_instances
 from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.templates import template
-from fedbounds.study.cache import kept
+from fedbounds.study.cache import cached
 
 # The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
 OTHERS = ""
@@ -22,10 +22,10 @@ def evidence() -> Mapping[str, Markup]:
     """
 
     def read(found: object) -> dict[str, str]:
-        return shaped(found, dict[str, str], "the kept evidence")
+        return shaped(found, dict[str, str], "the stored evidence")
 
     # Unlike verdicts, it follows from how things are shown too.
-    found = kept("evidence", _checked, read, dict, {"referee", "cli", "vision"})
+    found = cached("evidence", _checked, read, dict, {"referee", "cli", "vision"})
     return {key: Markup(html) for key, html in found.items()}
 
 

@@ -11,7 +11,7 @@ from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.report.html.page import page
 from fedbounds.report.html.sweep_page import sweep_page
 from fedbounds.study import store
-from fedbounds.study.cache import kept
+from fedbounds.study.cache import cached
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
 from fedbounds.study.sweep.table import TABLE
@@ -81,13 +81,13 @@ def _studied(study: Result | str | Path, name: Path, trust: bool, fresh: bool) -
         return page(result, lines, drawn, command(result, name))
 
     def read(found: object) -> str:
-        return io.shaped(found, str, "a page that was kept")
+        return io.shaped(found, str, "a stored page")
 
     # Where another process replaced the study while it was read, the page is not kept as that of either.
     if isinstance(study, Result) or before is None or result.plugin_files or before != _digests(Path(study)):
         html = made()
     else:
-        html = kept("page", made, read, str, of=[before, str(name)])
+        html = cached("page", made, read, str, of=[before, str(name)])
     return Page(html, tuple(lines), () if known or trust else result.plugin_files)
 
 

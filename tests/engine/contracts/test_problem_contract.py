@@ -148,7 +148,7 @@ def test_gradients_that_round_in_another_way_are_let_through():
 def test_a_true_problem_is_let_through(kind, seed):
     base = ZOO[kind](seed)
     findings = check_problem(Foreign(base))
-    assert len(findings) > 30 and all(finding.holds for finding in findings)
+    assert len(findings) > 25 and all(finding.holds for finding in findings)
 
 
 @pytest.mark.parametrize("kind", SAMPLED)
