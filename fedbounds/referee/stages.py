@@ -14,6 +14,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import cannot_express, without_facets
+from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
@@ -47,6 +48,8 @@ FACTS = {
 }
 
 
+# The evidence that a claim is proved by.
+PROVED_BY = (Evidence.KERNEL, Evidence.SYMBOLIC)
 # The term whose constant is better the larger it is.
 CONTRACTION = "contraction"
 
@@ -162,6 +165,22 @@ def regimes(case: Case) -> Found:
     after = " after the start" if case.claim.scope == "horizon" else ""
     near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] if math.isfinite(closest) else []
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
+
+
+def proof(case: Case) -> Found:
+    """A proof that the machine finds itself, as its text."""
+    if any(v.status is Status.HOLDS and v.evidence in PROVED_BY for v in case.verdicts):
+        return Found(("it is proved already",))
+    verdict = automatic.examine(case.claim, case.reading)
+    if verdict is None:
+        return Found(("none was found: the prover combines the inequalities of the class, and inductions over them",))
+    return Found(("found by the prover, and checked step by step:", *_proof_lines(verdict)), (verdict,))
+
+
+def _proof_lines(verdict: Verdict) -> list[str]:
+    """The proof of a verdict of the prover's."""
+    lines: Any = verdict.data["proof"]
+    return list(lines)
 
 
 def certificates(case: Case) -> Found:
@@ -303,6 +322,7 @@ STAGES = (
     Step("read back", read_back, True, 0),
     Step("known", known, True, 1),
     Step("sanity", glance, True, 20),
+    Step("proof", proof, False, 20),
     Step("regimes", regimes, True, 10),
     Step("certificates", certificates, True, 25),
     Step("search", search, True, 30),

@@ -33,7 +33,13 @@ def _computed(
 
 
 zeta_star_sq = _computed(
-    "constant", "zeta_star_sq", on.slopes_at_optimum, r"\zeta_\star^2", "sum_i p_i ||grad F_i(w*)||^2", SLOPE_SQ, in_proof=True
+    "constant",
+    "zeta_star_sq",
+    on.slopes_at_optimum,
+    r"\zeta_\star^2",
+    "sum_i p_i ||grad F_i(w*)||^2",
+    SLOPE_SQ,
+    in_proof=True,
 )
 zeta_sq = _computed(
     "largest",

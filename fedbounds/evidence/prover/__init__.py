@@ -1,1 +1,1 @@
-"""Proofs that are found by the machine: derivations proposed here, and believed only once the checker accepts them."""
+"""Proofs that the machine finds: derivations proposed here, and believed only once the checker accepts them."""

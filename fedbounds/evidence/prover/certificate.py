@@ -37,7 +37,7 @@ REDUCTIONS = 5
 
 @dataclass(frozen=True)
 class Part:
-    """What a proof may use: its form times each of the ``multipliers`` (values in the field); ``free`` of either sign."""
+    """What a proof may use: its form times each of ``multipliers`` (in the field), of either sign if ``free``."""
 
     form: Form
     multipliers: Sequence[Any]
@@ -142,7 +142,9 @@ def _rows(form: Form, denominators: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def _matrix(system: _System, wanted: dict[Any, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-    rows = {key: k for k, key in enumerate(dict.fromkeys(key for column in (*system.columns, wanted) for key in column))}
+    rows = {
+        key: k for k, key in enumerate(dict.fromkeys(key for column in (*system.columns, wanted) for key in column))
+    }
     A, b = np.zeros((len(rows), len(system.columns))), np.zeros(len(rows))
     for j, column in enumerate(system.columns):
         for key, value in column.items():
@@ -180,7 +182,8 @@ def _numeric(system: _System, A: NDArray[Any], b: NDArray[Any], inside: bool) ->
 
 def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, list[float]]:
     """The system on the face where a solution lies, and the solution there: what is at most ``zero`` is left out."""
-    columns, names, bounded, cones, values = [], list[tuple[int, int] | None](), [], [], []
+    columns, values, bounded, cones = list[dict[Any, Any]](), list[float](), list[int](), []
+    names: list[tuple[int, int] | None] = []
     kept = set(system.bounded)
     for j, (name, value) in enumerate(zip(system.names, x, strict=True)):
         if name is not None and (j not in kept or value > zero):
@@ -210,7 +213,10 @@ def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, li
             columns.append(column)
             names.append(None)
             values.append(float(S[r, c]))
-        basis = [[sum((w * v[x] for w, v in zip(row, before, strict=True)), fmpq(0)) for x in range(len(before[0]))] for row in span]
+        basis = [
+            [sum((w * v[x] for w, v in zip(row, before, strict=True)), fmpq(0)) for x in range(len(before[0]))]
+            for row in span
+        ]
         cones.append((key, basis, where))
     return _System(columns, names, bounded, cones), values
 

@@ -8,6 +8,7 @@ from itertools import permutations
 
 import sympy as sp
 
+from fedbounds.evidence.prover.frame import ELL
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
@@ -24,7 +25,6 @@ from fedbounds.evidence.symbolic.definitions import (
     loss,
 )
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, norm_sq
-from fedbounds.evidence.prover.frame import ELL
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 
@@ -142,9 +142,9 @@ def of_constants(atoms: set[sp.Expr]) -> Iterator[Candidate]:
     """That constants and measured quantities are not negative."""
     for atom in sorted(atoms, key=str):
         if atom.is_nonnegative:
-            metres, joules = getattr(atom, "units", (None, None))
-            if joules is not None:
-                yield Candidate(atom, joules, ((atom, d.ONE),))
+            units = getattr(atom, "units", None)
+            if units is not None:
+                yield Candidate(atom, units[1], ((atom, d.ONE),))
 
 
 def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping[str, sp.Expr]) -> sp.Expr:
@@ -160,4 +160,16 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
     return sp.Integer(1)
 
 
-__all__ = ["ALPHA", "ELL", "F_MIN", "W", "W_STAR", "Candidate", "averaged", "of_client", "of_constants", "of_noise", "value_of"]
+__all__ = [
+    "ALPHA",
+    "ELL",
+    "F_MIN",
+    "W_STAR",
+    "Candidate",
+    "W",
+    "averaged",
+    "of_client",
+    "of_constants",
+    "of_noise",
+    "value_of",
+]

@@ -20,7 +20,7 @@ PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau)
 
 @dataclass(frozen=True)
 class Frame:
-    """``letters`` are non-negative and each a unit metre^2/joule to a power; ``numbers`` unfold them in generators."""
+    """``letters`` are non-negative, each with its power of metre^2/joule; ``numbers`` unfold them in generators."""
 
     conditions: tuple[Condition, ...]
     letters: tuple[tuple[sp.Expr, int], ...]
@@ -51,7 +51,7 @@ class Frame:
             yield from {sp.Mul(*(c**-power for c in [one])) for one in curvatures}
             return
         for i, j in product(range(-1, degree + 1), range(degree + 1)):
-            if 0 <= i + j + power and i + j <= degree:
+            if i + j + power >= 0 and i + j <= degree:
                 yield sy.mu**i * ELL**j / sy.L ** (i + j + power)
 
 
@@ -59,7 +59,10 @@ def unit_of(expression: sp.Expr) -> int | None:
     """The power of metre^2/joule of an expression in curvatures and step sizes; None where it has none."""
     put = {sy.mu: sp.Rational(3, 7), sy.L: sp.Rational(5, 3), sy.eta: sp.Rational(2, 11), sy.t: 3, sy.gamma: 40}
     put |= {sy.N: 5, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
-    scaled = {s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1) for s, v in put.items()}
+    scaled = {
+        s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1)
+        for s, v in put.items()
+    }
     before, after = (sp.sympify(expression).subs(values) for values in (put, scaled))
     if not (before.is_Rational and after.is_Rational) or before == 0:
         return None

@@ -112,7 +112,12 @@ def _power(goal: Goal) -> int:
 def _candidates(goal: Goal, target: forms.Form) -> Iterator[facts.Candidate]:
     points = POINTS[goal.scope]
     losses = {key[1] for key in target if key[0] == "loss"}
-    used = {vector.args[0] if isinstance(vector, Grad) else vector for key in target if key[0] == "gram" for vector in key[2:]}
+    used = {
+        vector.args[0] if isinstance(vector, Grad) else vector
+        for key in target
+        if key[0] == "gram"
+        for vector in key[2:]
+    }
     points = tuple(p for p in points if p in losses | used | {W_STAR, OWN} or (p == W and X not in used))
     keys = set(goal.universe)
     client = facts.of_client(points, keys)
@@ -152,7 +157,9 @@ def _attempt(
     blocks, scales = [], []
     for name, atoms in vectors.items():
         scale = [unit if isinstance(atom, Grad | Noise) else sp.Integer(1) for atom in atoms]
-        blocks.append(certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]]))
+        blocks.append(
+            certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]])
+        )
         scales.append(scale)
     proof = certificate.prove(target, parts, blocks)
     if proof is None:
@@ -227,7 +234,13 @@ def _mended(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step
 
 def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
     for _ in range(4):
-        expression = expression.xreplace({k: v for k, v in meaning.items() if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)})
+        expression = expression.xreplace(
+            {
+                k: v
+                for k, v in meaning.items()
+                if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)
+            }
+        )
     return sp.expand(normal_fraction(expression, meaning))
 
 

@@ -168,7 +168,9 @@ def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     return quad / largest[..., None], lin / largest[..., None], largest
 
 
-def conic(cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...]) -> NDArray[Any] | None:
-    """x of the smallest cost . x under A x = b, A x <= b and semidefinite b - A x, in floating point; None if none."""
+def conic(
+    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...]
+) -> NDArray[Any] | None:
+    """The smallest cost . x under A x = b, A x <= b and semidefinite b - A x, in floats; None if none."""
     outcome, x, _ = _solved(cost, equal, above, semidefinite, sizes, inaccurate=True)
     return x if outcome is Solved.OPTIMAL else None

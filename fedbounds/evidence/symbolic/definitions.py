@@ -326,7 +326,7 @@ def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]
 def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
     """The definitions that hold in a reading of a claim.
 
-    rho_bar bounds the skew at every t only where it is taken there; a claim must itself say that tau = 1 or N = 1, or divide by T.
+    rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, and T > 0, a claim says.
     """
     parts = [part for one in claim.assumptions_in(reading) for part in one.parts] if claim is not None else []
     sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()

@@ -15,7 +15,7 @@ FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 
 
 def in_time(exponent: sp.Basic) -> bool:
-    """Whether an exponent is a T + b or a t + b in whole numbers, a > 0 and b >= 0: what a power at every time has."""
+    """Whether an exponent is a T + b or a t + b in whole numbers, a > 0 and b >= 0."""
     time = exponent.free_symbols & {sy.t, sy.T}
     if len(time) != 1 or exponent.free_symbols != time:
         return False
