@@ -9,9 +9,9 @@ names are an inner product and one is a function value or a bound.
 import json
 import sys
 
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.program import exact
 
 # The quantities that a certificate's two sides are made of.
 QUANTITIES = (

@@ -14,8 +14,7 @@ from dataclasses import replace
 from fractions import Fraction as F
 from pathlib import Path
 
-from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
-from fedbounds.evidence.sdp.one_step.certificate_files import save
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.coverage import round_settings
 from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import sympy as sp
 
-from fedbounds import plugins
 from fedbounds.io import write_text
 from fedbounds.theory import assumptions, symbols
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import READINGS
 from validate.ledger_page import filled
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "symbols.md"
@@ -27,15 +24,6 @@ def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 def formula(expression: sp.Basic) -> str:
     return f"${symbols.latex(expression)}$"
-
-
-def used(keys: Iterable[str]) -> str:
-    return ", ".join(f"`{key}`" for key in keys) or "–"
-
-
-def conditions(claim: Claim) -> set[str]:
-    """The keys of everything that a claim assumes in some reading."""
-    return {one.key for name in claim.readings for one in claim.assumptions_in(READINGS[name])}
 
 
 def symbol_table() -> str:
@@ -68,20 +56,9 @@ def assumption_table() -> str:
     return table(("name", "key", "says", "relation"), rows)
 
 
-def use_table() -> str:
-    """Every symbol and assumption with the claims that speak of it or are made under it."""
-    known = plugins.claims().values()
-    rows = [(f"`{name}`", used(claim.key for claim in known if name in claim.symbols)) for name in symbols.QUANTITIES]
-    rows += [
-        (f"`{name}`", used(claim.key for claim in known if one.key in conditions(claim)))
-        for name, one in shipped().items()
-    ]
-    return table(("name", "claims"), rows)
-
-
 def page(text: str) -> str:
     """The page with its tables as they are now."""
-    made = {"symbols": symbol_table(), "assumptions": assumption_table(), "uses": use_table()}
+    made = {"symbols": symbol_table(), "assumptions": assumption_table()}
     return functools.reduce(lambda found, name: filled(found, made[name], name), made, text)
 
 

@@ -35,7 +35,7 @@ OPEN_STEP = 1 / (24 * TAU)
 
 # Steps as printed where the claim counts them otherwise: there t begins at 1.
 PRINTED = {"Li et al. 2020": 2 / (mu * (gamma + t + 1))}
-OWN = "constants derived here; the printed text was not to be had"
+OWN = "constants derived here; the printed text was not available"
 # (name, keys, how the text was compared)
 ON_FEDAVG: tuple[tuple[str, tuple[str, ...], str], ...] = (
     (
@@ -78,7 +78,7 @@ SAYS = {
     "by the factor q a step, to a floor at most, which is what the other terms come to as T grows. As the step falls "
     "the floor does not vanish but tends to 2 Gamma (rho_tilde - rho_bar)/(mu (1 + rho_bar)): that is the price of "
     "the bias, and it is 0 for FedAvg. The line over T follows from the step's, which is proved, by summing a "
-    "geometric series. The paper's own theorem at a constant step was not to be had, so nothing is said of it.",
+    "geometric series. The paper's own theorem at a constant step was not available.",
 }
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 
@@ -42,20 +43,33 @@ def status(one: Entry) -> str:
     return said if len(sure) == len(words) else f"{said} in part; {one.verdict}"
 
 
-def trials(one: Entry) -> list[str]:
-    """What `fedbounds referee KEY` said of each claim."""
+RUN = re.compile(r"(.*)`(.+)` on a run \(.*\): (undecided|vacuous|not refuted)(?:, .* ([\d.e+]+))?\.")
+
+
+def attempts(one: Entry) -> list[str]:
+    """What was tried: a claim's runs in one line, the referee's coverage where it is open, and everything else."""
+    runs: dict[tuple[str, str], list[tuple[str, str | None]]] = {}
+    others = []
+    for line in one.tried:
+        if found := RUN.fullmatch(line):
+            runs.setdefault((found[1], found[2]), []).append((found[3], found[4]))
+        elif "certificates need" not in line:
+            others.append(line)
     lines = []
-    for claim in filter(lambda claim: claim.on_fedavg, map(claim_named, one.keys)):
-        trial = kept().get(claim.key, {"said": ["not run for this page."], "near": []})
-        near = [f"{line[0].upper()}{line[1:]}." for line in trial["near"]]
-        lines.append(f"`fedbounds referee {claim.key}`: {' '.join((*trial['said'], *near))}")
-    return lines
+    for (before, key), outcomes in runs.items():
+        ratios = [float(ratio) for _, ratio in outcomes if ratio]
+        words = ", ".join(f"{count} {word}" for word, count in Counter(word for word, _ in outcomes).items())
+        least = f"; bound over measured at least {min(ratios):.3g}" if ratios else ""
+        lines.append(f"{before}`{key}` on {len(outcomes)} runs: {words}{least}.")
+    for key in one.keys:
+        said = kept().get(key, {}).get("said", ())
+        lines += [f"`fedbounds referee {key}`: {line}" for line in said if line.startswith("Compared only")]
+    return lines + others
 
 
 def table(found: list[Entry]) -> str:
-    rows = [(e.name, status(e), e.tightness or "-", e.source, e.compared) for e in found]
-    head = ("theorem", "status", "tightness (bound over value)", "source", "how the text was compared")
-    plain = Table.of(head, rows).to_markdown()
+    rows = [(e.name, status(e), e.tightness or "-") for e in found]
+    plain = Table.of(("theorem", "status", "tightness (bound over value)"), rows).to_markdown()
     for one in found:
         plain = plain.replace(f"| {escaped(one.name)} |", f"| [{escaped(one.name)}](theorems/{slug(one)}.md) |")
     return plain
@@ -85,10 +99,9 @@ def page(one: Entry) -> str:
     ]
     for claim in map(claim_named, one.keys):
         lines += [f"`{claim.key}`: {claim.title}", "", f"$$ {statement(claim)} $$", ""]
-        assumed = "; ".join(a.statement for a in claim.assumptions).replace("*", r"\*").replace("|", r"\|")
-        lines += [f"Assumed: {assumed}.", ""]
+        lines += [f"Assumed: {', '.join(f'`{a.key}`' for a in claim.assumptions)}.", ""]
     lines += [escaped(one.says), ""] if one.says else []
-    lines += [f"- {escaped(line)}" for line in (*one.tried, *trials(one))]
+    lines += [f"- {escaped(line)}" for line in attempts(one)]
     said = status(one)
     said = f"**{said[0].upper()}{said[1:]}.** Tightness (bound over value): {escaped(one.tightness or '-')}."
     return "\n".join([*lines, "", f"{said} Text: {escaped(one.compared)}.", ""])

@@ -16,8 +16,7 @@ from fractions import Fraction as F
 from pathlib import Path
 from typing import Any
 
-from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
-from fedbounds.evidence.sdp.one_step.certificate_files import save
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value

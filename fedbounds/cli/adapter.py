@@ -63,6 +63,18 @@ class Place(click.Path):
 class FunctionCommand(click.Command):
     """A command whose function prints with `show`: whatever else prints, a plug-in say, goes to standard error."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Name everything that is missing at once."""
+        words = list(args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.MissingParameter:
+            given = self.make_parser(ctx).parse_args(args=words)[0]
+            needed = [param for param in self.get_params(ctx) if param.required]
+            absent = [p for p in needed if p.name not in given or p.value_is_missing(given[p.name])]
+            missing = [param.get_error_hint(ctx) for param in absent]
+            raise click.UsageError(f"Missing {', '.join(missing)}.") from None
+
     def invoke(self, ctx: click.Context) -> Any:
         ctx.meta[STDOUT] = sys.stdout
         with contextlib.redirect_stdout(sys.stderr):

@@ -32,16 +32,16 @@ ROUNDS = 64
 def run_endpoints(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
-    The random numbers are those of the full record, which it equals up to rounding, and the bits depend on neither
-    threads nor replicates. Minibatches of least squares and of logistic regression are stepped through with nothing
-    measured on the way. Raises DivergedError with the last step of the round that diverged, or the step itself.
+    The random numbers are those of the full record, which it equals up to rounding. Minibatches of least squares and
+    of binary logistic regression are stepped through with nothing measured on the way. Raises DivergedError.
     """
     from fedbounds.engine.kernels.backends import Sampled
 
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     every = experiment.tau * -(-experiment.stride // experiment.tau)
     times = np.unique(np.append(np.arange(0, grid.total, every), grid.total))
-    if isinstance(engine, Sampled) and experiment.batch_size is not None and experiment.aggregation == "algorithm-1":
+    sampled = experiment.batch_size is not None and experiment.aggregation == "algorithm-1"
+    if sampled and isinstance(engine, Sampled) and engine.walks:
         parts = _run_fast(experiment, engine, grid, times, progress, threads)
     else:
         observers = run_blocks(experiment, engine, lambda _: Endpoints(experiment, engine, times), progress, threads)
@@ -112,13 +112,12 @@ class _CompiledRounds:
         self.experiment, self.engine, self.grid, self.recorded = experiment, engine, grid, recorded
         self.limit = divergence_limit(experiment, grid)
         self.fixed = experiment.rule.returns_p
-        self.width = engine.width if engine.walks else experiment.problem.d
         self.together = ROUNDS if self.fixed else 1
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the recorded rounds, each (R, K)."""
         experiment, d, rounds = self.experiment, self.experiment.problem.d, len(self.grid.rounds)
-        W = np.zeros((len(replicates), self.width))
+        W = np.zeros((len(replicates), self.engine.width))
         W[:, :d] = experiment.start
         if experiment.everyone_present:
             keys = rng.client_keys(experiment.seed, replicates, experiment.problem.N)
@@ -146,8 +145,6 @@ class _CompiledRounds:
 
         experiment, tau = self.experiment, self.experiment.tau
         etas = self.grid.eta[first * tau : last * tau].reshape(-1, tau)
-        if not self.engine.walks:
-            return np.stack([self._round(r, etas[r - first], W, replicates) for r in range(first, last)])
         arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
         if experiment.everyone_present:
             return rounds(*arguments, own(self._weights(first, W, replicates)), W)
@@ -158,17 +155,6 @@ class _CompiledRounds:
             who = chosen(experiment, replicates, first)[None]
             alpha = np.take_along_axis(self._weights(first, W, replicates)[None], who, axis=-1)
         return present_rounds(*arguments, who, alpha, W)
-
-    def _round(self, r: int, etas: Array, W: Array, replicates: range) -> Array:
-        """Round r of every client from W, in place; a copy of the models at its end."""
-        weights = self._weights(r, W, replicates)
-        models = np.empty((2, len(W), self.experiment.problem.N, W.shape[1]))
-        models[0] = W[:, None]
-        for t, eta in enumerate(etas, r * self.experiment.tau):
-            self.engine.walk(models, eta[None], t, replicates)
-            models[0] = models[1]
-        W[:] = self.engine.combine(models[1], weights)
-        return W.copy()
 
     def _weights(self, r: int, W: Array, replicates: range) -> Array:
         """alpha of round r (R, N)."""

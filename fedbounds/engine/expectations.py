@@ -20,7 +20,7 @@ from fedbounds.engine.backend import Moments
 from fedbounds.engine.divergence import check_distances, divergence_limit
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
-from fedbounds.engine.record import Recorder, empty_record
+from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
@@ -69,7 +69,7 @@ def expectations(experiment: Experiment, progress: Progress | None = None) -> Tr
     experiment = experiment.with_(replicates=1)
     grid = make_time_grid(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
-    record = empty_record(experiment, grid, virtuals)
+    record = Record(experiment, grid, virtuals)
     # Matrices here are too small for threads; an expectation that overflows is reported as diverged.
     with threadpool_limits(limits=1, user_api="blas"), np.errstate(over="ignore", invalid="ignore"):
         recorder = _run(experiment, grid, virtuals, Recorder(record, range(1)), progress)

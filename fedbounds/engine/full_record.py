@@ -11,7 +11,7 @@ import numpy as np
 from fedbounds.engine.backend import Backend, Moments
 from fedbounds.engine.divergence import distance_sq
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
-from fedbounds.engine.record import Record, Recorder, empty_record
+from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads
 from fedbounds.engine.time_grid import make_time_grid
@@ -36,7 +36,7 @@ def run(
     grid, engine = make_time_grid(experiment), choose_engine(experiment)
     virtuals = ("alpha",) if experiment.rule.returns_p else ("alpha", "p")
     streamed = wants_streaming(experiment, grid, virtuals, statistics)
-    record = empty_record(experiment, grid, virtuals, streamed, iterates)
+    record = Record(experiment, grid, virtuals, streamed, iterates)
     workers = default_threads() if threads is None else threads
     if record.statistics is not None:
         workers = min(workers, record.statistics.most_threads(record.moment_sums.nbytes))

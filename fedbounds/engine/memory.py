@@ -53,8 +53,8 @@ def require(parts: Mapping[str, float]) -> None:
 def require_run(experiment: Experiment, statistics: Statistics = "auto", record: str = "full") -> None:
     """The same, of the record of an experiment."""
     sizes = {name: getattr(experiment, name) for name in ("tau", "rounds", "replicates", "stride")}
-    batch = experiment.batch_size if experiment.problem.sampling == "indices" else None
     problem = experiment.problem
+    batch = experiment.batch_size if problem.sampling == "indices" else None
     require(run_parts(problem.N, problem.d, **sizes, batch=batch, statistics=statistics, record=record))
 
 

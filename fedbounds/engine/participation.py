@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.engine import reference, rng
 from fedbounds.model.experiment import Experiment
@@ -22,11 +23,16 @@ def chosen_weights(experiment: Experiment, replicates: range, r: int) -> tuple[I
     return who, shares / shares.sum(-1, keepdims=True)
 
 
+def present(experiment: Experiment, replicates: range, r: int) -> NDArray[np.bool_]:
+    """Whether each client takes part in round r (R, N)."""
+    mask = np.zeros((len(replicates), experiment.problem.N), dtype=bool)
+    np.put_along_axis(mask, chosen(experiment, replicates, r), True, axis=-1)
+    return mask
+
+
 def round_weights(experiment: Experiment, replicates: range, r: int, excess: Array) -> tuple[Array, Array]:
     """p and alpha of round r, each (R, N), over the clients that take part."""
     rule, stream = experiment.rule, rng.HashedStream(experiment.seed, replicates, r)
     if experiment.participation == 1:
         return reference.round_weights(rule, experiment.problem.p, excess, r, None, stream)
-    present = np.zeros(excess.shape, dtype=bool)
-    np.put_along_axis(present, chosen(experiment, replicates, r), True, axis=-1)
-    return reference.round_weights(rule, experiment.problem.p, excess, r, present, stream)
+    return reference.round_weights(rule, experiment.problem.p, excess, r, present(experiment, replicates, r), stream)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,31 +17,46 @@ from fedbounds.theory.path_formulas import ratio
 
 # Replicates that a streamed run keeps as they are, for pictures and for fits along time.
 SAMPLE = 64
+SMALLEST = ("rho_bar_all", "rho_bar_sync", "pi_min")
+LARGEST = ("rho_star_max", "pi_max", "G_sq", "radius")
 
 
-@dataclass(frozen=True)
 class Record:
-    """The arrays of a run; every block of replicates fills its own rows of them.
+    """The arrays of a run; every block of replicates fills its own rows of them, nan until then.
 
-    With a ``statistics`` of all replicates, only the first are stored, and of them nothing that is a number a client.
+    Of a ``streamed`` one only the first replicates are stored, and of them nothing that is a number a client: its
+    size grows with K N and R N, never with R K.
     """
 
-    experiment: Experiment
-    grid: TimeGrid
-    paths: dict[str, dict[str, Array]]
-    skew_sums: Array
-    excess: Array
-    grad_sq: Array
-    local_excess: Array
-    alpha: Array
-    worst: dict[str, Array]
-    moment_sums: Array
-    statistics: RunningStatistics | None
-    w: Array | None = None
+    def __init__(
+        self,
+        experiment: Experiment,
+        grid: TimeGrid,
+        virtuals: tuple[str, ...],
+        streamed: bool = False,
+        iterates: bool = False,
+    ) -> None:
+        every, K, N = experiment.replicates, len(grid.times), experiment.problem.N
+        R, stored = (min(SAMPLE, every), 0) if streamed else (every, N)
+
+        def unfilled(*shape: int) -> Array:
+            return np.full(shape, math.nan)
+
+        self.experiment, self.grid = experiment, grid
+        self.paths = {name: {field: unfilled(R, K) for field in PATH_FIELDS} for name in virtuals}
+        self.skew_sums, self.excess = unfilled(R, K, 3), unfilled(R, K, stored)
+        self.grad_sq, self.local_excess = unfilled(R, K, stored), unfilled(R, K, stored)
+        self.alpha = unfilled(R, len(grid.round_times), stored)
+        self.w = unfilled(R, K, experiment.problem.d) if iterates else None
+        self.worst = {name: np.full(every, math.inf) for name in SMALLEST}
+        self.worst |= {name: np.full(every, -math.inf) for name in LARGEST} | {"sigma_i_sq": np.zeros((every, N))}
+        self.moment_sums = np.zeros((2, grid.total, N))
+        L = experiment.problem.L
+        self.statistics = RunningStatistics.empty(L, grid, len(virtuals), N) if streamed else None
 
     def absorb(self, recorder: Recorder) -> None:
         """Add what a finished block summed; blocks come in their order, whatever the threads."""
-        np.add(self.moment_sums, recorder.moment_sums, out=self.moment_sums)
+        self.moment_sums += recorder.moment_sums
         if self.statistics is not None and recorder.statistics is not None:
             self.statistics.merge(recorder.statistics)
 
@@ -53,7 +67,7 @@ class Record:
             experiment=self.experiment,
             times=self.grid.times,
             eta=self.grid.eta,
-            paths=paths if "p" in paths else {"alpha": paths["alpha"], "p": paths["alpha"]},
+            paths={"p": paths["alpha"], **paths},
             skew_sums=self.skew_sums,
             excess=statistics.excess[None] if statistics else self.excess,
             grad_sq=statistics.points[:, 0] if statistics else self.grad_sq,
@@ -72,54 +86,22 @@ class Record:
         )
 
 
-def empty_record(
-    experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], streamed: bool = False, iterates: bool = False
-) -> Record:
-    """An empty record: stored times are nan until a block fills them, extremes start at their neutral values.
-
-    The size of a ``streamed`` one grows with K N and R N, never with R K.
-    """
-    every, K, N = experiment.replicates, len(grid.times), experiment.problem.N
-    R, stored = (min(SAMPLE, every), 0) if streamed else (every, N)
-
-    def unfilled(*shape: int) -> Array:
-        return np.full(shape, math.nan)
-
-    worst = {name: np.full(every, -math.inf) for name in ("rho_star_max", "pi_max")}
-    worst |= {name: np.full(every, math.inf) for name in ("rho_bar_all", "rho_bar_sync", "pi_min")}
-    worst |= {"sigma_i_sq": np.zeros((every, N)), "G_sq": np.zeros(every), "radius": np.zeros(every)}
-    return Record(
-        experiment,
-        grid,
-        {name: {field: unfilled(R, K) for field in PATH_FIELDS} for name in virtuals},
-        unfilled(R, K, 3),
-        unfilled(R, K, stored),
-        unfilled(R, K, stored),
-        unfilled(R, K, stored),
-        unfilled(R, len(grid.round_times), stored),
-        worst,
-        np.zeros((2, grid.total, N)),
-        RunningStatistics.empty(experiment.problem.L, grid, len(virtuals), N) if streamed else None,
-        unfilled(R, K, experiment.problem.d) if iterates else None,
-    )
-
-
 class Recorder:
     """Writes one block's rows of a `Record`; rows beyond the replicates asked for are dropped here."""
 
     def __init__(self, record: Record, replicates: range) -> None:
-        self._record = record
-        self._wanted = min(replicates.stop, record.experiment.replicates) - replicates.start
-        self._rows = slice(replicates.start, replicates.start + self._wanted)
-        self._stored = max(min(self._wanted, len(record.skew_sums) - replicates.start), 0)
-        self._stored_rows = slice(replicates.start, replicates.start + self._stored)
+        experiment, begin = record.experiment, replicates.start
+        self._record, self._star_excess = record, experiment.problem.star_excess
+        self._wanted = min(replicates.stop, experiment.replicates) - begin
+        self._rows = slice(begin, begin + self._wanted)
+        self._stored = max(min(self._wanted, len(record.skew_sums) - begin), 0)
+        self._stored_rows = slice(begin, begin + self._stored)
+        self._last: Array | None = None
         self.moment_sums = np.zeros(0)
         self.statistics: RunningStatistics | None = None
         if record.statistics is not None:
-            V, N = len(record.paths), record.experiment.problem.N
-            self.statistics = RunningStatistics.empty(record.statistics.L, record.grid, V, N, self._wanted)
-        self._last: Array | None = None
-        self._star_excess = record.experiment.problem.star_excess
+            sizes = len(record.paths), experiment.problem.N, self._wanted
+            self.statistics = RunningStatistics.empty(record.statistics.L, record.grid, *sizes)
 
     def weights(self, r: int, p: Array, alpha: Array) -> None:
         """The weights (R, N) of round r: stored where the round is recorded, extremes always."""
@@ -131,12 +113,11 @@ class Recorder:
         if alpha is self._last:
             return
         self._last = alpha
-        none = (p == 0) & (alpha == 0)
-        ratio = np.where(none, 1.0, alpha) / np.where(none, 1.0, np.where(p == 0, np.nan, p))
-        ratio = np.where((p == 0) & (alpha > 0), np.inf, ratio)
-        self._lower("pi_min", np.where(none, np.inf, ratio).min(-1))
-        self._raise("pi_max", np.where(none, -np.inf, ratio).max(-1))
-        self._raise("rho_star_max", (alpha * self._star_excess).sum(-1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            weight_ratio = alpha / p  # nan for a client that has no weight, as it is absent
+        self._extreme("pi_min", np.nanmin(weight_ratio, axis=-1))
+        self._extreme("pi_max", np.nanmax(weight_ratio, axis=-1))
+        self._extreme("rho_star_max", (alpha * self._star_excess).sum(-1))
 
     def skew(self, begin: int, p: Array, alpha: Array, excess: Array, opening: Sequence[int]) -> None:
         """e_i(w_t) (n, R, N) and its weighted sums at times begin, begin + 1, ... (extremes for t < T only).
@@ -153,12 +134,11 @@ class Recorder:
                 self.statistics.excess[slots] = seen.mean(1)
             else:
                 self._record.excess[self._rows, slots] = seen.swapaxes(0, 1)
-        if begin == self._record.grid.total:
-            return
-        rho = ratio(sums[..., 0], sums[..., 1])
-        self._lower("rho_bar_all", rho.min(0))
-        if len(opening):
-            self._lower("rho_bar_sync", rho[opening].min(0))
+        if begin < self._record.grid.total:
+            rho = ratio(sums[..., 0], sums[..., 1])
+            self._extreme("rho_bar_all", rho.min(0))
+            if len(opening):
+                self._extreme("rho_bar_sync", rho[opening].min(0))
 
     def moments(self, begin: int, moments: Moments) -> None:
         """The moments (n, R, N) at the local models of times begin, begin + 1, ... (extremes for t < T only)."""
@@ -174,9 +154,9 @@ class Recorder:
         if begin == self._record.grid.total:
             return
         second = moments.variance + moments.grad_sq
-        self._raise("sigma_i_sq", moments.variance.max(0))
-        self._raise("G_sq", second.max((0, -1)))
-        self._raise("radius", np.sqrt(moments.radius_sq.max((0, -1))))
+        self._extreme("sigma_i_sq", moments.variance.max(0))
+        self._extreme("G_sq", second.max((0, -1)))
+        self._extreme("radius", np.sqrt(moments.radius_sq.max((0, -1))))
         if not self.moment_sums.size:
             self.moment_sums = np.zeros_like(self._record.moment_sums)
         self.moment_sums[0, begin : begin + n] = moments.variance[:, : self._wanted].sum(1)
@@ -207,10 +187,6 @@ class Recorder:
         place = int(np.searchsorted(self._record.grid.times, begin))
         return slice(place, place + count)
 
-    def _raise(self, name: str, values: Array) -> None:
+    def _extreme(self, name: str, values: Array) -> None:
         view = self._record.worst[name][self._rows]
-        np.maximum(view, values[: self._wanted], out=view)
-
-    def _lower(self, name: str, values: Array) -> None:
-        view = self._record.worst[name][self._rows]
-        np.minimum(view, values[: self._wanted], out=view)
+        (np.minimum if name in SMALLEST else np.maximum)(view, values[: self._wanted], out=view)

@@ -1,14 +1,17 @@
-"""The iterates of a run, which its record leaves out: the same repetitions once more."""
+"""The iterates of a run, which its record leaves out: the same repetitions once more, by the reference."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.loop import choose_engine
-from fedbounds.engine.participation import round_weights
-from fedbounds.engine.time_grid import make_time_grid
+from fedbounds.engine.numpy_engine import NumpyEngine, draws_at
+from fedbounds.engine.participation import present
+from fedbounds.engine.reference import algorithm_1
+from fedbounds.engine.rng import HashedStream
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array
+from fedbounds.model.schedule import steps
 
 
 class Iterates(NamedTuple):
@@ -20,28 +23,41 @@ class Iterates(NamedTuple):
     alpha: Array
 
 
+@dataclass(frozen=True)
+class _Sampled:
+    """The losses of an experiment, with the gradients that its seed draws."""
+
+    experiment: Experiment
+
+    @property
+    def p(self) -> Array:
+        return self.experiment.problem.p
+
+    def excess(self, w: Array) -> Array:
+        return self.experiment.problem.excess(w)
+
+    def gradient(self, x: Array, t: int) -> Array:
+        draws = None if self.experiment.batch_size is None else draws_at(self.experiment, t, range(len(x)))
+        return self.experiment.problem.client_grads(x, draws)
+
+
 def replay(experiment: Experiment) -> Iterates:
-    """The iterates of the recorded run of algorithm 1."""
-    grid, engine, problem = make_time_grid(experiment), choose_engine(experiment), experiment.problem
-    R, T, N, d = experiment.replicates, grid.total, problem.N, problem.d
-    w = {name: np.empty((R, T + 1, d)) for name in ("alpha", "p")}
-    X, alphas = np.empty((R, T, N, d)), np.empty((R, T, N))
-    with engine.session():
-        for block in engine.blocks(R):
-            rows = slice(block.start, min(block.stop, R))
-            size, W = rows.stop - rows.start, np.tile(experiment.start, (len(block), 1))
-            for r, (begin, end) in enumerate(grid.rounds):
-                p, alpha = round_weights(experiment, block, r, engine.excess(W))
-                models = np.empty((end - begin + 1, len(block), N, d))
-                models[0] = W[:, None]
-                engine.walk(models, grid.eta[begin:end], begin, block)
-                X[rows, begin:end] = models[:-1, :size].swapaxes(0, 1)
-                alphas[rows, begin:end] = alpha[:size, None]
-                after = models[1:].reshape(-1, N, d)
-                for name, weights in (("p", p), ("alpha", alpha)):
-                    inside = engine.combine(after, np.tile(weights, (end - begin, 1))).reshape(end - begin, -1, d)
-                    w[name][rows, begin] = W[:size]
-                    w[name][rows, begin + 1 : end + 1] = inside[:, :size].swapaxes(0, 1)
-                W = inside[-1]
-                w["p"][rows, end] = W[:size]  # an aggregation makes everything the alpha-weighted aggregate
-    return Iterates(w, X, alphas)
+    """The iterates of the recorded run of algorithm 1, up to rounding."""
+    R, replicates = experiment.replicates, range(experiment.replicates)
+    run = algorithm_1(
+        _Sampled(experiment),
+        np.tile(experiment.start, (R, 1)),
+        steps(experiment.eta, experiment.total_steps),
+        experiment.tau,
+        experiment.rule,
+        None if experiment.participation == 1 else lambda r, gaps: present(experiment, replicates, r),
+        lambda r: HashedStream(experiment.seed, replicates, r),
+    )
+    with NumpyEngine(experiment).session():
+        taken = list(run)
+    w = {
+        "alpha": np.stack([step.virtual(step.alpha) for step in taken], axis=1),
+        "p": np.stack([step.virtual(step.p) for step in taken], axis=1),
+    }
+    before = taken[:-1]
+    return Iterates(w, np.stack([s.x for s in before], axis=1), np.stack([s.alpha for s in before], axis=1))

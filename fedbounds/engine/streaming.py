@@ -24,21 +24,15 @@ STATISTICS_LIMIT = 2**29
 FIELDS = len(PATH_FIELDS)
 
 
-def stored_bytes(experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...]) -> int:
-    """What a record of every replicate takes."""
-    N, per_time = experiment.problem.N, FIELDS * len(virtuals) + 3
-    return 8 * experiment.replicates * (len(grid.times) * (per_time + 3 * N) + len(grid.round_times) * N)
-
-
 def wants_streaming(
     experiment: Experiment, grid: TimeGrid, virtuals: tuple[str, ...], statistics: Statistics
 ) -> bool:
-    """Whether a run streams; Errors: InputError for an unknown ``statistics``."""
+    """Whether a run streams; InputError for an unknown ``statistics``."""
     if statistics not in ("auto", "stored", "streamed"):
         raise reject("statistics must be auto, stored or streamed", statistics, "use auto")
-    return statistics == "streamed" or (
-        statistics == "auto" and stored_bytes(experiment, grid, virtuals) > STORED_LIMIT
-    )
+    N, per_time = experiment.problem.N, FIELDS * len(virtuals) + 3
+    stored = 8 * experiment.replicates * (len(grid.times) * (per_time + 3 * N) + len(grid.round_times) * N)
+    return statistics == "streamed" or (statistics == "auto" and stored > STORED_LIMIT)
 
 
 @dataclass

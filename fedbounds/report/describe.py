@@ -8,8 +8,10 @@ from collections.abc import Iterable, Sequence
 from fedbounds.report.number_format import number, readable, times
 from fedbounds.report.table import ORDER, Cell, Phrase
 from fedbounds.study.ledger import Line
+from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.labels import shown
+from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -55,6 +57,29 @@ def _note(verdicts: Sequence[Verdict]) -> str:
     text = ">0.999" if margin is not None and 0.9995 <= margin < 1 else readable(number(margin, 3))
     ratio = times(min((v.tightness for v in verdicts if v.tightness is not None), default=None))
     return ", ".join(filter(None, [f"margin {text}" if margin is not None else "", ratio]))
+
+
+SCOPES = {
+    "point": "every point visited, and every client",
+    "step": "every step t to t + 1",
+    "horizon": "every number of steps T",
+    "constant": "the constants of a run alone",
+}
+
+
+def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
+    """What a claim states and whether it is true, in two sentences, with the command that shows the grounds."""
+    relations = {Kind.INEQUALITY: "is at most", Kind.IDENTITY: "equals", Kind.RATE: "falls as fast as"}
+    left = QUANTITIES[claim.lhs.name].meaning if claim.lhs.is_Symbol else str(claim.lhs)
+    terms = "1/T" if claim.kind is Kind.RATE else " + ".join(claim.terms) or "0"
+    states = f"{claim.title} ({claim.source}): {left} {relations[claim.kind]} {terms}, for {SCOPES[claim.scope]}."
+    answer = claim_answer(lines)
+    if answer.startswith("False"):
+        return (
+            f"{states}\n{answer[:-1]}: fedbounds refute {claim.key} --reading {claim.readings[0]} finds an instance."
+        )
+    command = "derive" if answer.startswith("Proved") else "referee"
+    return f"{states}\n{answer[:-1]}: see fedbounds {command} {claim.key}."
 
 
 def claim_answer(lines: Iterable[Line]) -> str:

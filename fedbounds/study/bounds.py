@@ -16,6 +16,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_floats
 from fedbounds.evidence.evaluate import Array, evaluate
+from fedbounds.model.problem import Problem
 from fedbounds.theory import symbols
 from fedbounds.theory.assumptions import slow_decay
 from fedbounds.theory.claim import Claim, Role
@@ -169,6 +170,21 @@ def bounds(
     determined = [c for c in with_role(Role.BOUND) if c.symbols <= {*constants, "gap", "gamma", "T"}]
     values = tuple(_value(c, name, constants, T, tau, epsilon) for c in determined for name in distinct_readings(c))
     return Bounds(values, constants, T, epsilon, tuple(notes), tuple(_warnings(constants, p_min)))
+
+
+def constants_of(problem: Problem) -> dict[str, Any]:
+    """L, mu, Gamma, N, zeta_*, ||w_0 - w*||^2 from the origin and the weights of a problem, by the options' names."""
+    known = problem.constants()
+    slopes = (problem.grads(problem.w_star) ** 2).sum(-1)
+    return {
+        "L": known["L"].value,
+        "mu": known["mu"].value,
+        "Gamma": problem.Gamma.value,
+        "N": problem.N,
+        "zeta_star": math.sqrt(problem.p @ slopes),
+        "Delta_0": float((problem.w_star**2).sum()),
+        "weights": ",".join(repr(float(share)) for share in problem.p),
+    }
 
 
 def require_constants(L: float, mu: float, sizes: Mapping[str, float | None], counts: Mapping[str, int]) -> None:

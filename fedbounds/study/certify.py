@@ -64,7 +64,7 @@ def certify(
     >>> certify("star-step", tau=1, kappa=4)[0].verdict.status
     <Status.HOLDS: 'HOLDS'>
     """
-    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.certificate import save
     from fedbounds.evidence.sdp.one_step.coverage import pointwise, round_settings
     from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
     from fedbounds.evidence.sdp.one_step.verdict import examination
@@ -133,7 +133,7 @@ def tight(
     >>> found.stated, round(float(found.certified), 2)
     (16.0, 0.26)
     """
-    from fedbounds.evidence.sdp.one_step.certificate_files import save
+    from fedbounds.evidence.sdp.one_step.certificate import save
     from fedbounds.evidence.sdp.one_step.coverage import round_settings
     from fedbounds.evidence.sdp.one_step.tight_constants import CURVES
     from fedbounds.evidence.sdp.one_step.tight_constants import tight as constant_of

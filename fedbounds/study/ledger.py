@@ -263,7 +263,7 @@ def _where(data: Any) -> Coverage:
 @cache
 def certificates() -> tuple[Certificate, ...]:
     """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.one_step.certificate_files import verified
+    from fedbounds.evidence.sdp.one_step.certificate import verified
 
     return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
 
@@ -272,16 +272,15 @@ def certificates() -> tuple[Certificate, ...]:
 def _certificates() -> tuple[Verdict, ...]:
     """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
     from fedbounds.evidence import kernel
-    from fedbounds.evidence.sdp.one_step.certificate_files import subject
+    from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
-    from fedbounds.evidence.sdp.one_step.intervals import setting_over
 
     found: dict[object, Verdict] = {}
     for certificate in certificates():
         about = subject(certificate)
         if about is None or certificate.claim is None:
             continue
-        setting = setting_over(certificate.setting, certificate.interval)
+        setting = certificate.parameters
         claim = plugins.claim_named(certificate.claim)
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
         told = "" if certificate.interval else kernel.of_certificate(certificate)

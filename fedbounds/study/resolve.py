@@ -20,7 +20,7 @@ from fedbounds.plugins import nearest
 from fedbounds.problems.data import partition
 from fedbounds.problems.registry import problem_plugin
 from fedbounds.study.bounds import gamma_of
-from fedbounds.study.settings import DEFAULTS, Settings
+from fedbounds.study.settings import Settings
 from fedbounds.theory.reading import READINGS
 
 # The generators' data: problem they feed and the parameters their text takes.
@@ -72,7 +72,7 @@ def build_problem(settings: Settings, extra: Sequence[Any] = ()) -> Problem:
 
 def _parts(settings: Settings, data: str) -> dict[str, float]:
     """What a study of generated data holds at once, at least: what for -> bytes."""
-    N, d, n = settings.clients, settings.dimension, settings.samples
+    N, d, n = settings.N, settings.dimension, settings.samples
     sizes = {name: getattr(settings, name) for name in ("tau", "rounds", "replicates", "stride")}
     parts = memory.run_parts(N, d, **sizes, batch=None if data.startswith("quadratics") else settings.batch)
     if data.startswith("regression"):
@@ -100,7 +100,7 @@ def _build_quadratic(
         )
     heterogeneity = numbers(text or "1", 1, "quadratics")[0]
     made = quadratics(
-        settings.clients,
+        settings.N,
         settings.dimension,
         1.0,
         settings.condition,
@@ -131,11 +131,11 @@ def _client_data(settings: Settings, data: str, rng: np.random.Generator) -> Any
         raise reject(what, f"the partition {settings.partition!r}", remedy)
     if kind == "regression":
         made = synthetic.federated_regression(
-            settings.clients, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
+            settings.N, settings.dimension, settings.samples, numbers(text or "1", 1, "regression")[0], rng
         )
     elif kind == "synthetic":
         alpha, beta = numbers(text or "1,1", 2, "synthetic")
-        made = synthetic.synthetic(alpha, beta, settings.clients, rng, d=settings.dimension, classes=5)
+        made = synthetic.synthetic(alpha, beta, settings.N, rng, d=settings.dimension, classes=5)
     else:
         raise reject("quadratics feed the quadratic problem only", settings.problem, "use --problem quadratic")
     if settings.problem == "logistic":
@@ -190,11 +190,11 @@ def _shared_out(settings: Settings, table: Any, rng: np.random.Generator) -> Any
         table = as_regression(table, settings.standardise)
     if table.owners is not None:
         parts = owned(table)
-        if settings.clients not in (DEFAULTS["clients"], len(parts)):
+        if settings.clients not in (None, len(parts)):
             received = f"{settings.clients} beside a column that names {len(parts)}"
             raise reject("clients deals out data that say not who holds what", received, "leave clients out")
     else:
-        parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.clients, rng)
+        parts = partition.apply(partition.parse(settings.partition or "iid"), table, settings.N, rng)
     memory.require(_matrices(settings, len(parts), table.features.shape[1]))
     if settings.standardise:
         table = standardise(table)

@@ -67,7 +67,7 @@ class Settings:
         ),
     ] = None
     partition: Annotated[Text | None, About(PROBLEM, "Who holds what: iid, shards:SIZE, dirichlet:ALPHA, ...")] = None
-    clients: Annotated[Count, About(PROBLEM, "Number of clients N.")] = 10
+    clients: Annotated[Count | None, About(PROBLEM, "Number of clients N, 10 unless the data name them.")] = None
     regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
     classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
     standardise: Annotated[
@@ -137,6 +137,11 @@ class Settings:
 
     def to_json(self) -> dict[str, Any]:
         return {name: list(value) if isinstance(value, tuple) else value for name, value in asdict(self).items()}
+
+    @property
+    def N(self) -> int:
+        """The clients that are made, or that data are dealt out to."""
+        return self.clients or 10
 
     @property
     def reads_user_files(self) -> bool:

@@ -129,26 +129,6 @@ def test_fednova_mends_what_unequal_numbers_of_steps_do_to_fedavg():
     assert run_algorithm(plain, given).distance_sq[0, -1] == pytest.approx(wrong, rel=0.02)
 
 
-def test_momentum_is_the_heavy_ball_written_in_one_variable():
-    given = experiment(tau=1, batch_size=None, eta=ConstantStep(0.05), replicates=1)
-    w = [given.w0, given.w0]
-    for _ in range(given.rounds):
-        w.append(w[-1] - 0.05 * given.problem.p @ given.problem.grads(w[-1]) + 0.5 * (w[-1] - w[-2]))
-    found = run_algorithm(algorithm_named("fedavgm:momentum=0.5"), given).distance_sq[0, -1]
-    assert found == pytest.approx(float(((w[-1] - given.problem.w_star) ** 2).sum()), rel=1e-12)
-
-
-def test_fedexp_extrapolates_by_its_formula_and_never_by_less_than_one():
-    moves = np.array([[[1.0, 1.0], [-1.0, 2.0]], [[1.0, 0.0], [1.0, 0.0]]])
-    now = Round(
-        heterogeneous().problem, np.full((2, 2), 0.5), np.ones((2, 2), bool), np.ones(1), None, np.zeros((1, 2))
-    )
-    # 3.5 over 2 (1.5^2), and 1/2: both are raised to 1.
-    np.testing.assert_allclose(algorithm_named("fedexp").step(moves, now), [1.0, 1.0])
-    moves[0, :, 1] = 0.1
-    np.testing.assert_allclose(algorithm_named("fedexp").step(moves, now), [1.01 / 0.02, 1.0])
-
-
 def test_a_reshuffled_round_takes_no_sample_twice_and_every_order():
     sizes, u = np.array([4, 6]), np.random.default_rng(0).random((4000, 2, 6))
     found = reshuffled(u, sizes, 2)
@@ -156,15 +136,6 @@ def test_a_reshuffled_round_takes_no_sample_twice_and_every_order():
     flat = found.transpose(1, 2, 0, 3).reshape(4000, 2, 4)
     assert np.all(np.sort(flat[:, 0]) == np.arange(4)) and len({tuple(row) for row in flat[:, 0]}) == 24
     assert flat[:, 1].max() == 5 and all(len(set(row)) == 4 for row in flat[:, 1].tolist())
-
-
-def test_local_reshuffling_ends_nearer_than_drawing_afresh():
-    given = ZOO["least-squares"](0)
-    alone = dataclasses.replace(given, features=given.features[:1], targets=given.targets[:1], p=None)
-    eta = ConstantStep(0.1 / alone.L)
-    given = Experiment(alone, weighting_named("fedavg"), eta, tau=5, rounds=80, replicates=32, batch_size=1)
-    ends = [run_algorithm(algorithm_named(key), given).distance_sq[:, -20:].mean() for key in ("local-rr", "fedavg")]
-    assert ends[0] < 0.3 * ends[1]
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -11,7 +11,6 @@ from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import DivergedError, InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, Geometric, InverseTime
-from fedbounds.model.weighting import ABSENT_EXCESS
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.fedmax import FedMax
@@ -96,18 +95,6 @@ def test_next_mean_is_the_mean_of_the_next_distance(kind, virtual):
     assert (surprise[:, -1].std() < path.next_distance_sq[:, -2].std()).all()
 
 
-def test_next_mean_at_a_given_state_with_and_without_replacement():
-    for replacement in (True, False):
-        problem = ZOO["least-squares"](2)
-        sizes = problem.sizes
-        assert sizes.min() == 1
-        changes = {"problem": problem, "replicates": 20000, "rounds": 1, "tau": 1, "w0": np.ones(3), "engine": "auto"}
-        path = run(experiment_on(batch_size=1, replacement=replacement, **changes)).paths["alpha"]
-        assert np.ptp(path.next_mean[:, 0]) == 0
-        sample = path.next_distance_sq[:, 0]
-        assert abs(sample.mean() - path.next_mean[0, 0]) < SIGMAS * sample.std() / np.sqrt(len(sample))
-
-
 def test_p_virtual_iterate_is_aggregated_with_alpha():
     experiment = experiment_on(weighting=last_to_first, batch_size=None, rounds=2, tau=2, replicates=1)
     problem, trajectory = experiment.problem, run(experiment)
@@ -165,29 +152,6 @@ def test_extremes_are_those_of_the_full_record():
     np.testing.assert_allclose(trajectory.skew_sums[..., 1], trajectory.excess @ problem.p, rtol=ROUNDING)
 
 
-def test_constant_variance_and_second_moment_are_exact():
-    experiment = experiment_on(batch_size=4)
-    extremes = run(experiment).extremes
-    np.testing.assert_allclose(
-        extremes.sigma_i_sq, np.tile(experiment.problem.noise_std**2 / 4, (8, 1)), rtol=ROUNDING
-    )
-    assert extremes.sigma_sq_mean == pytest.approx(experiment.problem.noise_std.max() ** 2 / 4, rel=ROUNDING)
-    noiseless = run(experiment.with_(batch_size=None))
-    assert not noiseless.extremes.sigma_i_sq.any()
-    np.testing.assert_allclose(noiseless.extremes.G_sq, noiseless.grad_sq[:, :-1].max((1, 2)), rtol=ROUNDING)
-
-
-def test_the_last_record_uses_the_weights_of_the_round_to_come():
-    trajectory = run(experiment_on(rounds=2, replicates=1))
-    final = trajectory.excess[:, -1]
-    alpha = FedSoftMax(0.5)(trajectory.experiment.problem.p, final, 2, None)
-    np.testing.assert_allclose(trajectory.skew_sums[:, -1, 0], (alpha * final).sum(-1), rtol=ROUNDING)
-    for path in trajectory.paths.values():
-        assert np.isnan(path.next_mean[:, -1]).all()
-        assert np.isnan(path.next_distance_sq[:, -1]).all()
-        assert (path.drift[:, -1] == 0).all()
-
-
 def test_equation_2_aggregates_after_the_first_step():
     experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
     plan = make_time_grid(experiment)
@@ -220,31 +184,6 @@ def test_absent_clients_have_no_weight(engine):
         np.testing.assert_allclose(alpha.sum(-1), 1, rtol=ROUNDING)
 
 
-def test_absent_clients_look_worse_than_any_present_one():
-    seen = []
-
-    def spy(p, excess, round, stream):
-        seen.append((p, excess))
-        return FedMax()(p, excess, round, stream)
-
-    run(experiment_on(weighting=spy, participation=0.5))
-    for p, excess in seen:
-        assert (excess[p == 0] == ABSENT_EXCESS).all()
-        assert (p == 0).any()
-        assert ABSENT_EXCESS < 0 <= excess[p > 0].min()
-
-
-def test_rho_is_one_where_every_gap_vanishes():
-    point = np.array([1.0, 2.0])
-    problem = quadratic(np.array([1.0, 3.0]), np.tile(point, (3, 1)))
-    experiment = Experiment(problem, FedMax(), ConstantStep(0.1), 2, 2, 2, None, w0=point, engine="reference")
-    trajectory = run(experiment)
-    assert (trajectory.rho() == 1).all()
-    assert (trajectory.extremes.rho_bar_all == 1).all()
-    assert (trajectory.extremes.rho_star_max == 0).all()
-    assert (trajectory.extremes.radius == 0).all()
-
-
 @pytest.mark.parametrize("engine", ENGINES)
 def test_divergence_names_the_step_and_the_cause(engine):
     experiment = experiment_on(eta=ConstantStep(50.0), rounds=40, engine=engine)
@@ -274,10 +213,3 @@ def test_progress_counts_every_step_and_errors_come_in_order(threads):
 
     with pytest.raises(ZeroDivisionError, match="round 0"):
         run(experiment_on(weighting=refuse, replicates=40), threads=threads)
-
-
-def test_a_weighting_off_the_simplex_is_refused():
-    with pytest.raises(InputError, match="must return non-negative weights that sum to 1"):
-        simulate(experiment_on(weighting=lambda p, excess, round, stream: 2 * np.broadcast_to(p, excess.shape)))
-    with pytest.raises(InputError, match="engine must be auto, kernels or reference"):
-        simulate(experiment_on(engine="gpu"))

@@ -207,24 +207,6 @@ def test_the_band_of_2048_replicates_contains_the_expectation(build, weighting):
             np.testing.assert_allclose(wanted[0, ~random], values[0, ~random], rtol=1e-12, atol=1e-15)
 
 
-def test_covariances_stay_symmetric_and_positive():
-    experiment = make(ridge_problem(2), ALPHA)
-    clients = quadratic_clients.prepare(experiment)
-    state = expectations.State(np.ones(3), np.zeros((3, 3)))
-    for _ in range(30):
-        state = expectations.run_round(clients, state, np.full(3, 0.05), np.array(ALPHA.weights), ("alpha", "p")).end
-        np.testing.assert_array_equal(state.covariance, state.covariance.T)
-        assert np.linalg.eigvalsh(state.covariance)[0] > 0
-
-
-def test_progress_and_the_name_of_the_engine():
-    heard = []
-    found = simulate(make(quadratic_problem(0)), lambda done, total: heard.append((done, total)), exact=True)
-    assert heard == [(3, 12), (6, 12), (9, 12), (12, 12)]
-    assert found.engine == "moments" and found.experiment.replicates == 1
-    assert found.paths["p"] is found.paths["alpha"]
-
-
 @pytest.mark.parametrize(
     ("experiment", "words"),
     [
@@ -243,11 +225,3 @@ def test_an_unstable_step_is_reported_with_its_time():
     experiment = make(ridge_problem(0), rounds=400).with_(eta=ConstantStep(5.0))
     with pytest.raises(DivergedError, match=r"in expectation.*2/L"):
         simulate(experiment, exact=True)
-
-
-def test_the_benchmark_runs_small():
-    from validate.benchmarks.moments import measure, table
-
-    found = measure(rounds=3, replicates=16, runs=1, N=3)
-    assert found["replicates at 0.001"] >= 99 * found["replicates at 0.01"] - 1 > 0
-    assert "Monte Carlo" in table(found)

@@ -1,16 +1,13 @@
 """The compiled multinomial logistic engine against its oracle, the numpy reference, and against mpmath."""
 
-import itertools
-
 import mpmath
 import numpy as np
 import pytest
 from test_kernels import AGREEMENT, MULTINOMIAL, experiment_on
 
-from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels import softmax as kernel_softmax
 from fedbounds.engine.kernels.compiled import kernel
-from fedbounds.engine.kernels.matrix_products import padded, product
+from fedbounds.engine.kernels.matrix_products import product
 from fedbounds.engine.kernels.select import compiled_engine
 
 # Two units in the last place; exp(x) - 1 - x just beyond ln(2)/2 loses a factor of about 20.
@@ -19,13 +16,6 @@ EXP_ACCURACY, REMAINDER_ACCURACY = 2 * 2.0**-52, 5e-15
 NEAR_ACCURACY = 1e-13
 # The gradient that is left at a numerical minimum is known to extended precision only, and counts once ||u|| does.
 RESIDUAL_ACCURACY = float(np.finfo(np.longdouble).eps)
-RANGE = np.concatenate([-np.logspace(2.84, -12, 60), [-0.3466, 0.0, 0.3466], np.logspace(-12, 2.84, 60)])
-
-
-@kernel
-def elementary(values, out):
-    for k in range(len(values)):
-        out[0, k], out[1, k] = kernel_math.exponentials(values[k])
 
 
 @kernel
@@ -39,16 +29,6 @@ def multiplied(A, B):
     multiply(np.concatenate([[0.0], A.ravel()]), np.concatenate([[0.0, 0.0], B.ravel()]), C, K, Q, M)
     assert np.isnan(C[[0, 1, 2, -1]]).all()
     return C[3:-1].reshape(K, M)
-
-
-def test_exponentials_keep_relative_accuracy():
-    out = np.empty((2, len(RANGE)))
-    elementary(RANGE, out)
-    with mpmath.workdps(60):
-        for row, accuracy in enumerate((EXP_ACCURACY, REMAINDER_ACCURACY)):
-            for x, value in zip(RANGE.tolist(), out[row].tolist(), strict=True):
-                exact = mpmath.exp(x) - (row and 1 + mpmath.mpf(x))
-                assert abs(value - exact) <= accuracy * exact, (row, x)
 
 
 @pytest.mark.parametrize("K", [1, 3, 4, 5, 8, 11])
@@ -113,15 +93,3 @@ def value_of(problem, i, w):
         total += mpmath.log(sum(map(mpmath.exp, scores))) - scores[code]
     square = sum(v * v for row in W for v in row)
     return total / int(problem.sizes[i]) + mpmath.mpf(problem.regularisation) / 2 * square
-
-
-def test_tables_pad_every_client_to_whole_vectors():
-    engine = compiled_engine(experiment_on("eleven"))
-    assert np.diff(engine.starts).tolist() == [16, 8, 16] == [padded(n) for n in (9, 1, 16)]
-    first = engine.columns[: 9 * 16].reshape(9, 16)
-    np.testing.assert_array_equal(first[:, :9], engine.experiment.problem.X[:9].T)
-    assert not first[:, 9:].any()
-    shares, logs = engine.client_centre
-    for table in (shares, np.exp(logs)):
-        sums = [table[11 * a : 11 * b].reshape(11, -1).sum(0) for a, b in itertools.pairwise(engine.starts)]
-        np.testing.assert_allclose(np.concatenate(sums), 1, rtol=1e-14)

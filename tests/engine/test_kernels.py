@@ -8,17 +8,14 @@ import pytest
 from problem_zoo import ZOO
 
 from fedbounds.engine.full_record import run
-from fedbounds.engine.kernels import logistic as kernel_scores
 from fedbounds.engine.kernels import math as kernel_math
 from fedbounds.engine.kernels.compiled import kernel
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.numpy_engine import NumpyEngine
-from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.schedule import ConstantStep, InverseTime
+from fedbounds.model.schedule import InverseTime
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
-from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
 from fedbounds.weightings.fedavg import FedAvg
@@ -70,7 +67,6 @@ MULTINOMIAL = {
     "eleven": eleven_classes(),
 }
 PROBLEMS = {kind: ZOO[kind](3) for kind in COMPILED} | {"uneven": uneven()} | MULTINOMIAL
-NAMES = sorted(PROBLEMS)
 
 
 def close(actual, expected):
@@ -132,34 +128,6 @@ def test_divergence_keeps_relative_accuracy(margin):
             if abs(x) < kernel_math.LIMIT:
                 assert abs(small - odds / (1 + odds)) <= PROBABILITY_ACCURACY * odds / (1 + odds) + TINY
                 assert abs(large - 1 / (1 + odds)) <= PROBABILITY_ACCURACY / (1 + odds) + TINY
-
-
-@kernel
-def near_divergences(delta, s, q, out):
-    for k in range(len(delta)):
-        out[k] = kernel_math.near_divergence(delta[k], s, q)
-
-
-@pytest.mark.parametrize("margin", [-600.0, -30.0, -3.0, -1e-9, 0.0, 0.4, 5.0, 30.0])
-def test_a_near_divergence_keeps_relative_accuracy(margin):
-    delta = np.concatenate([RANGE[np.abs(RANGE) < kernel_math.NEAR], [-kernel_math.NEAR, kernel_math.NEAR]])
-    out = np.empty(len(delta))
-    with mpmath.workdps(700):
-        s = 1 / (1 + mpmath.exp(-margin))
-        near_divergences(delta, float(s), float(1 - s), out)
-        exact = [mpmath.log(s * mpmath.exp(x) + 1 - s) - s * mpmath.mpf(x) for x in map(float, delta)]
-        assert max(abs(float(a) - b) / b for a, b in zip(out, exact, strict=True) if b) < DIVERGENCE_ACCURACY
-
-
-@kernel
-def logarithms(values, q):
-    return kernel_scores._logarithms(values, q)
-
-
-@pytest.mark.parametrize("value", [1.999, 1e-300, 1e300])
-def test_a_product_of_many_fractions_does_not_overflow(value):
-    found = logarithms(np.full(3000, value), np.full(3000, value / 1024))
-    assert found == pytest.approx(3000 * np.log(value + value / 1024), rel=1e-13)
 
 
 @pytest.mark.parametrize("distance", [1e-9, 1e-3, 0.1, 1.0, 30.0, 1e4])
@@ -276,46 +244,6 @@ def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, 
         if values.ndim and len(values) == many:
             assert np.array_equal(values, together[field], equal_nan=True), field
             assert np.array_equal(values[:5], narrow[field], equal_nan=True), field
-
-
-def test_a_problem_without_kernels_runs_on_the_reference():
-    class Plain(QuadraticProblem):
-        def kernel_data(self):
-            return None
-
-    problem = ZOO["quadratic"](3)
-    plain = Plain(problem.H, problem.w_i_star, problem.F_i_star, problem.p, problem.noise_std)
-    experiment = experiment_on("quadratic", problem=plain)
-    assert run(experiment).engine == "reference"
-    with pytest.raises(InputError, match=r"engine kernels needs .*Plain"):
-        run(experiment.with_(engine="kernels"))
-
-
-def test_compiled_runs_take_read_only_arrays():
-    experiment = experiment_on("quadratic", weighting=FedAvg(), eta=ConstantStep(0.01))
-    for array in (experiment.problem.H, experiment.problem.w_i_star, experiment.problem.p):
-        array.setflags(write=False)
-    assert run(experiment.with_(engine="kernels")).engine == "kernels"
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_bits_do_not_depend_on_where_arrays_lie(name):
-    experiment = experiment_on(name)
-    rng = np.random.default_rng(0)
-    N, d = experiment.problem.N, experiment.problem.d
-    values = rng.standard_normal((6, N, d))
-    kept, seen = [], set()
-    for _ in range(40):
-        kept.append(np.empty(rng.integers(1, 200)))  # litter, so that later arrays land elsewhere
-        engine = compiled_engine(experiment)
-        home = np.empty(values.size + 8)
-        X = home[(start := rng.integers(0, 8)) : start + values.size].reshape(values.shape)
-        X[:] = values
-        moments = engine.moments(X)
-        after = engine.step(X, 0.1, 3, range(6), moments.grads)
-        found = (*moments, after, engine.excess(after[:, 0].copy()), engine.gap(after[:, 1].copy()))
-        seen.add(b"".join(a.tobytes() for a in found))
-    assert len(seen) == 1
 
 
 @pytest.mark.parametrize("classes", [0, 2, 3])

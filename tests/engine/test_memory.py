@@ -1,6 +1,5 @@
 """What cannot fit in memory is refused before it starts, with what it would need and what there is."""
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -37,18 +36,11 @@ HUGE = [
 def test_a_study_that_cannot_fit_is_refused_at_once(settings, monkeypatch):
     monkeypatch.setattr(memory, "available", lambda: 16 * 10**9)
     tracemalloc.start()
-    begun = time.process_time()
     with pytest.raises(InputError, match=r"needs at least .* of memory, most of it for .*, and 16 GB are there"):
         fedbounds.check(**settings)
-    spent, peak = time.process_time() - begun, tracemalloc.get_traced_memory()[1]
+    peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert spent < 5 and peak < 10**8
-
-
-def test_numbers_beyond_every_study_are_refused_by_their_setting():
-    for name in ("replicates", "batch", "clients"):
-        with pytest.raises(InputError, match=rf"{name} must be .* at most 10\^9"):
-            fedbounds.check(**{name: 10**11})
+    assert peak < 10**8
 
 
 def experiment(**changes):
@@ -77,18 +69,6 @@ def test_the_estimate_is_below_what_a_run_takes_and_of_its_size(statistics, chan
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert 0.1 * peak < least < peak
-
-
-def test_distances_alone_take_no_more_than_their_full_record_at_the_ends_of_rounds():
-    asked = experiment(batch_size=None, stride=100, rounds=500, replicates=100)  # full gradients: no fast path
-    sizes = {name: getattr(asked, name) for name in ("tau", "rounds", "replicates", "stride")}
-    least = sum(memory.run_parts(20, 3, **sizes, batch=None, statistics="stored").values())
-    simulate(asked.with_(replicates=1, rounds=1), record="distance")
-    tracemalloc.start()
-    simulate(asked, record="distance")
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert least < peak < 10 * least
 
 
 def test_a_full_memory_on_the_way_is_a_sentence(monkeypatch):

@@ -1,7 +1,6 @@
 """Tasks on forked processes: their order, their errors, and where none is forked."""
 
 import os
-import signal
 import threading
 from functools import partial
 
@@ -35,11 +34,6 @@ def test_a_child_that_is_killed_costs_time_and_no_result(two):
     here = os.getpid()
     found = in_processes([lambda: os.getpid() == here or os._exit(1), lambda: 2])
     assert found == [True, 2]
-
-
-def test_an_interrupt_of_the_terminal_leaves_a_task_to_its_end(two):
-    here = os.getpid()
-    assert in_processes([lambda: os.getpid() != here and not os.kill(os.getpid(), signal.SIGINT)] * 2) == [True] * 2
 
 
 def test_nothing_is_forked_beside_a_thread(two):

@@ -1,44 +1,17 @@
 """Algorithm 1 in one file: floats and fractions, any leading axes, and every engine against it."""
 
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
 
-from fedbounds.engine.numpy_engine import draws_at
-from fedbounds.engine.participation import chosen
-from fedbounds.engine.reference import algorithm_1, round_weights
-from fedbounds.engine.rng import HashedStream
+from fedbounds.engine.reference import round_weights
+from fedbounds.engine.replay import replay
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import weighting_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
-
-
-@dataclass(frozen=True)
-class OfExperiment:
-    """A problem's losses with the gradients that an experiment draws."""
-
-    experiment: Experiment
-
-    @property
-    def p(self) -> Any:
-        return self.experiment.problem.p
-
-    def excess(self, w):
-        return self.experiment.problem.excess(w)
-
-    def gradient(self, x, t):
-        return self.experiment.problem.client_grads(x, draws_at(self.experiment, t, range(len(x))))
-
-
-def people(r, gaps, experiment):
-    present = np.zeros(gaps.shape, dtype=bool)
-    np.put_along_axis(present, chosen(experiment, range(len(gaps)), r), True, axis=-1)
-    return present
 
 
 @pytest.mark.parametrize("participation", [1, 0.5])
@@ -52,16 +25,7 @@ def test_every_engine_runs_algorithm_1(text, engine, participation):
         problem, weighting_named(text), lambda t: eta[t], tau=3, rounds=4, replicates=3, batch_size=2,
         participation=participation, engine=engine, w0=np.ones(3),
     )  # fmt: skip
-    steps = algorithm_1(
-        OfExperiment(experiment),
-        np.ones((3, 3)),
-        eta,
-        3,
-        experiment.rule,
-        None if participation == 1 else lambda r, gaps: people(r, gaps, experiment),
-        lambda r: HashedStream(experiment.seed, range(3), r),
-    )
-    w = np.stack([step.virtual(step.alpha) for step in steps], axis=1)
+    w = replay(experiment).w["alpha"]
     measured = simulate(experiment).paths["alpha"].distance_sq
     assert ((w - problem.w_star) ** 2).sum(-1) == pytest.approx(measured, rel=1e-9)
 

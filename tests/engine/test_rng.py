@@ -27,12 +27,6 @@ def test_mix64_is_the_published_finaliser():
     assert rng.draw(np.zeros(1, dtype=np.uint64), 4)[0].tolist() == first
 
 
-def test_compiled_keys_equal_numpy_keys():
-    expected = rng.absorb(KEYS, 1234)
-    actual = [[kernel_draws.absorb(key, 1234) for key in row] for row in KEYS]
-    assert np.array_equal(expected, np.array(actual, dtype=np.uint64))
-
-
 @pytest.mark.parametrize(
     ("n", "count", "replacement"), [(1, 3, True), (10, 8, True), (10, 10, False), (97, 8, False)]
 )
@@ -55,19 +49,6 @@ def test_compiled_normals_agree_with_numpy_normals(count):
         np.testing.assert_allclose(out.reshape(-1, even)[:, :count], 2.0 * expected[:, i], rtol=0, atol=1e-14)
 
 
-def test_replicates_do_not_depend_on_their_number():
-    assert np.array_equal(rng.client_keys(3, range(37), 4)[:5], rng.client_keys(3, range(5), 4))
-    assert np.array_equal(rng.client_keys(3, range(16, 32), 4), rng.client_keys(3, range(32), 4)[16:])
-
-
-def test_keys_differ_in_every_word():
-    keys = [rng.client_keys(seed, range(20), 20) for seed in (0, 1, 2**64, 2**64 + 1, 2**130)]
-    keys += [rng.absorb(keys[0], t) for t in range(20)]
-    keys += [rng.replicate_keys(0, range(20), purpose)[:, None] for purpose in range(3)]
-    flat = np.concatenate([k.ravel() for k in keys])
-    assert len(np.unique(flat)) == len(flat)
-
-
 @pytest.mark.parametrize("replacement", [True, False])
 def test_indices_are_uniform(replacement):
     draw = rng.indices if replacement else rng.distinct_indices
@@ -85,17 +66,6 @@ def test_indices_are_uniform(replacement):
         subsets = np.unique(np.sort(found.reshape(-1, 4)), axis=0, return_counts=True)[1]
         assert len(subsets) == 715  # 13 over 4
         assert stats.chisquare(subsets).pvalue > REJECT_BELOW
-
-
-def test_successive_steps_and_clients_are_uncorrelated():
-    keys = rng.client_keys(5, range(400), 30)
-    u = np.stack([rng.uniforms(rng.absorb(keys, t), 3) for t in range(3)]).reshape(3, -1, 3)
-    columns = u.transpose(1, 0, 2).reshape(-1, 9)
-    correlation = np.corrcoef(columns.T) - np.eye(9)
-    assert np.abs(correlation).max() * np.sqrt(len(columns)) < stats.norm.isf(REJECT_BELOW / 36)
-    by_client = u[0, :, 0].reshape(400, 30)
-    neighbours = np.corrcoef(by_client[:, :-1].ravel(), by_client[:, 1:].ravel())[0, 1]
-    assert abs(neighbours) * np.sqrt(400 * 29) < stats.norm.isf(REJECT_BELOW)
 
 
 def test_normals_are_standard_normal():
@@ -121,16 +91,6 @@ def test_participation_picks_uniform_subsets():
     pairs = np.unique(present, axis=0, return_counts=True)[1]
     assert len(pairs) == 15
     assert stats.chisquare(pairs).pvalue > REJECT_BELOW
-
-
-def test_participation_of_few_among_many_is_uniform_too():
-    present = np.concatenate([rng.present_clients(3, range(5000), r, rng.MANY, 4) for r in range(10)])
-    assert (np.diff(present, axis=-1) > 0).all()
-    assert present.min() == 0
-    assert present.max() == rng.MANY - 1
-    assert stats.chisquare(np.bincount(present.ravel())).pvalue > REJECT_BELOW
-    # Ends of the subset: the smallest of four of a thousand is below x with probability 1 - (1 - x)^4 nearly.
-    assert stats.kstest(present[:, 0] / rng.MANY, lambda x: 1 - (1 - x) ** 4).pvalue > REJECT_BELOW
 
 
 @pytest.mark.parametrize(("participation", "count"), [(0.5, 2), (0.01, 1), (0.99, 4)])

@@ -56,13 +56,6 @@ def test_clients_hold_their_own_rows(tmp_path):
     assert owned(load(f"csv:{written(tmp_path)},target=cost,client=at", limit=2))[0].tolist() == [1]
 
 
-def test_whole_numbers_are_classes():
-    logistic = problem_from(COLUMNS | {"cost": [0, 1, 0, 1, 1, 0]}, "logistic", target="cost", client="at")
-    assert logistic.N == 2
-    with pytest.raises(InputError, match="class labels"):
-        problem_from(COLUMNS, "logistic", target="cost", client="at")
-
-
 def test_a_parquet_file_is_its_frame(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
@@ -139,15 +132,3 @@ def test_a_partition_beside_a_client_column_is_refused(tmp_path):
 def test_bad_objects_are_named(data, target, says):
     with pytest.raises(InputError, match=says):
         of_object(data, target, None if "at" not in data else "at")
-
-
-def test_an_empty_file_is_named(tmp_path):
-    (tmp_path / "data.csv").write_text("")
-    with pytest.raises(InputError, match=r"data\.csv must be a CSV file"):
-        load(f"csv:{tmp_path / 'data.csv'},target=y")
-
-
-def test_a_file_that_is_not_there_is_told_of_in_one_sentence(tmp_path):
-    with pytest.raises(InputError) as told:
-        load(f"csv:{tmp_path / 'none.csv'},target=y")
-    assert str(told.value).count("but received") == 1 and str(told.value).endswith("check the path.")

@@ -58,11 +58,6 @@ def test_shipped_data(source, shape, classes):
     assert dataset.targets.dtype == (np.int64 if classes else np.float64)
 
 
-def test_digits_are_images_in_the_unit_interval():
-    features = data.load("digits").features
-    assert features.min() == 0 and features.max() == 1
-
-
 def test_limit_keeps_the_first_samples_and_their_classes():
     whole, few = data.load("digits"), data.load("digits", limit=4)
     assert np.array_equal(few.features, whole.features[:4]) and few.classes == (0, 1, 2, 3)
@@ -118,29 +113,6 @@ def test_logistic_refuses_labels_of_the_wrong_kind():
         tables.require_classes(data.load("diabetes"))
     with pytest.raises(InputError, match="needs two classes"):
         tables.require_classes(table(np.ones((2, 1)), np.array([4, 4]), (4,)))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_non_finite_data_is_refused_with_its_place(bad):
-    features = np.ones((3, 2))
-    features[1, 0] = bad
-    with pytest.raises(InputError, match=r"features of made up must be finite.*\(1, 0\)"):
-        table(features, np.zeros(3))
-    with pytest.raises(InputError, match="targets of made up must be finite"):
-        table(np.ones((1, 2)), np.array([bad]))
-    with pytest.raises(InputError, match="one target for each"):
-        table(np.ones((3, 2)), np.zeros(2))
-
-
-def test_split_gives_each_client_its_rows_and_weight():
-    dataset = data.load("diabetes")
-    parts = (np.array([0, 5]), np.array([1, 2, 3, 4, 6, 7]))
-    clients = tables.split(dataset, parts)
-    assert np.array_equal(clients.features[0], dataset.features[[0, 5]])
-    assert np.array_equal(clients.targets[1], dataset.targets[parts[1]])
-    assert clients.p.tolist() == [0.25, 0.75]
-    with pytest.raises(InputError, match="none for client 1"):
-        tables.split(dataset, (parts[0], np.array([], dtype=int)))
 
 
 # --- IDX -----------------------------------------------------------------------------------------------

@@ -43,32 +43,6 @@ def test_permuting_clients_permutes_everything(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", SAMPLED)
-def test_rotating_features_rotates_the_minimum_and_keeps_the_values(kind: str) -> None:
-    problem = ZOO[kind](16)
-    Q = np.linalg.qr(np.random.default_rng(17).standard_normal((3, 3)))[0]
-    if isinstance(problem, LeastSquaresProblem):
-        other: Problem = LeastSquaresProblem([X @ Q.T for X in problem.features], problem.targets, 0.1)
-    else:
-        assert isinstance(problem, LogisticProblem)
-        other = LogisticProblem([X @ Q.T for X in problem.features], problem.labels, 0.05)
-    assert other.F_star == pytest.approx(problem.F_star, rel=ROUNDING)
-    turned = (problem.w_star.reshape(-1, 3) @ Q.T).ravel()
-    np.testing.assert_allclose(other.w_star, turned, rtol=0, atol=MINIMISER_ROUNDING)
-    assert pytest.approx(problem.L) == other.L and float(other.Gamma) == pytest.approx(float(problem.Gamma))
-
-
-def test_scaling_targets_scales_least_squares() -> None:
-    problem = ZOO["least-squares"](18)
-    assert isinstance(problem, LeastSquaresProblem)
-    other = LeastSquaresProblem(problem.features, [3 * y for y in problem.targets], 0.1)
-    np.testing.assert_allclose(other.w_star, 3 * problem.w_star, rtol=MINIMISER_ROUNDING)
-    assert float(other.Gamma) == pytest.approx(9 * float(problem.Gamma), rel=MINIMISER_ROUNDING)
-    np.testing.assert_allclose(
-        other.client_variance(3 * problem.w_i_star, 1), 9 * problem.client_variance(problem.w_i_star, 1)
-    )
-
-
-@pytest.mark.parametrize("kind", SAMPLED)
 def test_identical_clients_have_no_heterogeneity_at_all(kind: str) -> None:
     rng = np.random.default_rng(19)
     X = rng.standard_normal((6, 3))

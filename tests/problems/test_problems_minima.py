@@ -147,45 +147,11 @@ def test_softmax_at_extreme_margins(z: list[float], dz: list[float], scale: floa
     assert float(slopes(scores, code)[1, 0]) == pytest.approx(slope, rel=1e-11, abs=1e-300)
 
 
-def test_no_overflow_at_margins_of_thousands() -> None:
-    rng = np.random.default_rng(8)
-    X = [1e3 * x for x in features(rng)]
-    problem = LogisticProblem(X, labels(rng, 3), 1e-4)
-    w = 10 * rng.standard_normal((5, problem.d))
-    assert np.all(np.isfinite(problem.excess(w))) and np.all(problem.excess(w) > 0)
-    np.testing.assert_allclose(problem.excess(w) + problem.F_i_star, problem.losses(w), rtol=1e-12)
-    assert problem.optimum.excess_bound <= CERTIFIED * problem.F_star
-
-
 def test_conjugate_gradient_path_finds_the_dense_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
     dense = ZOO["multinomial"](9)
     monkeypatch.setattr(newton, "DENSE_LIMIT", 0)
     matrix_free = ZOO["multinomial"](9)
     np.testing.assert_allclose(matrix_free.w_star, dense.w_star, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("kind", ["binary", "multinomial"])
-def test_hessian_is_the_derivative_of_the_gradient(kind: str) -> None:
-    problem = ZOO[kind](10)
-    assert isinstance(problem, LogisticProblem)
-    objective: newton.RowObjective = problem._objective(np.flatnonzero(BIASED), BIASED[BIASED > 0])
-    w, h = np.random.default_rng(11).standard_normal(problem.d), 1e-5
-    H, product = objective.hessian(w), objective.hessian_product(w)
-    for k, unit in enumerate(np.eye(problem.d)):
-        numeric = (objective.gradient(w + h * unit) - objective.gradient(w - h * unit)) / (2 * h)
-        np.testing.assert_allclose(H[:, k], numeric, rtol=0, atol=1e-8)
-        np.testing.assert_allclose(product(unit), H[:, k], rtol=0, atol=1e-14)
-    np.testing.assert_allclose(objective.residual(w), objective.gradient(w), rtol=1e-12, atol=1e-14)
-
-
-def test_binary_smoothness_constant_is_attained_at_zero() -> None:
-    problem = ZOO["binary"](12)
-    assert isinstance(problem, LogisticProblem)
-    hessians = [problem._objective(np.array([i]), np.ones(1)).hessian(np.zeros(3)) for i in range(4)]
-    assert pytest.approx(max(np.linalg.eigvalsh(H)[-1] for H in hessians), rel=1e-12) == problem.L
-    away = 1e6 * np.random.default_rng(13).standard_normal(3)
-    flat = [problem._objective(np.array([i]), np.ones(1)).hessian(away) for i in range(4)]
-    assert min(np.linalg.eigvalsh(H)[0] for H in flat) == pytest.approx(problem.mu, rel=1e-9)
 
 
 def test_an_uncertified_minimum_is_an_error() -> None:

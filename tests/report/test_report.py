@@ -303,7 +303,7 @@ def test_entries_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_
 def test_a_note_that_lies_about_its_certificate_is_not_believed():
     from dataclasses import replace
 
-    from fedbounds.evidence.sdp.one_step.certificate_files import read
+    from fedbounds.evidence.sdp.one_step.certificate import read
     from fedbounds.evidence.sdp.one_step.tight_constants import noted
     from fedbounds.plugins import shipped
 

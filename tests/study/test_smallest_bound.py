@@ -21,6 +21,8 @@ from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
 from fedbounds.report.number_format import downward, upward
 from fedbounds.study.bounds import ProblemConstants
+from fedbounds.study.resolve import build_problem
+from fedbounds.study.settings import Settings
 from fedbounds.study.smallest_bound import plan, smallest_bounds, worst_case_plan
 from fedbounds.theory.reading import READINGS
 
@@ -171,6 +173,18 @@ def test_bad_input_is_one_sentence(line):
 def test_what_cannot_be_is_refused(more, said):
     found = CliRunner().invoke(main, ["bounds", "--best", *FLAGS, *more])
     assert found.exit_code == 2 and said in found.stderr
+
+
+def test_data_fill_in_the_constants():
+    line = ["plan", "--data", "diabetes", "--clients", "3", "--target", "0.5"]
+    found = CliRunner().invoke(main, [*line, "--format", "json"])
+    assert found.exit_code == 0, found.output
+    value = json.loads(found.stdout[found.stdout.index("{") :])
+    problem = build_problem(Settings(data="diabetes", clients=3))
+    assert value["given"]["L"] == problem.L and value["given"]["N"] == 3
+    assert value["given"]["delta_0"] == pytest.approx((problem.w_star**2).sum())
+    more = CliRunner().invoke(main, [*line, "--L", "50", "--format", "json"])
+    assert json.loads(more.stdout[more.stdout.index("{") :])["given"]["L"] == 50
 
 
 def test_unequal_weights_select_nobody_equally():

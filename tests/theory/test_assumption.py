@@ -22,7 +22,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, L, eta, eta_0, gap_t, m, mu, sigma_sq, tau
+from fedbounds.theory.symbols import Delta_0, Delta_T, L, eta, m, mu, sigma_sq, tau
 from fedbounds.theory.verdict import Status
 
 LITERAL = READINGS["literal"]
@@ -90,12 +90,6 @@ def test_shapes_are_those_that_can_meet_the_assumptions(assumption, weightings, 
     assert alone == {"fedavg"}, "a client alone has all weight"
 
 
-@pytest.mark.parametrize(("scope", "left"), [("step", gap_t), ("horizon", Delta_T)])
-def test_every_symbol_of_a_scope_is_searched(scope, left):
-    false = Claim("false", "", "", scope, left, {"none": sp.Integer(0) * Delta_0}, readings=("literal",))
-    assert refute(false, LITERAL, TINY, known=DIAGONAL).status is Status.REFUTED
-
-
 def test_what_is_assumed_in_fractions_alone_is_looked_for():
     """One instance in twenty-five has curvatures so close: neither the families nor the search may miss them."""
 
@@ -112,22 +106,6 @@ def test_what_is_assumed_in_fractions_alone_is_looked_for():
     assert F(11, 10) <= instance.L / instance.mu <= F(19, 10)
 
 
-def test_a_step_size_with_a_free_start_is_searched():
-    claim = Claim(
-        "constant-step", "", "", "horizon", Delta_T, {"start": Delta_0 / 1000}, eta=sp.Min(eta_0, 1 / (4 * L)),
-        readings=("literal",),
-    )  # fmt: skip
-    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
-    assert verdict.status is Status.REFUTED
-    assert {arm.shape.schedule for arm in arms(claim, LITERAL, TINY, known=DIAGONAL)} == {"start"}
-
-
-def test_a_step_size_in_what_only_a_run_knows_is_undecided():
-    claim = replace(claim_named("lemma-1"), eta=1 / (L * sigma_sq))
-    verdict = refute(claim, LITERAL, TINY, known=DIAGONAL)
-    assert verdict.status is Status.UNDECIDED and "cannot express step-size" in verdict.detail
-
-
 @pytest.mark.parametrize(
     ("relation", "axis", "region"),
     [
@@ -141,11 +119,6 @@ def test_a_step_size_in_what_only_a_run_knows_is_undecided():
 def test_a_claim_speaks_of_what_its_relations_allow(relation, axis, region):
     claim = replace(claim_named("lemma-1"), assumptions=(Assumption("mine", "", relation),))
     assert claim.coverage(LITERAL).axes == {axis: region}
-
-
-def test_the_corollary_speaks_of_its_own_steps_and_everyone():
-    axes = claim_named("corollary").coverage(LITERAL).axes
-    assert axes == {"eta_L": Span(high=F(1, 4)), "participation": Span(1, 1)}
 
 
 @pytest.mark.parametrize("claim", plugins.claims().values(), ids=lambda claim: claim.key)

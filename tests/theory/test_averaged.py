@@ -6,22 +6,13 @@ from fractions import Fraction as Q
 import numpy as np
 import pytest
 
-from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.empirical import comparison
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
-from fedbounds.evidence.run_constants import examine_run
-from fedbounds.model.experiment import Experiment
-from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claim_named
-from fedbounds.problems.quadratic import QuadraticProblem
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_T, T, gamma, gap_sum, mu, rho_bar
 from fedbounds.theory.verdict import Status
-from fedbounds.weightings.fedavg import FedAvg
-from fedbounds.weightings.fedmax import FedMax
-from fedbounds.weightings.fedsoftmax import FedSoftMax
 
 REPAIRED = READINGS["repaired"]
 AVERAGED = claim_named("averaged-corollary")
@@ -100,17 +91,3 @@ def test_half_of_the_variance_is_attained_to_leading_order():
     assert 0.98 * right < left <= right
     mean = 0.5 * end / (end + 3) ** 2  # what the last iterate has, of the order of F at the mean
     assert end * mean < 0.1 * right
-
-
-@pytest.mark.parametrize("weighting", [FedAvg(), FedMax(), FedSoftMax(0.5)], ids=lambda one: one.name)
-@pytest.mark.parametrize("seed", range(2))
-def test_no_run_exceeds_it(weighting, seed):
-    rng = np.random.default_rng(seed)
-    H = np.stack([np.diag(rng.uniform(0.3, 1, 2)) for _ in range(3)])
-    problem = QuadraticProblem(H, rng.standard_normal((3, 2)), np.zeros(3), rng.dirichlet(np.ones(3)))
-    eta = InverseTime(problem.mu, 4 * problem.L / problem.mu)
-    start = rng.standard_normal(2)
-    planned = Experiment(problem, weighting, eta, tau=3, rounds=60, replicates=1, batch_size=None, w0=start)
-    run = examine_run(simulate(planned), REPAIRED)
-    for claim in (GAPS, AVERAGED):
-        assert comparison.examine(claim, run).status in (Status.HOLDS, Status.NOT_APPLICABLE)

@@ -1,7 +1,6 @@
 """What a claim may not say, since evaluators would read it differently."""
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 
 import pytest
@@ -9,17 +8,12 @@ import sympy as sp
 
 from fedbounds import certify, check, derive, plugins, referee, refute
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.coverage import own_step
-from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.plugins import load_file
-from fedbounds.referee.implication import follows, never_negative
-from fedbounds.referee.regime import Suite
-from fedbounds.referee.regimes import REGIMES
+from fedbounds.referee.implication import follows
 from fedbounds.referee.trial import try_claim
 from fedbounds.theory import symbols as s
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import OWN_STEPS, Claim, Repair
-from fedbounds.theory.coverage import spoken_of
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -40,24 +34,6 @@ def test_the_step_size_of_a_claim_is_the_only_assumption_of_its_name():
         replace(STEP, assumptions=(*STEP.assumptions, taken))
     stated = replace(STEP, eta=1 / s.L)
     assert replace(stated, assumptions=stated.assumptions_in(READINGS["plain"])).assumptions[-1].key == OWN_STEPS
-
-
-def test_a_step_size_that_is_no_polynomial_or_falls_to_0_is_examined():
-    assert not never_negative(1 - sp.sqrt(s.t + 1), {})
-    falling = replace(STEP, key="mine", eta=(1 - s.t / 2) / s.L)
-    assert Suite(REGIMES[:1]).run(REGIMES[0], READINGS["plain"], falling) is None
-    assert not follows(replace(STEP, eta=-1 / s.L), READINGS["plain"], STEP, READINGS["repaired"])
-
-
-def test_steps_that_are_constant_at_first_are_the_claims_own():
-    early = replace(STEP, key="mine", eta=sp.Min(1 / (2 * s.L), 1 / (s.mu * (s.t + 1))))
-    assert own_step(early, round_setting(eta=Fraction(1, 2)))
-    assert not own_step(early, round_setting(eta=Fraction(1, 3)))
-
-
-@pytest.mark.parametrize("relation", [sp.Le(s.eta, sp.Rational(1, 10)), sp.Le(s.eta * s.L**2, 1)])
-def test_relations_that_fix_no_axis_are_left_out(relation):
-    assert "eta_L" not in spoken_of(Assumption("mine", "mine", relation).parts).axes
 
 
 def test_numbers_of_a_claim_are_exact(tmp_path):
@@ -101,14 +77,6 @@ def test_a_definition_in_whole_numbers_stays_exact_whatever_came_before():
         return claim.sides(READINGS["plain"]).rhs
 
     assert right(2.0).atoms(sp.Float) and right(2) == 2 * s.L / 3
-
-
-@pytest.mark.parametrize("names", [("literal", "repaired"), ("repaired", "literal")])
-def test_only_the_repaired_reading_has_the_repair_whichever_came_first(names):
-    repair = Repair("why", substitutions={s.eta: s.eta / 2})
-    claim = Claim("k", "t", "s", "step", s.Delta_next, {"a": s.eta * s.Delta}, repair=repair)
-    rhs = {name: claim.sides(READINGS[name]).rhs for name in names}
-    assert rhs == {"literal": s.eta * s.Delta, "repaired": s.eta * s.Delta / 2}
 
 
 def test_numbers_that_json_has_no_word_for_are_left_out_of_a_verdict():

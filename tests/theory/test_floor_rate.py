@@ -71,25 +71,6 @@ def minimiser(problem, weighting):
     return best
 
 
-@pytest.mark.parametrize(("weighting", "noise"), [*((one, 0.0) for one in MINIMISED), (FedMax(2), 0.5)])
-def test_no_run_is_farther(weighting, noise):
-    rng = np.random.default_rng(8)
-    problem = quadratic(
-        rng.uniform(0.5, 1, (3, 2)), rng.standard_normal((3, 2)), rng.dirichlet(np.ones(3)), rng=rng, noise_std=noise
-    )
-    scale = 4 * problem.L / problem.mu
-    start = np.array([2.0, -1.0])
-    many = 100 if noise else 1
-    planned = Experiment(problem, weighting, InverseTime(problem.mu, scale), 1, 300, replicates=many, w0=start)
-    w = replay(planned).w["alpha"]
-    plus = minimiser(problem, weighting)
-    Z_sq = float((problem.grads(plus) ** 2).sum(-1).max())
-    values = {"L": problem.L, "mu": problem.mu, "gamma": scale, "sigma_sq": 2 * noise**2, "Z_sq": Z_sq}
-    for steps in (1, 10, 100, 300):
-        found = ((w[:, steps] - plus) ** 2).sum(-1).mean() * (steps + scale - 1) ** 2
-        assert found <= bound(**values, T=steps, away_0=float(((start - plus) ** 2).sum())) * (1 + 1e-9)
-
-
 @pytest.mark.parametrize("tau", [1, 3, 8])
 @pytest.mark.parametrize("weighting", MINIMISED, ids=lambda one: one.name)
 def test_with_local_steps_no_run_is_farther_at_any_step(weighting, tau):

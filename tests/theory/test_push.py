@@ -1,7 +1,5 @@
 """The proof of `fedavg-push`: its multipliers, its algebra, and that nothing less is true."""
 
-import itertools
-import random
 from dataclasses import replace
 from fractions import Fraction as Q
 
@@ -13,9 +11,7 @@ from hypothesis import strategies as st
 from run_oracle import by_clients
 
 from fedbounds.engine.simulate import simulate
-from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep
@@ -23,7 +19,6 @@ from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.study.worst_case import bounds
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.verdict import Status
 from fedbounds.weightings.fedavg import FedAvg
 
 
@@ -99,31 +94,6 @@ def test_in_symbols_it_is_an_identity(tau):
     assert all(sp.cancel(sp.together(one)) == 0 for one in (*values, *S[0], *rows))
 
 
-def test_the_algebra_of_every_tau():
-    """The rows and R_k at k in the letters A_k, B_k, g_{n-k}, r^(n-k); B_k a_k; and the signs of f."""
-    q, r, A, B, g, s = sp.symbols("q r A B g s", positive=True)  # A_k, B_k, g_{n-k}, r^(n-k)
-    K, after, later = q - r, (1 + q * A, 1 + r * B), (1 + q + q**2 * A, 1 + r + r**2 * B)
-    before, g_before = ((A - 1) / q, (B - 1) / r), q * g + s
-    lam, lam_before = g * (after[0] - after[1]) / (A * after[1]), g_before * (A - B) / (before[0] * B)
-    beta, R, R_before = (lam + s) / B, K * g * after[0] / after[1], K * g_before * A / B
-    assert sp.cancel(lam * after[0] + beta * (A - B) - R - lam_before * before[0]) == 0
-    assert sp.cancel(K * A * beta + r * R - R_before) == 0
-    assert sp.cancel(later[0] - (1 + q * after[0])) == sp.cancel(later[1] - (1 + r * after[1])) == 0
-    # r^k = 1 - (1 - r) B_k, and likewise of q.
-    gone = 1 - (1 - r) * B
-    a = (s + gone * lam) / B + lam - lam_before
-    f = q * (1 - q) * A + (q * A / before[0] - 1) * (B - 1) - gone
-    assert sp.cancel(B * a - s * (1 - q + r * before[1] / before[0]) - g * f / A) == 0
-    rng = random.Random(0)
-    for k in range(2, 40):
-        top = Q(rng.randint(1, 50), 50)
-        slope = top * geometric(top, k) / geometric(top, k - 1) - 1
-        signs = [top * (1 - top**k), *[slope] * (k - 1), Q(-1)]
-        changes = [x for x in signs if x]
-        assert sum((x > 0) != (y > 0) for x, y in itertools.pairwise(changes)) == 1
-        assert sum(x * top**j for j, x in enumerate(signs)) == 0
-
-
 @pytest.mark.parametrize(("tau", "eta", "m"), [(2, 0.5, 0.5), (5, 1.0, 0.5), (20, 0.3, 0.5), (5, 1.0, 0.9)])
 def test_two_quadratics_on_the_line_attain_it(tau, eta, m):
     """Curvatures 1/10 and 1, w* = 0: all the way at equal weights, else 2 sqrt(m (1 - m)) of it."""
@@ -147,30 +117,3 @@ def test_beyond_1_over_L_more_is_possible():
     assert "fedavg-push" not in bounds(run, Q(1), Q(1)) and "fedavg-push" in bounds(
         replace(run, eta=Q(1)), Q(1), Q(1)
     )
-
-
-def test_with_noise_it_is_not_asked():
-    noisy = quadratic(np.ones((2, 1)), np.array([[-1.0], [1.0]]), noise_std=1.0)
-    ran = simulate(Experiment(noisy, FedAvg(), ConstantStep(0.5), tau=2, rounds=2, replicates=16, batch_size=1))
-    found = empirical.examine(claim_named("fedavg-push"), examine_run(ran, READINGS["literal"]))
-    assert found.status is Status.NOT_APPLICABLE and "gradients are full" in found.detail
-
-
-@given(st.integers(0, 2**31), st.integers(2, 8), st.floats(0.05, 1.0))
-@settings(max_examples=25, deadline=None)
-def test_descent_on_other_functions_ends_in_the_ball(seed, tau, eta):
-    """Convex functions of three coordinates whose curvature changes from 1 to 1/10 along many directions."""
-    rng = np.random.default_rng(seed)
-    ways = rng.standard_normal((40, 3))
-    shift, weight = rng.standard_normal(40), rng.uniform(0, 1, 40)
-    weight *= 0.9 / np.linalg.eigvalsh((ways.T * weight) @ ways)[-1]
-    x0 = 2 * rng.standard_normal(3)
-
-    def slope(x):
-        return 0.1 * x + (weight * np.clip(ways @ x - shift, 0, None)) @ ways
-
-    x, s = x0, slope(x0)
-    for _ in range(tau):
-        x = x - eta * slope(x)
-    ends = [eta * geometric(1 - eta * curvature, tau) * s for curvature in (0.1, 1.0)]
-    assert (x - x0 + ends[0]) @ (x - x0 + ends[1]) <= 1e-12 * (s @ s)

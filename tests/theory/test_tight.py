@@ -1,11 +1,9 @@
 """The drift with the constants that its steps give: attained by an instance, exceeded by no run, false with noise."""
 
-import itertools
 from dataclasses import replace
 from fractions import Fraction as Q
 from types import SimpleNamespace
 
-import cvxpy as cp
 import numpy as np
 import pytest
 import sympy as sp
@@ -17,8 +15,6 @@ from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.model.experiment import Experiment
 from fedbounds.plugins import claim_named
 from fedbounds.problems.quadratic import QuadraticProblem
-from fedbounds.study.bounds import ProblemConstants
-from fedbounds.study.smallest_bound import smallest_bounds
 from fedbounds.theory.quantity import Path, largest, measured
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import gone_sq, parting
@@ -58,21 +54,6 @@ def test_two_clients_of_curvature_mu_attain_it(tau):
     assert drift[:tau] == pytest.approx(bound[:tau], rel=1e-12)
     constant = ((tau - 1) / tau * (t + GAMMA) / (t + GAMMA - 1)) ** 2
     assert bound[t] == pytest.approx(constant * tau**2 * G_sq / (MU * (t + GAMMA)) ** 2, rel=1e-12)
-
-
-@pytest.mark.parametrize("seed", range(8))
-def test_no_run_exceeds_it(seed):
-    rng = np.random.default_rng(seed)
-    frames = np.linalg.qr(rng.standard_normal((3, 2, 2)))[0]
-    H = np.einsum("nij,nj,nkj->nik", frames, np.where(rng.random((3, 2)) < 0.5, MU, L), frames)
-    H[0] = np.diag([MU, L])
-    problem = QuadraticProblem(H, 3 * rng.standard_normal((3, 2)), np.zeros(3), rng.dirichlet(np.ones(3)))
-    for tau in (2, 5, 40):
-        drift, G_sq = ran(problem, 5 * rng.standard_normal(2), tau)
-        t = np.arange(len(drift), dtype=float)
-        slow = rhs("drift-on-schedule", eta=1 / (MU * (t + GAMMA)), tau=float(tau), G_sq=G_sq)
-        for bound in (slow, full(G_sq, tau, problem.p, len(drift))):
-            assert (drift <= bound * (1 + 1e-9)).all()
 
 
 # Smaller by a millionth, by a part of the step size, and the bracket without its square.
@@ -119,34 +100,6 @@ def test_with_noise_the_closed_form_is_false():
     assert drift <= (2 * eta) ** 2 * G_sq
 
 
-def test_the_corollary_is_smaller_than_the_one_without_its_steps():
-    given = ProblemConstants(L=1.0, mu=0.1, N=10, rounds=50, delta_0=1e-3, zeta_sq=0.0, G_sq=4.0, tau=20)
-    bounds = {one.claim: one.bound for one in smallest_bounds(given)}
-    for key, longer in (("tight-corollary", 19), ("noise-corollary", 2)):
-        assert bounds["star-corollary"] / bounds[key] == pytest.approx(16 / (1 + longer / 40) ** 2)
-
-
-@pytest.mark.parametrize("gamma", [4, 7, 400])
-@pytest.mark.parametrize("begun", [0, 5])
-def test_with_noise_quadratics_reach_the_closed_form_and_the_bound_is_near_it(gamma, begun):
-    """mu = G = 1 and many clients: E d^2 is the mean's way squared and the variance, noise that keeps E||g||^2 at 1.
-
-    Each step's noise has a direction of its own, so that ||grad||^2 is the same on every path, and at most 1.
-    """
-    way, variance = Q(0), Q(0)
-    for n in range(1, 40):
-        eta = Q(1, begun + n - 1 + gamma)
-        slope = (1 - way) ** 2 + variance
-        assert slope <= 1
-        way, variance = (1 - eta) * way + eta, (1 - eta) ** 2 * variance + eta**2 * (1 - slope)
-        k, spent = begun + n + gamma, sum(Q(1, s + gamma) for s in range(begun, begun + n))
-        found = way**2 + variance
-        assert found == (n**2 - spent) / ((k - 1) * (k - 2))
-        bound = (1 + Q(min(n, 2), gamma)) ** 2 * Q(n, k) ** 2
-        assert bound / (1 + Q(2, gamma)) ** 2 < found <= bound
-        assert (n, begun) != (1, 0) or found == bound
-
-
 def test_it_is_false_once_steps_exceed_2_over_L():
     """Two mirrored quadratics of curvatures 1 and 4, steps 14/5 over L: one part of each model swings ever wider."""
     minima = [["84/85", "13/340"], ["-84/85", "-13/340"]]
@@ -156,31 +109,3 @@ def test_it_is_false_once_steps_exceed_2_over_L():
     assert examine(instance, claim, where).status is Status.NOT_APPLICABLE
     free = replace(claim, assumptions=tuple(one for one in claim.assumptions if one.key != "eta-below-2/(L+mu)"))
     assert examine(instance, free, where).status is Status.REFUTED
-
-
-@pytest.mark.parametrize("mu", [0.02, 0.1])
-@pytest.mark.parametrize("steps", [3, 5])
-def test_no_worst_case_exceeds_it_up_to_2_over_L(mu, steps):
-    """Of one client from 0 with steps of 1.99/L: gradients at most 1, and interpolation of each two points."""
-    x = -1.99 * np.tri(steps + 1, steps, -1)
-    gram, f = cp.Variable((steps, steps), PSD=True), cp.Variable(steps)
-    of = lambda a, b: cp.sum(cp.multiply(gram, np.outer(a, b) + np.outer(b, a))) / 2  # noqa: E731
-    g = np.eye(steps) - mu * x[:-1]  # of F - (mu/2)|x|^2, which is convex and (1 - mu)-smooth
-    given = [cp.diag(gram) <= 1]
-    for i, j in itertools.permutations(range(steps), 2):
-        gained = of(g[j], x[i] - x[j]) + of(g[i] - g[j], g[i] - g[j]) / (2 * (1 - mu))
-        given.append(f[i] - f[j] - mu / 2 * (of(x[i], x[i]) - of(x[j], x[j])) >= gained)
-    worst = cp.Problem(cp.Maximize(of(x[-1], x[-1])), given).solve(solver="CLARABEL")
-    assert worst == pytest.approx(((1 - (1 - 1.99 * mu) ** steps) / mu) ** 2, rel=1e-5)
-
-
-@pytest.mark.parametrize("excess", [Q(1, 100), Q(1, 10), Q(1)])
-def test_whatever_the_excess_over_2_over_L_some_round_is_long_enough(excess):
-    """Of pulls G cos and G sin along curvatures mu and L the second ends 1 + (eta L - 1)^n, n odd, over L away."""
-    L, mu = Q(1), Q(1, 10)
-    eta = (2 + excess) / L
-    grown, kept = eta * L - 1, 1 - eta * mu
-    n = next(n for n in range(1, 2001, 2) if (1 + grown**n) / L > (1 - kept**n) / mu)
-    share = (1 - kept ** (2 * n)) / (grown ** (2 * n) - kept ** (2 * n))  # sin^2: the last pull is G too
-    assert 0 < share < 1
-    assert (1 - share) * ((1 - kept**n) / mu) ** 2 + share * ((1 + grown**n) / L) ** 2 > ((1 - kept**n) / mu) ** 2

@@ -6,11 +6,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp.multi_round.central_path import worst
 from fedbounds.evidence.sdp.multi_round.program import Run
-from fedbounds.plugins import claim_named
-from fedbounds.theory.reading import READINGS
 
 
 def law(X, zeta, mu, eta):
@@ -78,22 +75,3 @@ def test_two_mirrored_clients_attain_it(seed):
             assert values[i] - values[j] - slopes[j] @ (points[i] - points[j]) - apart @ apart / (2 * K) >= -1e-7
     mean = points[2] - eta * (mu * points[2] + slopes[2] - [0, zeta])
     assert mean[0] == pytest.approx(longest, rel=1e-9)
-
-
-def test_the_claim_is_at_most_1_1_percent_above_it():
-    claim, rng = claim_named("fedavg-two-steps"), np.random.default_rng(3)
-    for _ in range(400):
-        mu, zeta = 10 ** rng.uniform(-4, -0.01), 10 ** rng.uniform(-3, 3)
-        eta = rng.uniform(0.001, 2 / (1 + mu))
-        values = {"L": 1.0, "mu": mu, "eta_0": eta, "Delta_round": 1.0, "zeta_star_sq": zeta**2}
-        bound = evaluate(claim.sides(READINGS["literal"]).rhs, values)
-        assert 1 - 1e-12 <= bound / law(1, zeta, mu, eta)[0] ** 2 <= 1.011
-
-
-def test_at_both_ends_it_is_a_formula():
-    """From w* it is b eta zeta; next to zeta = 0 its square grows with zeta^2 as `fedavg-rounds` (E_2) does."""
-    mu, eta = 0.1, 0.5
-    b, q, ratio = eta * (1 - mu) / 2, 1 - eta * mu, (2 - eta * (1 + mu)) / (eta * (1 - mu))
-    assert law(0, 1, mu, eta)[0] == pytest.approx(b * eta, rel=1e-9)
-    slope = (law(1, 1e-3, mu, eta)[0] ** 2 - q**4) / 1e-6
-    assert slope == pytest.approx(eta**2 * q**2 * (ratio + 1) / (ratio * (ratio + 2)), rel=1e-3)

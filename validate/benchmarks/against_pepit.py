@@ -53,8 +53,8 @@ def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
 
 def certificates(N: int, tau: int) -> tuple[float, float]:
     """(seconds a certificate, of which its solve) along the curve."""
-    from fedbounds.evidence.sdp.expressions import exact
     from fedbounds.evidence.sdp.one_step.program import build
+    from fedbounds.evidence.sdp.program import exact
     from fedbounds.evidence.sdp.rounding import prove
     from fedbounds.evidence.sdp.solver import interior
 

@@ -342,16 +342,16 @@ batch = 2
 def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.evidence.exact import counterexamples
     from fedbounds.evidence.kernel.rocq_runs import Audited
-    from fedbounds.evidence.sdp.one_step import certificate_files
+    from fedbounds.evidence.sdp.one_step.certificate import describe, verified
     from fedbounds.io import read_json, shaped
     from fedbounds.plugins import claims, shipped
 
     known = claims()
 
     def certificates(path: Path) -> None:
-        for certificate, wrong in certificate_files.verified([path], known):
+        for certificate, wrong in verified([path], known):
             if not wrong:
-                certificate_files.describe(certificate)
+                describe(certificate)
 
     lines = next(path for path in shipped("certificates/stated.jsonl")).read_bytes().splitlines(keepends=True)
     yield Format("certificates", certificates, folder / "c.jsonl", json_file), b"".join(lines[:2])

@@ -57,7 +57,11 @@ class Constants:
     measure: Literal["gap", "distance"] | None = None
 
 
-@command("Study a problem", more=Constants, **FLAGS)
+# Settings that choose a problem whose constants are filled in.
+PROBLEM = ("problem", "data", "partition", "limit", "standardise", "regularisation", "classes", "seed")
+
+
+@command("Study a problem", settings=PROBLEM, more=Constants, **FLAGS)
 def bounds(
     *,
     rho_bar: float | None = None,
@@ -74,7 +78,8 @@ def bounds(
     """Evaluate the bounds without a run: speed, error, value at T, and the rounds to reach epsilon; or --best.
 
     With --best, which needs --L, --mu, --clients, --zeta-star and --delta0: the smallest bound that a claim of the
-    ledger gives after so many rounds of FedAvg, over its step and, unless --tau is given, over tau.
+    ledger gives after so many rounds of FedAvg, over its step and, unless --tau is given, over tau. --data or
+    --problem fills in what is not given of L, mu, Gamma, N, zeta_*, ||w_0 - w*||^2 and the weights, from w_0 = 0.
 
     rho_bar: Smallest skew rho(t, w_t).
     rho_tilde: Largest skew rho(t, w*).
@@ -85,7 +90,7 @@ def bounds(
     best: The smallest bound on FedAvg that any claim has, and its step and tau.
     """
     paper = {"rho_bar": rho_bar, "rho_tilde": rho_tilde, "epsilon": epsilon, "pi_min": pi_min, "p_min": p_min}
-    constants |= paper
+    constants = _filled(constants | paper, best)
     if best:
         _refuse(constants, tuple(paper), "--best is about FedAvg")
         from fedbounds.study.smallest_bound import smallest_bounds
@@ -104,7 +109,7 @@ def bounds(
         say(f"Warning: {warning}.")
 
 
-@command("Study a problem", more=Constants, **FLAGS)
+@command("Study a problem", settings=PROBLEM, more=Constants, **FLAGS)
 def plan(
     *,
     target: float | None = None,
@@ -115,17 +120,45 @@ def plan(
 ) -> None:
     """Give the rounds of FedAvg after which a claim's bound is at most TARGET, with the tau and the step to choose.
 
+    --data or --problem fills in the constants that are not given, as for bounds.
+
     target: What the bound is to come to (needed).
     worst: Also by the certified worst case, for up to 24 steps (a minute).
     """
     from fedbounds.study import smallest_bound
 
+    constants = _filled(constants, True)
     known = problem_constants(rounds=1, plugins=plugins, also={"target": target}, **constants)
     assert target is not None  # problem_constants refuses that
     rows = smallest_bound.plan(known, target, plugins)
     if worst:
         rows = (*rows, smallest_bound.worst_case_plan(known, target, plugins))
     _print(format, rows, known)
+
+
+def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
+    """The constants, those not given taken from the problem that ``options`` name, if they name one."""
+    from fedbounds.cli.options import given
+
+    chosen = given({name: options.pop(name) for name in PROBLEM})
+    if not chosen:
+        return options
+    from fedbounds.plugins import modules_from
+    from fedbounds.report.number_format import number
+    from fedbounds.study.bounds import constants_of
+    from fedbounds.study.resolve import build_problem
+    from fedbounds.study.settings import Settings
+
+    clients = {} if options["N"] is None else {"clients": options["N"]}
+    problem = build_problem(Settings.of({**chosen, **clients}), modules_from(()))
+    found = {
+        name: value
+        for name, value in constants_of(problem).items()
+        if options[name] is None and (all_of_them or name not in ONLY_BEST)
+    }
+    told = ", ".join(f"{name} = {number(value)}" for name, value in found.items() if name != "weights")
+    say(f"From the problem, with w_0 = 0: {told}.")
+    return options | found
 
 
 def problem_constants(

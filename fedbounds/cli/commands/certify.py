@@ -135,7 +135,7 @@ def verify_certificate(
 
     rocq: File for the certificates that `coqc` alone checks.
     """
-    from fedbounds.evidence.sdp.one_step.certificate_files import describe, subject, verified
+    from fedbounds.evidence.sdp.one_step.certificate import describe, subject, verified
     from fedbounds.plugins import claims
 
     known = claims(plugins)

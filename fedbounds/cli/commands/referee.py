@@ -32,6 +32,7 @@ def referee(
     junit: Annotated[Path | None, Place(dir_okay=False)] = None,
     fail_on: Literal["refuted"] | None = None,
     verbose: bool = False,
+    script: bool = False,
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
@@ -47,6 +48,7 @@ def referee(
     as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
+    script: Print a counterexample as a script of plain Python, and nothing else.
     verbose: Also what each stage found, and the statement in full.
     """
     import fedbounds
@@ -54,9 +56,12 @@ def referee(
     from fedbounds.cli.options import CONTRADICTION
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
+    from fedbounds.report.counterexample_script import script as script_of
 
     def said(trial: Trial) -> None:
-        if not as_json:
+        if script and trial.refutation is not None:
+            show(script_of(trial.claim, trial.refutation))
+        elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
 
     progress = None if quiet else _say

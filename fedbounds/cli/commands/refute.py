@@ -32,6 +32,7 @@ def refute(
     out: Path | None = None,
     plugins: tuple[ModuleType, ...] = (),
     verify: bool = False,
+    script: bool = False,
     quiet: bool = False,
 ) -> int:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
@@ -44,12 +45,15 @@ def refute(
     seed: Seed of the search.
     jobs: Processes, for --all.
     out: JSON file for the result; also how to continue.
+    script: Print a counterexample as a script of plain Python, and nothing else.
     verify: Verify the shipped counterexamples exactly; search nothing.
     """
     import fedbounds
     from fedbounds.cli.options import contradiction_code
     from fedbounds.errors import reject
     from fedbounds.io import locked_file
+    from fedbounds.plugins import claim_named
+    from fedbounds.report.counterexample_script import script as script_of
     from fedbounds.report.terminal import plain_table, progress
 
     if verify:
@@ -60,6 +64,11 @@ def refute(
     jobs = min(jobs, os.cpu_count() or 1)
     with locked_file(out), progress(not quiet) as bar:
         found = fedbounds.refute(claim, reading, budget, seed=seed, jobs=jobs, out=out, plugins=plugins, progress=bar)
+    if script:
+        for verdict in found:
+            if verdict.status == "REFUTED":
+                show(script_of(claim_named(verdict.claim, plugins), verdict))
+        return 0
     show(plain_table(HEAD, map(summary, found), WIDTH))
     if len(found) <= DETAILED:
         for verdict in found:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import typing
 from collections.abc import Iterable
 from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import colour, command, say, show, show_json
+import click
+
+from fedbounds.cli.adapter import command, say, show, show_json
 
 FILE = '''"""{title}: change the terms, the step size and the assumptions to those of your theorem.
 
@@ -43,21 +47,54 @@ def claims(
     key: str | None = None, *, plugins: tuple[ModuleType, ...] = (), format: Literal["table", "json"] = "table"
 ) -> None:
     """List the claims, or show one: statement, assumptions, source, readings and repair."""
+    if key is None and format == "table":
+        formatter = click.HelpFormatter(width=shutil.get_terminal_size((100, 24)).columns)
+        formatter.write_dl([(name, f"{title} ({source})") for name, title, source in _listed(plugins)])
+        show(formatter.getvalue())
+        say("fedbounds explain CLAIM shows one in full.")
+        return
     from fedbounds.plugins import claim_named
     from fedbounds.plugins import claims as known_claims
     from fedbounds.report import claim_text
-    from fedbounds.report.terminal import plain_table
 
-    known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
     if format == "json":
+        known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
         told = [claim_text.explain(claim) for claim in known]
         show_json(told if key is None else told[0])
     elif key is not None:
-        show(claim_text.to_text(claim_text.explain(*known)))
-    else:
-        body = [[claim.key, claim.title, claim.source] for claim in known]
-        show(plain_table(["claim", "says", "source"], body, colour=colour()))
-        say("fedbounds claims CLAIM shows one in full.")
+        show(claim_text.to_text(claim_text.explain(claim_named(key, plugins))))
+
+
+def _listed(plugins: tuple[ModuleType, ...]) -> list[list[str]]:
+    """Key, title and source of every claim: stored, as to load them takes a second."""
+    from fedbounds.io import json_text, parse_json, shaped
+    from fedbounds.study import cache
+
+    stored = not plugins and "FEDBOUNDS_FRESH" not in os.environ
+    entry = cache.listing("claims", "claims", "theory")
+    if stored and (files := cache.load(entry)):
+        return shaped(parse_json(files[cache.VALUE], cache.VALUE), list[list[str]], "the list of claims")
+    from fedbounds.plugins import claims
+
+    rows = [[claim.key, claim.title, claim.source] for claim in claims(plugins).values()]
+    if stored:
+        cache.store(entry, {cache.VALUE: json_text(rows).encode()})
+    return rows
+
+
+@command("Judge a theorem")
+def explain(claim: str, *, plugins: tuple[ModuleType, ...] = ()) -> None:
+    """Say in two sentences what CLAIM states and whether it is true, then its statement in full."""
+    from fedbounds.plugins import claim_named
+    from fedbounds.report import claim_text
+    from fedbounds.report.describe import claim_sentences
+    from fedbounds.report.terminal import working
+    from fedbounds.study.ledger import ledger_lines
+
+    chosen = claim_named(claim, plugins)
+    with working("proofs, counterexamples and certificates"):
+        lines = ledger_lines({claim: chosen})
+    show(f"{claim_sentences(chosen, lines)}\n\n{claim_text.to_text(claim_text.explain(chosen))}")
 
 
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:
@@ -105,18 +142,13 @@ def assumptions(word: str | None = None) -> None:
 @command("Judge a theorem")
 def scopes(word: str | None = None) -> None:
     """List what a claim may range over, and the symbols that vary there."""
+    from fedbounds.report.describe import SCOPES
     from fedbounds.theory.quantity import Scope
     from fedbounds.theory.symbols import in_scope
 
-    meaning = {
-        "point": "every point visited, and every client",
-        "step": "every step t to t + 1",
-        "horizon": "every number of steps T",
-        "constant": "the constants of a run alone",
-    }
     _table(
         ("scope", "a claim holds for", "symbols that vary"),
-        [(name, meaning[name], ", ".join(in_scope(name))) for name in typing.get_args(Scope)],
+        [(name, SCOPES[name], ", ".join(in_scope(name))) for name in typing.get_args(Scope)],
         word,
     )
 

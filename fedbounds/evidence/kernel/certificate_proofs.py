@@ -13,9 +13,9 @@ from math import lcm
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.certificate_vectors import ONE, Numbers, Squared, numbers_of, squares_of
 from fedbounds.evidence.kernel.integer_squares import fraction, listed, numeral, scale, squares
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
+from fedbounds.evidence.sdp.program import exact
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from math import lcm
 
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.integer_squares import ZERO, fraction, listed
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.program import exact
 
 ONE = Fraction(1)
 Vector = list[Fraction]

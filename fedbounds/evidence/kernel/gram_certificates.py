@@ -17,12 +17,10 @@ from fedbounds.evidence.kernel import certificate_proofs
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, numeral, scale, squares, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
-from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.certificate_files import read
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 

@@ -224,7 +224,7 @@ def roots(p: Any, over: Interval) -> int:
     return before - after
 
 
-def read(value: Any, over: Interval | None) -> Any:
+def number_of(value: Any, over: Interval | None) -> Any:
     """The number or, over an interval, the function that a file gives; InputError where it has a pole there."""
     from flint import fmpq_poly
 

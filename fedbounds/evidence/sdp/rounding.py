@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import exact
-from fedbounds.evidence.sdp.program import Form, Program
+from fedbounds.evidence.sdp.program import Form, Program, exact
 from fedbounds.evidence.sdp.solver import Solution, Solved, interior, worst_case
 from fedbounds.evidence.sdp.verification import verify
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.expressions import Symbol
-from fedbounds.evidence.sdp.program import Form, Program
+from fedbounds.evidence.sdp.program import Form, Program, Symbol
 
 # A form that an exchange changes by less, relative to its largest number, is unchanged up to rounding.
 SAME = 1e-9

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fedbounds.evidence.sdp.expressions import Expression, exact
-from fedbounds.evidence.sdp.program import Program
+from fedbounds.evidence.sdp.program import Expression, Program, exact
 
 
 def verify(

@@ -11,7 +11,7 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.report.describe import claim_answer, describe
+from fedbounds.report.describe import SCOPES, claim_answer, describe
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture
 from fedbounds.report.number_format import readable
@@ -69,12 +69,6 @@ class Proof:
 
 
 SIGNS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
-SCOPES = {
-    "point": "at every visited point and client",
-    "step": "for every step t to t + 1",
-    "horizon": "for every horizon T",
-    "constant": "about the constants of a run",
-}
 
 
 @dataclass(frozen=True)
@@ -91,7 +85,7 @@ class Section:
 
     @property
     def scope(self) -> str:
-        return SCOPES[self.claim.scope]
+        return f"for {SCOPES[self.claim.scope]}"
 
     @property
     def left(self) -> Markup:

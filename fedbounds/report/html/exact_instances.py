@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
+from fedbounds.report.counterexample_script import script
 from fedbounds.report.html.mathml import formula, fraction, prose, rounded
 from fedbounds.report.number_format import number, readable
 from fedbounds.report.table import Table
 from fedbounds.study.ledger import certificates, counterexample
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
@@ -66,6 +70,17 @@ class Example:
     @property
     def relation(self) -> str:
         return ">" if self.sides.lhs > self.sides.rhs else "≠"
+
+    @property
+    def script(self) -> str:
+        """The script of plain Python that finds both sides; nothing where there is no short one."""
+        instance = self.file.document.get("instance")
+        with contextlib.suppress(InputError, KeyError):
+            data = {"instance": instance}
+            t, reading = self.file.document.get("t"), self.file.document["reading"]
+            verdict = Verdict(self.subject, reading, Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
+            return script(self.file.claim(), verdict) if instance and self.subject else ""
+        return ""
 
     @property
     def fields(self) -> list[tuple[Markup, str, Markup]]:

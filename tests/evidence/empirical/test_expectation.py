@@ -123,28 +123,6 @@ def test_an_equality_is_decided_where_samples_leave_it_open():
         assert empirical.examine(below, sampled).status is Status.UNDECIDED
 
 
-def constant_claim(lhs, rhs):
-    return Claim(
-        key="made", title="", source="", scope="constant", lhs=sp.sympify(lhs), terms={"rhs": sp.sympify(rhs)}
-    )
-
-
-@pytest.mark.parametrize("reading", ["sync", "repaired"])
-def test_what_holds_for_part_of_the_interval_of_rho_bar_stays_undecided(reading):
-    run = seen(make(ridge_problem(3), SKEWED), reading)
-    low, high = expectation.skew_range(run)
-    assert run.constants["pi_min"].value <= low < high
-    middle, rho = (low + high) / 2, symbols.rho_bar
-    for value, status in ((low * 0.999, "HOLDS"), (middle, "UNDECIDED"), (high * 1.001, "REFUTED")):
-        assert expectation.examine(constant_claim(value, rho), run).status == status
-        assert expectation.examine(constant_claim(value, symbols.rho_pairs), run).status == status
-    # Not monotone in rho_bar: both ends satisfy it, the middle does not.
-    dip = (rho - middle) ** 2 + 1
-    assert expectation.examine(constant_claim(1 + ((high - low) / 4) ** 2, dip), run).status is Status.UNDECIDED
-    assert expectation.examine(constant_claim(0.999, dip), run).status is Status.HOLDS
-    assert expectation.examine(constant_claim(1 / rho, 1 / rho), run).status is Status.HOLDS
-
-
 @pytest.mark.parametrize("build", [quadratic_problem, ridge_problem])
 @pytest.mark.parametrize("seed", range(4))
 def test_the_interval_of_rho_bar_contains_every_sampled_skew(build, seed):
@@ -176,21 +154,6 @@ def test_the_smallest_skew_is_attained():
     assert (skew(problem.w_star + 5 * rng.standard_normal((1000, problem.d))) >= bound).all()
 
 
-def test_without_randomness_rho_bar_is_known():
-    experiment = make(ridge_problem(3), SKEWED, batch_size=None)
-    low, high = expectation.skew_range(seen(experiment))
-    assert low == high == pytest.approx(simulate(experiment).extremes.rho_bar_all.min(), rel=1e-12)
-    run = seen(make(ridge_problem(3), FedAvg()))
-    assert expectation.skew_range(run) == (1.0, 1.0)
-
-
-def test_coinciding_minimisers_have_a_smallest_skew_too():
-    problem = quadratic(np.array([[1.0, 4.0], [2.0, 1.0]]), np.ones((2, 2)), np.array([0.5, 0.5]), noise_std=0.1)
-    alpha = np.array([0.2, 0.8])
-    # (0.2 (a + 4b) + 0.8 (2a + b)) / (0.5 (a + 4b) + 0.5 (2a + b)) is smallest at a = 0.
-    assert expectation.smallest_skew(problem, alpha) == pytest.approx(1.6 / 2.5, rel=1e-9)
-
-
 def evaluated(expression, values):
     return sp.lambdify(sorted(expression.free_symbols, key=str), expression, "math")(
         *[values[s.name] for s in sorted(expression.free_symbols, key=str)]
@@ -217,22 +180,6 @@ def test_bounds_contain_the_value_at_every_point(key, seed):
     assume(not isinstance(value, complex))  # a real power of a negative number has no place on the line
     slack = 1e-9 * (1 + abs(value))
     assert below - slack <= value <= above + slack
-
-
-def test_bounds_of_powers_and_unknown_functions():
-    x = sp.Symbol("x")
-    across = {"x": (np.array([-1.0, 2.0]), np.array([3.0, 3.0]))}
-    for expression, low, high in (
-        (x**2, [0, 4], [9, 9]),
-        (x**3, [-1, 8], [27, 27]),
-        (1 / x, [-np.inf, 1 / 3], [np.inf, 1 / 2]),
-        (sp.Max(x, 0) - sp.Min(x, 1), [-1, 1], [4, 2]),
-        (sp.exp(x), [-np.inf] * 2, [np.inf] * 2),
-    ):
-        with np.errstate(divide="ignore"):
-            below, above = expectation.bounds(expression, across)
-        np.testing.assert_allclose(np.broadcast_to(below, 2), low)
-        np.testing.assert_allclose(np.broadcast_to(above, 2), high)
 
 
 def test_moments_are_total_and_exact_unless_given():

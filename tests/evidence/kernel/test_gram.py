@@ -12,7 +12,7 @@ from fedbounds.cli.app import main
 from fedbounds.evidence import kernel
 from fedbounds.evidence.kernel import coqc, gram_certificates, integer_squares, proof_obligations, release_record
 from fedbounds.evidence.kernel import rocq_runs as checker
-from fedbounds.evidence.sdp.one_step.certificate_files import read, save
+from fedbounds.evidence.sdp.one_step.certificate import read, save
 from fedbounds.plugins import shipped
 from fedbounds.theory.verdict import Status
 

@@ -21,13 +21,13 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.multi_round import by_client, central_path
 from fedbounds.evidence.sdp.multi_round.central_path import Worst, above, worst
 from fedbounds.evidence.sdp.multi_round.lower_bound import attained, surely
 from fedbounds.evidence.sdp.multi_round.program import Run, is_definite, program_of, verify
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.evidence.sdp.verification import is_psd
 from fedbounds.model.experiment import Experiment
@@ -76,7 +76,7 @@ def test_without_heterogeneity_it_is_the_contraction(eta):
     ("rounds", "tau", "kappa", "eta", "loss"), [(5, 2, 10, ETA, 1.0018), (4, 3, 37, Q(13, 10), 1.0215)]
 )
 def test_the_inequalities_left_out_cost_little(rounds, tau, kappa, eta, loss, monkeypatch):
-    """docs/worst.md: 0.18% at R = 5, tau = 2; none is left out up to twelve steps."""
+    """0.18% at R = 5, tau = 2; none is left out up to twelve steps."""
     whole = worst(rounds_of(rounds, tau, Q(1, kappa), eta))
     monkeypatch.setattr(central_path, "ALL_PAIRS", 0)
     few = worst(rounds_of(rounds, tau, Q(1, kappa), eta))
@@ -86,7 +86,7 @@ def test_the_inequalities_left_out_cost_little(rounds, tau, kappa, eta, loss, mo
 
 @pytest.mark.parametrize(("tau", "mu", "eta"), [(2, MU, ETA), (3, MU, Q(1)), (3, Q(1, 2), Q(1)), (6, MU, ETA)])
 def test_the_push_of_a_round_from_the_minimum(tau, mu, eta):
-    """docs/worst.md: `fedavg-push` is exact there."""
+    """`fedavg-push` is exact there."""
     low, high = ((1 - (1 - eta * c) ** tau) / c for c in (mu, L))
     found, push, start = worst(rounds_of(1, tau, mu, eta), delta_0=Q(1, 10**4)), (low - high) / 2, Q(1, 100)
     assert found.certified
@@ -94,7 +94,7 @@ def test_the_push_of_a_round_from_the_minimum(tau, mu, eta):
 
 
 def test_what_the_exact_push_gains():
-    """docs/worst.md: at eta L = 1 from 3.57 to 1.26 times the worst case."""
+    """at eta L = 1 from 3.57 to 1.26 times the worst case."""
     run, proved = rounds_of(2, 10, eta=Q(1)), bounds(rounds_of(2, 10, eta=Q(1)), Q(1), Q(1))
     above = {key: proved[key] / worst(run).value for key in ("fedavg-contraction", "fedavg-push")}
     assert above == pytest.approx({"fedavg-contraction": 3.57, "fedavg-push": 1.26}, abs=0.005)
@@ -273,15 +273,11 @@ def test_the_table_of_the_page():
     assert f"between {min(factors):.2f} and {max(factors):.2f} times the worst case" in page
     assert f"eta = 1/(2L), within {max(factors):.2f} times" in (root / "docs/findings.md").read_text(encoding="utf-8")
     grid, far = kept["grid"], kept["grid"]["worst"][0]
-    for name in ("factor", "without"):
-        told = f"{grid['median'][name]:.2f}", f"{grid['largest'][name]:.2f}", str(grid["within 2"][name])
-        assert all(one in page for one in told)
-    assert f"over {grid['places']} places" in page
-    assert f"kappa = {far['kappa']}, tau = {far['tau']}, R = {far['rounds']}. " in page
+    median, most = grid["median"]["factor"], grid["largest"]["factor"]
+    said = f"at a median of {median:.2f} and at most at {most:.2f}, over {grid['places']}"
+    assert said in " ".join(page.split())
     again = horizon.factors([far["tau"]], [far["rounds"]], [far["kappa"]])
     assert again[0] == pytest.approx(far, rel=1e-6)
-    ends = kept["after the last round drawn"]
-    assert f"{ends['theorem-1']:.0f}" in page and f"{ends['ordinary']:.2g}" in page
 
 
 def weighted(rounds, tau, alpha, p=None):
@@ -322,7 +318,7 @@ def test_a_server_with_other_weights_is_bounded(alpha, p, monkeypatch):
 
 
 def test_short_runs_of_a_few_clients_lose_nothing():
-    """docs/worst.md: two blocks are 14, 32 and 34% above; no proof is one of less, or of another run."""
+    """two blocks are 14, 32 and 34% above; no proof is one of less, or of another run."""
     for eta, value in ((ETA, 5.5569), (Q(1), 12.586), (Q(13, 10), 18.247)):
         run = dataclasses.replace(weighted(2, 3, "7/10,3/10", "2/5,3/5"), eta=eta)
         found = worst(run)

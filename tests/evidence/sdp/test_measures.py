@@ -77,10 +77,6 @@ def test_the_table_of_the_page():
             assert again.worst == pytest.approx(one["worst"], rel=1e-5)
             assert again.stated.keys() == one["stated"].keys()
             assert again.lower == pytest.approx(one["lower"], rel=1e-6)
-        if (measure, key, rounds) == ("gap", "corollary", 10):
-            papers, ours = one["stated"]["corollary"], one["bound"]
-            assert f"by {papers:.4g}, which is {papers / one['worst']:.3g} times" in page
-            assert f"`{one['theorem']}`, the smallest here, is at {ours / one['worst']:.3g} times" in page
 
 
 @pytest.mark.parametrize("measure", F_MEASURES)

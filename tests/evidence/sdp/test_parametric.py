@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.certificate import Certificate, check
-from fedbounds.evidence.sdp.one_step.certificate_files import read as read_file
-from fedbounds.evidence.sdp.one_step.certificate_files import save, subject
+from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save, subject
+from fedbounds.evidence.sdp.one_step.certificate import read as read_file
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
-from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
-from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, ranged, read, roots, variable
+from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, number_of, ranged, roots, variable
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import convert, plain
 from fedbounds.plugins import claim_named
@@ -84,8 +82,8 @@ def test_what_is_shipped_is_verified():
 
 
 @pytest.mark.parametrize(("tau", "low", "high"), [(1, 0, 1e-4), (2, 0.003, 0.006), (3, 0.027, 0.076)])
-def test_the_page(tau, low, high):
-    """docs/sdp.md: by how much the bound of a round of gradient descent exceeds the solver's worst case; degrees."""
+def test_a_round_of_gradient_descent_at_every_kappa(tau, low, high):
+    """By how much the bound of a round of gradient descent exceeds the solver's worst case; degrees."""
     stated, above = SHIPPED[f"local-descent-{tau}"], []
     for kappa in (2, 10, 100, 1000):
         model = build(round_setting(2, tau, kappa=kappa, eta=F(1, 2)), float, ())
@@ -286,7 +284,7 @@ def test_files_are_read_as_they_were_written(tmp_path):
 class TestCoverage:
     def of(self, name):
         one = SHIPPED[name]
-        return coverage(claim_named(one.claim), setting_over(one.setting, one.interval))
+        return coverage(claim_named(one.claim), one.parameters)
 
     def test_a_step_that_depends_on_kappa(self):
         covered = self.of("fedavg-step-fedavg-tau3")
@@ -404,7 +402,7 @@ class TestFunctions:
             here = F(25, 6) / F(58, 9)
             values = (here, 1 / here, here**-2, here - x, 3 - here, F(0), -here, here / 3)
             assert (one.at(x) if isinstance(one, Function) else F(one)) in values
-        assert f * (1 / f) == 1 and f - f == 0 and f != 1 and f == read(f.to_json(), ABOVE_1)
+        assert f * (1 / f) == 1 and f - f == 0 and f != 1 and f == number_of(f.to_json(), ABOVE_1)
         with pytest.raises(ZeroDivisionError):
             1 / (KAPPA - KAPPA)
 

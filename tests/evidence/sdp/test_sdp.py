@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.interpolating_functions import Interpolant
 from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, examination, examine, worst_ratio
-from fedbounds.evidence.sdp.one_step.worst_instance import replay
+from fedbounds.evidence.sdp.one_step.worst_instance import Interpolant, replay
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.plugins import claim_named, claims
 from fedbounds.theory.claim import Claim

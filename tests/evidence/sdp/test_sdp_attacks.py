@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check
-from fedbounds.evidence.sdp.one_step.certificate_files import read, save, subject, verified
+from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, read, save, subject, verified
 from fedbounds.evidence.sdp.one_step.coverage import largest_step, own_setting, own_step
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.evidence.sdp.one_step.certificate_files import read, verified
+from fedbounds.evidence.sdp.one_step.certificate import read, verified
 from validate import pareto, sharper, tight_constants
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -9,13 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.interpolating_functions import simplex_minimum
 from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
 from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.program import build, size
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
+from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claim_named

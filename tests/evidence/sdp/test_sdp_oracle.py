@@ -8,13 +8,13 @@ from pathlib import Path
 import pepit_oracle
 import pytest
 
-import fedbounds.evidence.sdp.expressions
 import fedbounds.evidence.sdp.one_step.program
+import fedbounds.evidence.sdp.program
 import fedbounds.evidence.sdp.verification
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step import program as true_model
-from fedbounds.evidence.sdp.one_step.certificate_files import read
+from fedbounds.evidence.sdp.one_step.certificate import read
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from validate.model_polynomials import polynomials
 from validate.second_checker import differences, judge
@@ -136,7 +136,7 @@ WEAKER = list(BUGS)[-2:]
 
 def planted(module, before, after):
     """``build`` with one piece of the model's source replaced."""
-    modules = {"forms": fedbounds.evidence.sdp.expressions, "model": fedbounds.evidence.sdp.one_step.program}
+    modules = {"forms": fedbounds.evidence.sdp.program, "model": fedbounds.evidence.sdp.one_step.program}
     texts = {name: Path(one.__file__).read_text() for name, one in modules.items()}
     assert texts[module].count(before) >= 1, "the bug no longer fits the source"
     made = {}

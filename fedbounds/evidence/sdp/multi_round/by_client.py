@@ -11,9 +11,17 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fedbounds.evidence.sdp.expressions import Constraint, Expression, Point, Symbol, Vector, exact, interpolation
 from fedbounds.evidence.sdp.multi_round.program import Run, above
-from fedbounds.evidence.sdp.program import Program
+from fedbounds.evidence.sdp.program import (
+    Constraint,
+    Expression,
+    Point,
+    Program,
+    Symbol,
+    Vector,
+    exact,
+    interpolation,
+)
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 

@@ -31,10 +31,9 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.expressions import Constraint, Expression, Symbol, Vector, exact
 from fedbounds.evidence.sdp.multi_round.central_path import Array
 from fedbounds.evidence.sdp.multi_round.program import Run, above
-from fedbounds.evidence.sdp.program import Program
+from fedbounds.evidence.sdp.program import Constraint, Expression, Program, Symbol, Vector, exact
 
 # Bits of the potentials' entries, which are rounded up.
 BITS = 120

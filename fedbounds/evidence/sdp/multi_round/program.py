@@ -44,8 +44,16 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
-from fedbounds.evidence.sdp.expressions import Constraint, Expression, Point, Symbol, Vector, exact, interpolation
-from fedbounds.evidence.sdp.program import Program
+from fedbounds.evidence.sdp.program import (
+    Constraint,
+    Expression,
+    Point,
+    Program,
+    Symbol,
+    Vector,
+    exact,
+    interpolation,
+)
 
 # A positive definite matrix, scaled to a unit diagonal, less one of these has a Cholesky factor in floating point
 # whose square differs from it by less: the rounding is about 1e-15 a row.

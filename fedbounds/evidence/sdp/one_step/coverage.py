@@ -14,10 +14,9 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.one_step.intervals import somewhere
 from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.evidence.sdp.one_step.program import entries
-from fedbounds.evidence.sdp.rational_functions import Function, constant, ranged
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -29,6 +28,8 @@ from fedbounds.theory.verdict import Failure
 UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fraction(611953, 500009))
 # What a statement about one point of one client is made of.
 POINTWISE = {"grad_sq", "excess", "L", "mu"}
+# What of a setting may be a function over an interval; weights and tau are not.
+FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
 
 
 def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, ...] | None:
@@ -144,7 +145,9 @@ def own_step(claim: Claim, setting: Setting) -> bool:
     formula = claim.steps
     if formula is None:
         return True
-    there = somewhere(setting)
+    there, over = setting, setting.over
+    if over is not None:
+        there = replace(setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, over))
     put = formula.xreplace({s: sp.Rational(numbers(there)[s.name]) for s in formula.free_symbols if s.name != "t"})
     try:
         starts = sp.solve(put - sp.Rational(there.eta[0]), *put.free_symbols) if put.free_symbols else [sp.Integer(0)]
@@ -152,6 +155,17 @@ def own_step(claim: Claim, setting: Setting) -> bool:
         starts = [sp.Integer(t) for t in range(setting.tau)]
     times = [int(t) for t in starts if t.is_Integer and t >= 0]
     return any(stated_steps(claim, setting, start) == setting.eta for start in times)
+
+
+def at_point(given: Mapping[str, Any], over: Interval) -> dict[str, Any]:
+    """The same numbers, each function of them at one point inside its interval."""
+
+    def value(one: Any) -> Any:
+        if isinstance(one, tuple):
+            return tuple(map(value, one))
+        return one.at(next(over.inside())) if isinstance(one, Function) else one
+
+    return {name: value(one) for name, one in given.items()}
 
 
 def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:

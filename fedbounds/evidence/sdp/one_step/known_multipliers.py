@@ -12,9 +12,9 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.expressions import Expression, Symbol, exact
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.one_step.program import Model, build
+from fedbounds.evidence.sdp.program import Expression, Symbol, exact
 from fedbounds.evidence.sdp.verification import verify
 
 

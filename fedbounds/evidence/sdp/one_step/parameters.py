@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
@@ -11,7 +11,12 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, require_defined, require_finite
+from fedbounds.evidence.sdp.rational_functions import (
+    Function,
+    Interval,
+    require_defined,
+    require_finite,
+)
 from fedbounds.io import plain, shaped
 from fedbounds.plugins import with_role
 from fedbounds.theory.claim import Claim, Role
@@ -36,12 +41,10 @@ PLAIN = READINGS["plain"]
 class Setting:
     """One step t of one round: weights ``alpha``, ``p`` (N,), the round's step sizes ``eta`` up to eta_t.
 
-    ``local`` says what the local models may be: the points of ``steps`` gradient steps from w_t0, or
-    ``any`` points with the virtual iterate as their mean (which covers every t). ``gradients`` are full, or
-    stochastic: conditionally unbiased, with noise independent over clients and of variance at most sigma^2.
-    ``rho_tilde`` None means every rho_tilde at once. Over an interval mu, ``eta`` and the skews may be functions of
-    kappa or eta L, and what is asked of them is asked at each of its points. Raises InputError on weights off the
-    simplex, mu outside [0, L), skews that no losses can show, or local models that the reading says too little about.
+    ``local`` models are the points of gradient ``steps`` from w_t0, or ``any`` points with the virtual iterate as
+    their mean (which covers every t). ``gradients`` are full, or stochastic: conditionally unbiased, with noise
+    independent over clients and of variance at most sigma^2. ``rho_tilde`` None means every rho_tilde at once. Over
+    an interval mu, ``eta`` and the skews may be functions of kappa or eta L. InputError where no losses have these.
     """
 
     alpha: tuple[Fraction, ...]
@@ -57,55 +60,48 @@ class Setting:
     gradients: Gradients = "full"
 
     def __post_init__(self) -> None:
-        _check_weights(self.alpha, "alpha", self.N)
-        _check_weights(self.p, "p", self.N)
-        if not 0 <= self.mu < self.L:
-            raise reject(
-                "mu must lie in [0, L)",
-                f"mu = {self.mu}, L = {self.L}",
-                "use kappa = L/mu above 1 (at 1 F_i is fixed)",
-            )
-        if self.reading not in READINGS:
-            raise reject("reading must be a known name", self.reading, f"use one of {', '.join(READINGS)}")
-        if type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0:
-            raise reject(
-                f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes",
-                f"{len(self.eta)} of them",
-                "use a local step s with 0 <= s < tau",
-            )
-        self._check_models()
-        if not 0 <= self.rho_bar <= self.ratios[1]:
-            raise reject(
-                f"rho_bar must lie between 0 and max alpha_i/p_i = {self.ratios[1]}",
-                self.rho_bar,
-                "no losses show such a skew",
-            )
-        if self.rho_tilde is not None and self.rho_tilde < self.ratios[0]:
-            raise reject(
-                f"rho_tilde must be at least min alpha_i/p_i = {self.ratios[0]}",
-                self.rho_tilde,
-                "no losses show such a skew",
-            )
+        for wrong, what, received, remedy in self._checks():
+            if wrong:
+                raise reject(what, received, remedy)
 
-    def _check_models(self) -> None:
-        if self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic"):
-            raise reject(
-                "local models are steps or any, gradients full or stochastic",
-                f"{self.local}, {self.gradients}",
-                "choose one of each",
-            )
-        if (self.local == "any" or self.gradients == "stochastic") and not self.knows_skew:
-            raise reject(
-                "local models of any kind, and noise, need a reading that bounds the skew at an alpha-weighted w_t",
-                f"the reading {self.reading!r} at local step {self.step}",
-                "use local steps with full gradients, or the repaired reading",
-            )
-        if self.gradients == "stochastic" and self.local == "steps" and self.step > 0:
-            raise reject(
-                "after noisy steps local models are covered as any points only",
-                f"local steps at local step {self.step}",
-                "use local models of any kind",
-            )
+    def _checks(self) -> Iterator[tuple[bool, str, object, str]]:
+        """(whether it is so, what must be, what was received, the remedy) of everything that may be wrong."""
+        for name, weights in (("alpha", self.alpha), ("p", self.p)):
+            lengths = f"{len(weights)} and {self.N}"
+            yield len(weights) != self.N or self.N == 0, "alpha and p need the same clients", lengths, "match them"
+            what, received = f"{name} must be non-negative and sum to exactly 1", ", ".join(map(str, weights))
+            yield min(weights) < 0 or sum(weights) != 1, what, received, "write weights as fractions such as 1/3"
+        given = f"mu = {self.mu}, L = {self.L}"
+        yield (
+            not 0 <= self.mu < self.L,
+            "mu must lie in [0, L)",
+            given,
+            "use kappa = L/mu above 1 (at 1 F_i is fixed)",
+        )
+        known = f"use one of {', '.join(READINGS)}"
+        yield self.reading not in READINGS, "reading must be a known name", self.reading, known
+        what = f"a step of a round of tau = {self.tau} needs between 1 and tau positive step sizes"
+        wrong = type(self.tau) is not int or not 1 <= len(self.eta) <= self.tau or min(self.eta) <= 0
+        yield wrong, what, f"{len(self.eta)} of them", "use a local step s with 0 <= s < tau"
+        wrong = self.local not in ("steps", "any") or self.gradients not in ("full", "stochastic")
+        what, received = (
+            "local models are steps or any, gradients full or stochastic",
+            f"{self.local}, {self.gradients}",
+        )
+        yield wrong, what, received, "choose one of each"
+        noisy = self.gradients == "stochastic"
+        what = "local models of any kind, and noise, need a reading that bounds the skew at an alpha-weighted w_t"
+        received = f"the reading {self.reading!r} at local step {self.step}"
+        remedy = "use local steps with full gradients, or the repaired reading"
+        yield (self.local == "any" or noisy) and not self.knows_skew, what, received, remedy
+        what, received = "after noisy steps local models are covered as any points only", f"local step {self.step}"
+        yield noisy and self.local == "steps" and self.step > 0, what, received, "use local models of any kind"
+        low, high = self.ratios
+        what = f"rho_bar must lie between 0 and max alpha_i/p_i = {high}"
+        yield not 0 <= self.rho_bar <= high, what, self.rho_bar, "no losses show such a skew"
+        what = f"rho_tilde must be at least min alpha_i/p_i = {low}"
+        wrong = self.rho_tilde is not None and self.rho_tilde < low
+        yield wrong, what, self.rho_tilde, "no losses show such a skew"
 
     @property
     def knows_skew(self) -> bool:
@@ -149,17 +145,6 @@ class Setting:
         return shaped(data, Setting, "a setting")
 
 
-def _check_weights(weights: tuple[Fraction, ...], name: str, N: int) -> None:
-    if len(weights) != N or N == 0:
-        raise reject("alpha and p need the same number of clients", f"{len(weights)} and {N}", "match their lengths")
-    if min(weights) < 0 or sum(weights) != 1:
-        raise reject(
-            f"{name} must be non-negative and sum to exactly 1",
-            ", ".join(str(w) for w in weights),
-            "write weights as fractions such as 1/3",
-        )
-
-
 def round_setting(
     clients: int = 2,
     tau: int = 1,
@@ -174,11 +159,10 @@ def round_setting(
     reading: str = "repaired",
     local: Local = "steps",
 ) -> Setting:
-    """A setting with L = 1 and mu = 1/kappa; the claims are homogeneous in L, so this loses nothing.
+    """A setting with L = 1 and mu = 1/kappa, of t = ``start`` + ``step`` in the round from ``start``.
 
-    The round starts at t0 = ``start`` and the claim is about t = t0 + ``step`` (the last local step unless
-    given). Step sizes are those of the theory's main bound unless a constant ``eta`` is given. Weights are uniform
-    unless given; ``rho_bar`` defaults to min alpha_i/p_i, which every loss satisfies, ``rho_tilde`` to every value.
+    By default it is the round's last step, with the step sizes of the theory's main bound, uniform weights, the
+    rho_bar that every loss satisfies (min alpha_i/p_i), and every rho_tilde. ``eta`` is one constant step size.
     """
     if clients < 1:
         raise reject("a round needs at least one client", clients, "use --clients 2")
@@ -186,9 +170,8 @@ def round_setting(
     if not 0 <= step < tau:
         raise reject(f"the local step must lie in 0..{tau - 1}", step, "choose a step of the round")
     if kappa <= 1:
-        raise reject(
-            "kappa = L/mu must exceed 1", kappa, "at kappa = 1 every F_i is the same quadratic up to a shift"
-        )
+        remedy = "at kappa = 1 every F_i is the same quadratic up to a shift"
+        raise reject("kappa = L/mu must exceed 1", kappa, remedy)
     N = clients if alpha is None else len(alpha)
     p = (Fraction(1, N),) * N if p is None else tuple(p)
     alpha = p if alpha is None else tuple(alpha)
@@ -222,21 +205,17 @@ def applies(claim: Claim) -> bool:
 
 
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
-    """The right-hand side as an exact linear form {quantity: coefficient} at a setting.
+    """The right-hand side at a setting as {quantity: coefficient}, with named terms times ``scale``.
 
-    ``scale`` multiplies named terms. Bounds that may be any larger number (rho_tilde where it is left free,
-    variances where gradients are full) must not have a negative coefficient, or no one value of theirs would
-    cover the others. Raises InputError there, and where the claim is no one-round statement.
+    Bounds that may be any larger number (rho_tilde where it is left free, variances where gradients are full) must
+    not have a negative coefficient. InputError there, and where the claim is no one-round statement.
     """
-    scale = scale or {}
-    terms = claim.sides(setting.how).terms
+    scale, terms = scale or {}, claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
     if not applies(claim) or unknown:
-        raise reject(
-            "the SDP evidence needs a one-round claim and the names of its terms",
-            f"{claim.key} {sorted(unknown)}",
-            f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}",
-        )
+        remedy = f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}"
+        what = "the SDP evidence needs a one-round claim and the names of its terms"
+        raise reject(what, f"{claim.key} {sorted(unknown)}", remedy)
     factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
     total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
     return _linear(total, setting, claim.key, factors)
@@ -276,27 +255,24 @@ def _linear(
     put = plain.xreplace({sp.Symbol(name): sp.Rational(values[name]) for name in values.keys() - functions.keys()})
     if setting.gradients == "full":
         put = _without_noise(put, key, functions)
-    bias = sp.Symbol("Gamma") * sp.Symbol("rho_tilde")
-    expanded = sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))
-    result: dict[str, Fraction] = {}
-    for term in sp.Add.make_args(expanded):
-        value, monomial = term.as_independent(*map(sp.Symbol, (*FORMS, FREE_BIAS)), as_Add=False)
-        name, known = str(monomial), rational(value, functions) if _names(value) <= functions.keys() else None
-        if value == 0:
+    bias, forms = sp.Symbol("Gamma") * sp.Symbol("rho_tilde"), (*FORMS, FREE_BIAS)
+    result: dict[str, Any] = {}
+    for term in sp.Add.make_args(sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))):
+        factor, monomial = term.as_independent(*map(sp.Symbol, forms), as_Add=False)
+        value = rational(factor, functions) if _names(factor) <= functions.keys() else None
+        if factor == 0:
             continue
-        if name not in (*FORMS, FREE_BIAS) or known is None:
-            raise reject(
-                f"{key} must be linear in {', '.join(FORMS)} at a setting", f"the term {monomial}", "give rho_tilde"
-            )
-        result[name] = result.get(name, Fraction(0)) + known
+        if str(monomial) not in forms or value is None:
+            what = f"{key} must be linear in {', '.join(FORMS)} at a setting"
+            raise reject(what, f"the term {monomial}", "give rho_tilde")
+        result[str(monomial)] = result.get(str(monomial), Fraction(0)) + value
     for value in result.values():
         if isinstance(value, Function):
             require_finite(value.den, value.over)
     require_defined(plain, values)
-    result = {name: value for name, value in result.items() if value != 0}
     if result.get(FREE_BIAS, Fraction(0)) < 0:
         raise _falls(key, "rho_tilde", result[FREE_BIAS], "give rho_tilde")
-    return result
+    return {name: value for name, value in result.items() if value != 0}
 
 
 def _names(expression: sp.Expr) -> set[str]:
@@ -315,6 +291,5 @@ def _without_noise(expression: sp.Expr, key: str, functions: Mapping[str, Any]) 
 
 
 def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:
-    return reject(
-        f"{key} must not fall as {name} grows, which is only an upper bound", f"the coefficient {rate}", remedy
-    )
+    what = f"{key} must not fall as {name} grows, which is only an upper bound"
+    return reject(what, f"the coefficient {rate}", remedy)

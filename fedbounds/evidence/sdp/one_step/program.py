@@ -13,17 +13,18 @@ from fractions import Fraction
 from itertools import permutations
 from typing import Any
 
-from fedbounds.evidence.sdp.expressions import (
+from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
+from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,
     Expression,
+    Form,
     Point,
+    Program,
     Symbol,
     Vector,
     interpolation,
 )
-from fedbounds.evidence.sdp.one_step.parameters import FREE_BIAS, Setting
-from fedbounds.evidence.sdp.program import Form, Program
 
 # The bounds of Assumptions 3 and 4 on stochastic gradients.
 BOUNDS = ("sigma_sq", "G_sq")

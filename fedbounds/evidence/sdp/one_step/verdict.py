@@ -17,14 +17,12 @@ from fractions import Fraction
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
-from fedbounds.evidence.sdp.expressions import exact
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
-from fedbounds.evidence.sdp.one_step.intervals import setting_over
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
-from fedbounds.evidence.sdp.program import Form
+from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
@@ -71,7 +69,7 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
     # Where both sides are 0 there is no ratio.
     ratio = worst_ratio(claim, setting) if setting.over is None else math.nan
     ratio, known = min(ratio, 1.0), math.isfinite(ratio)
-    shown = setting_over(result.setting, result.interval)
+    shown = result.parameters
     verdict = replace(
         verdict,
         status=Status.HOLDS,

@@ -1,0 +1,58 @@
+"""A counterexample is a script that needs Python alone and finds the very sides of the verdict."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import pytest
+from click.testing import CliRunner
+
+import fedbounds
+from fedbounds.cli.app import main
+from fedbounds.errors import InputError
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.plugins import claim_named
+from fedbounds.report.counterexample_script import script
+from fedbounds.theory.reading import READINGS
+
+EXAMPLES = {path.stem: read(path).document for path in all_files()}
+NOISY = {"curvatures": ["2", "1"], "minima": ["0", "1"], "p": ["1/2", "1/2"], "w0": ["0"], "eta": ["1/4", "1/100"]}
+NOISY |= {"tau": 2, "weighting": "fedavg", "noise": ["1", "1/2"]}
+
+
+def ran(text):
+    """The sides that the script prints, run by Python alone."""
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", text], capture_output=True, text=True, check=True)
+    _, left, _, right = done.stdout.split()
+    return Fraction(left), Fraction(right)
+
+
+@pytest.mark.parametrize("name", ["lemma-2", "theorem-1-literal", "theorem-1-sync", "corollary-B", "corollary-D"])
+def test_the_script_finds_the_sides_of_the_verdict(name):
+    document = EXAMPLES[name]
+    claim, reading = claim_named(document["claim"]), READINGS[document["reading"]]
+    verdict = examine(from_json(document["instance"]), claim, reading)
+    text = script(claim, verdict)
+    assert "fedbounds" not in text
+    assert ran(text) == (Fraction(verdict.data["lhs"]), Fraction(verdict.data["rhs"]))
+
+
+def test_noise_is_enumerated():
+    claim = claim_named("lemma-2")
+    verdict = examine(from_json(NOISY), claim, READINGS["literal"])
+    assert verdict.status == "REFUTED"
+    assert ran(script(claim, verdict)) == (Fraction(verdict.data["lhs"]), Fraction(verdict.data["rhs"]))
+
+
+def test_the_commands_print_the_script():
+    for words in (["referee", "lemma-2", "--reading", "literal"],):
+        done = CliRunner().invoke(main, [*words, "--script", "--quiet"])
+        left, right = ran(done.stdout)
+        assert left > right
+
+
+def test_what_has_no_short_script_is_said():
+    with pytest.raises(InputError, match="a script has full gradients"):
+        script(claim_named("rate"), fedbounds.refute("rate")[0])
