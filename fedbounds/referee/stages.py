@@ -47,11 +47,7 @@ FACTS = {
     "drift": "Minkowski's inequality for the drift",
 }
 
-
-# The evidence that a claim is proved by.
-PROVED_BY = (Evidence.KERNEL, Evidence.SYMBOLIC)
-# The term whose constant is better the larger it is.
-CONTRACTION = "contraction"
+CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
 @dataclass(frozen=True)
@@ -73,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What a stage says: sentences, and verdicts."""
+    """Sentences, and verdicts."""
 
     lines: tuple[str, ...]
     verdicts: tuple[Verdict, ...] = ()
@@ -169,18 +165,11 @@ def regimes(case: Case) -> Found:
 
 def proof(case: Case) -> Found:
     """A proof that the machine finds itself, as its text."""
-    if any(v.status is Status.HOLDS and v.evidence in PROVED_BY for v in case.verdicts):
+    if any(v.status is Status.HOLDS and v.evidence in (Evidence.KERNEL, Evidence.SYMBOLIC) for v in case.verdicts):
         return Found(("it is proved already",))
     verdict = automatic.examine(case.claim, case.reading)
-    if verdict is None:
-        return Found(("none was found: the prover combines the inequalities of the class, and inductions over them",))
-    return Found(("found by the prover, and checked step by step:", *_proof_lines(verdict)), (verdict,))
-
-
-def _proof_lines(verdict: Verdict) -> list[str]:
-    """The proof of a verdict of the prover's."""
-    lines: Any = verdict.data["proof"]
-    return list(lines)
+    lines = ("none was found",) if verdict is None else ("found by the prover:", *automatic.proof_of(verdict))
+    return Found(lines, () if verdict is None else (verdict,))
 
 
 def certificates(case: Case) -> Found:
@@ -257,7 +246,6 @@ def constants(case: Case) -> Found:
 
 
 def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
-    """The smallest constant of a term at a setting in words, and whether the term may be needed there."""
     place, term = task
     setting = Setting.from_json(place)
     try:

@@ -7,6 +7,7 @@ from typing import Any
 from xml.etree import ElementTree as xml
 
 from fedbounds.errors import InputError
+from fedbounds.evidence.prover import automatic
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script
@@ -50,19 +51,13 @@ def verdict(trial: Trial) -> list[str]:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
-        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome], *_found(proof)]
+        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
         ended = ", ".join(stage.name for stage in trial.stages)
         so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
         word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
         return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
-
-
-def _found(proof: Verdict) -> list[str]:
-    """The proof itself, where it was found by the prover."""
-    lines: Any = proof.data.get("proof", ())
-    return list(lines)
 
 
 def _open(trial: Trial) -> list[str]:

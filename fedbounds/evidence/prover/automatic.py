@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import sympy as sp
 
 from fedbounds.evidence.prover import statement
-from fedbounds.evidence.symbolic import definitions, library
 from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
@@ -29,6 +31,12 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
     return None
 
 
+def proof_of(verdict: Verdict) -> tuple[str, ...]:
+    """The proof in words, of a verdict of the prover's; empty for any other."""
+    lines: Any = verdict.data.get("proof", ())
+    return tuple(lines)
+
+
 def check(proposed: d.Derivation, claim: Claim, reading: Reading) -> Checked:
     """What the checker says of a proposed proof, which may cite the installed ones."""
     known = {**library.installed(), proposed.key: proposed}
@@ -39,7 +47,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     """Derivations that may prove a claim."""
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
         return
-    universe = definitions.granted(reading, claim)
+    universe = granted_definitions(reading, claim)
     universe |= {one.key: one for one in claim.assumptions_in(reading)}
     right = sp.Add(*claim.stated(reading.repaired).values())
     goal = statement.Goal(sp.sympify(claim.lhs), right, claim.scope, universe, claim.steps)

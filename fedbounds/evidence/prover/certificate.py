@@ -15,10 +15,18 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from flint import fmpq, fmpq_mat
+from flint import fmpq
 from numpy.typing import NDArray
 
 from fedbounds.evidence.prover.forms import Form
+from fedbounds.evidence.prover.rationals import (
+    fraction,
+    repaired_values,
+    rounded_value,
+    span_of,
+    squares,
+    symmetric,
+)
 from fedbounds.evidence.sdp.solver import conic
 from fedbounds.evidence.sdp.symmetry import corners
 from fedbounds.evidence.sdp.verification import is_psd
@@ -29,7 +37,6 @@ ZEROS = (1e-6, 1e-4)
 SIMPLER = 1e-3
 # Rounded numbers have denominators up to these, the simple first.
 DENOMINATORS = (12, 240, 2**24)
-FINE = 1000
 # A margin below a solver's accuracy is none; what such a solution has below FLAT is 0 in all solutions.
 MARGIN, FLAT = 1e-7, 1e-5
 REDUCTIONS = 5
@@ -193,8 +200,8 @@ def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, li
             names.append(name)
             values.append(float(value))
     for key, before, places in system.cones:
-        R = _symmetric(x[places], len(before))
-        span = _span(R, zero)
+        R = symmetric(x[places], len(before))
+        span = span_of(R, zero)
         if not span:
             continue
         rows, cols, _ = corners((len(before),))
@@ -224,8 +231,8 @@ def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, li
 def _exact(system: _System, wanted: dict[Any, Any], values: list[float]) -> Proof | None:
     """A solution near the values made exact; None where that fails."""
     for denominator in DENOMINATORS:
-        rounded = [_rounded(value, denominator) for value in values]
-        repaired = _repaired(system.columns, wanted, rounded, values)
+        rounded = [rounded_value(value, denominator) for value in values]
+        repaired = repaired_values(system.columns, wanted, rounded, values)
         if repaired is None:
             return None
         proof = _packed(system, repaired)
@@ -234,67 +241,11 @@ def _exact(system: _System, wanted: dict[Any, Any], values: list[float]) -> Proo
     return None
 
 
-def _rounded(value: float, denominator: int) -> fmpq:
-    """The nearest simple fraction, or, where it need not be simple, a multiple of a power of two."""
-    if denominator > FINE:
-        return fmpq(round(value * denominator), denominator)
-    return _fmpq(Fraction(value).limit_denominator(denominator))
-
-
-def _symmetric(triangle: NDArray[Any], size: int) -> NDArray[Any]:
-    rows, columns, _ = corners((size,))
-    result = np.zeros((size, size))
-    result[rows, columns] = result[columns, rows] = triangle
-    return result
-
-
-def _span(R: NDArray[Any], zero: float) -> list[list[fmpq]]:
-    """A rational basis of the range of R, in reduced form."""
-    from scipy.linalg import qr
-
-    size = len(R)
-    if not zero:
-        return [[fmpq(int(i == j)) for j in range(size)] for i in range(size)]
-    eigenvalues, vectors = np.linalg.eigh(R)
-    span = vectors[:, eigenvalues > zero]
-    if not span.shape[1]:
-        return []
-    _, _, order = qr(span.T, pivoting=True)
-    reduced = (span @ np.linalg.inv(span[order[: span.shape[1]]])).T
-    return [[_fmpq(Fraction(float(v)).limit_denominator(64)) for v in row] for row in reduced]
-
-
-def _repaired(
-    columns: list[dict[Any, Any]], wanted: dict[Any, Any], rounded: list[fmpq], values: list[float]
-) -> list[fmpq] | None:
-    """Rounded values moved so that the identity is exact; the largest are moved first."""
-    residual = dict(wanted)
-    for value, column in zip(rounded, columns, strict=True):
-        if value != 0:
-            for key, entry in column.items():
-                residual[key] = residual.get(key, fmpq(0)) - value * entry
-    if all(value == 0 for value in residual.values()):
-        return rounded
-    keys = list(dict.fromkeys(key for column in (*columns, residual) for key in column))
-    order = sorted(range(len(columns)), key=lambda j: -abs(values[j]))
-    if not order:
-        return None
-    rows = [[*(columns[j].get(key, fmpq(0)) for j in order), residual.get(key, fmpq(0))] for key in keys]
-    reduced, rank = fmpq_mat(rows).rref()
-    fixed = list(rounded)
-    for row in reduced.tolist()[:rank]:
-        pivot = next(k for k, value in enumerate(row) if value != 0)
-        if pivot == len(order):
-            return None
-        fixed[order[pivot]] += row[-1]
-    return fixed
-
-
 def _packed(system: _System, values: list[fmpq]) -> Proof | None:
     """The values by name; None where one that must not be negative is, or a remainder is not semidefinite."""
     if any(values[j] < 0 for j in system.bounded):
         return None
-    squares = {}
+    sums = {}
     for key, span, places in system.cones:
         rows, columns, _ = corners((len(span),))
         S = [[fmpq(0)] * len(span) for _ in span]
@@ -302,34 +253,9 @@ def _packed(system: _System, values: list[fmpq]) -> Proof | None:
             S[r][c] = S[c][r] = values[place]
         if not is_psd(S):
             return None
-        squares[key] = _squares(S, span)
+        sums[key] = squares(S, span)
     named = zip(system.names, values, strict=True)
-    return Proof({name: _fraction(value) for name, value in named if name is not None and value != 0}, squares)
-
-
-def _squares(S: list[list[fmpq]], span: list[list[fmpq]]) -> list[tuple[Fraction, list[Fraction]]]:
-    """V^T S V as a sum of weight (coefficients . vectors)^2, by LDL^T."""
-    size, S = len(S), [list(row) for row in S]
-    found = []
-    for k in range(size):
-        pivot = S[k][k]
-        if pivot == 0:
-            continue
-        low = [fmpq(0)] * k + [S[i][k] / pivot for i in range(k, size)]
-        for i in range(k, size):
-            for j in range(k, size):
-                S[i][j] = S[i][j] - pivot * low[i] * low[j]
-        combined = [sum((low[i] * span[i][x] for i in range(k, size)), fmpq(0)) for x in range(len(span[0]))]
-        found.append((_fraction(pivot), [_fraction(value) for value in combined]))
-    return found
-
-
-def _fraction(value: fmpq) -> Fraction:
-    return Fraction(int(value.p), int(value.q))
-
-
-def _fmpq(value: Fraction) -> fmpq:
-    return fmpq(value.numerator, value.denominator)
+    return Proof({name: fraction(value) for name, value in named if name is not None and value != 0}, sums)
 
 
 def terms(proof: Proof) -> Iterator[tuple[int, int, Fraction]]:

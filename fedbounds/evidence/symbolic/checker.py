@@ -15,6 +15,7 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.exactness import require_exact
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -145,7 +146,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         else set()
     )
     cited, clash = _cited_universe(scope, keys)
-    granted = definitions.granted(scope.reading, claim)
+    granted = granted_definitions(scope.reading, claim)
     failed += clash
     return Checked(
         derivation,

@@ -29,11 +29,8 @@ from fedbounds.evidence.symbolic.formal_vectors import (
 from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
-ONE = sp.Integer(1)
 I, S = sp.Symbol("i"), sp.Symbol("s")
 ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))
 U = Weights(sp.Symbol("u_s"), S)
@@ -162,7 +159,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "tau = 1 or N = 1: every local model is the virtual iterate",
             lambda o, v: zero(Inner(X - W, v)),
         ),
-        _define("some-time", "T > 0, as the statement divides by T", lambda o: Part(sp.Integer(0), "<", sy.T)),
+        _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
@@ -321,29 +318,3 @@ def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]
         return {**STATES, W: Centre(P, X)}
     step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
     return {**STATES, W: Centre(ALPHA, X), **step}
-
-
-def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
-    """The definitions that hold in a reading of a claim.
-
-    rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, and T > 0, a claim says.
-    """
-    parts = [part for one in claim.assumptions_in(reading) for part in one.parts] if claim is not None else []
-    sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()
-    lacking = {
-        "rho-bar": reading.skew != "all-steps",
-        "single-step": not any(_is_one(part, symbol) for part in parts for symbol in (sy.tau, sy.N)),
-        "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
-    }
-    return {key: definition for key, definition in DEFINITIONS.items() if not lacking.get(key, False)}
-
-
-def _is_one(part: Part, symbol: sp.Symbol) -> bool:
-    """Whether a relation says that a whole number, which is at least 1, is 1."""
-    sides = (part.left, part.right)
-    return sides == (symbol, ONE) if part.sign == "<=" else part.sign == "=" and set(sides) == {symbol, ONE}
-
-
-def _divides_by_time(side: sp.Expr) -> bool:
-    """Whether a side has a power of T itself in a denominator, so that it says nothing at T = 0."""
-    return any(power.base == sy.T and power.exp.is_negative for power in side.atoms(sp.Pow))

@@ -15,6 +15,7 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
 from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, in_time, require_exact
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
@@ -151,7 +152,7 @@ def _symbols_of(claim: Claim) -> set[sp.Basic]:
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
-    universe = definitions.granted(reading, claim)
+    universe = granted_definitions(reading, claim)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
         if type(assumption) not in (Assumption, OwnSteps):
