@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import statement
+from fedbounds.evidence.prover import horizon, statement
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
@@ -54,6 +54,8 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     found = statement.prove(goal)
     if found is not None:
         yield derivation(claim, reading, found)
+    elif claim.scope == "horizon":
+        yield from horizon.proposals(claim, reading, universe)
 
 
 def derivation(claim: Claim, reading: Reading, found: statement.Lines) -> d.Derivation:

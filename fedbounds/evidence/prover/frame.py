@@ -15,7 +15,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 
 ELL = sp.Symbol("ell", nonnegative=True)
-PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau)
+PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau, sy.eta_0)
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,11 @@ def unit_of(expression: sp.Expr) -> int | None:
     return next((k for k in range(-4, 5) if ratio == sp.Integer(2) ** k), None)
 
 
-def frame(assumptions: Iterable[Assumption], steps: sp.Expr | None) -> Frame:
+def frame(
+    assumptions: Iterable[Assumption],
+    steps: sp.Expr | None,
+    limits_shown: Iterable[tuple[Condition, sp.Expr]] = (),
+) -> Frame:
     """The parameters under a claim's assumptions, at its own step size where it has one."""
     assumptions = tuple(assumptions)
     both = a.smooth in assumptions and a.strongly_convex in assumptions
@@ -94,6 +98,11 @@ def frame(assumptions: Iterable[Assumption], steps: sp.Expr | None) -> Frame:
         numbers[slack] = value
         letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
         bounded = bounded or sp.diff(value, sy.eta).is_negative is True
+    for condition, value in limits_shown:
+        conditions.append(condition)
+        numbers[condition.symbol] = value
+        letters.append((condition.symbol, 0))
+        bounded = True
     return Frame(tuple(conditions), tuple(letters), numbers, bounded)
 
 

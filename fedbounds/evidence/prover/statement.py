@@ -48,11 +48,13 @@ class Goal:
     universe: Mapping[str, Assumption]
     steps: sp.Expr | None = None
     candidates: tuple[facts.Candidate, ...] = ()
+    limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
+    cases: bool = True
 
     @property
     def frame(self) -> Frame:
         """The parameters."""
-        return frame(self.universe.values(), self.steps)
+        return frame(self.universe.values(), self.steps, self.limits)
 
     @property
     def together(self) -> bool:
@@ -126,6 +128,8 @@ def _candidates(goal: Goal, target: forms.Form) -> Iterator[facts.Candidate]:
     else:
         needs_minimum = F_MIN in losses
         for one in client:
+            if one.steps and not goal.cases:
+                continue
             if needs_minimum or not one.value.has(F_MIN):
                 yield facts.averaged(one)
         if goal.together and W in losses and "strongly-convex" in keys:

@@ -10,15 +10,23 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
     Delta,
+    Delta_0,
     Delta_next,
+    Delta_T,
+    G_sq,
     Gamma,
     L,
+    T,
+    average_gap,
     eta,
     excess,
+    gamma,
+    gap,
     gap_t,
     grad_sq,
     mu,
     sigma_sq,
+    t,
     tau,
     zeta_star_sq,
 )
@@ -60,3 +68,30 @@ def test_a_true_statement_is_proved_and_with_a_smaller_bound_it_is_not(scope, lh
 def test_an_assumption_that_is_dropped_is_missed():
     assert not proved("point", excess, grad_sq / (2 * mu), a.smooth)
     assert not proved("step", Delta_next, (1 - eta * mu) * Delta + NOISE, *SGD)
+
+
+RATE = {"eta": 2 / (mu * (gamma + t)), "definitions": {gamma: sp.Max(8 * L / mu, tau)}}
+LOCAL = (*CLASS, a.bounded_variance, a.bounded_gradient, a.full_participation, a.unbiased)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "assumptions", "more"),
+    [
+        (Delta_T, (1 - mu / L) ** T * Delta_0 + sigma_sq / (L * mu), SGD, {"eta": 1 / L}),
+        (
+            gap,
+            L / (2 * (gamma + T)) * (gamma * Delta_0 + (4 + 16 * (tau - 1) ** 2 * L / mu) * G_sq / mu**2),
+            LOCAL,
+            RATE,
+        ),
+    ],
+)
+def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
+    assert proved("horizon", lhs, rhs, *assumptions, **more)
+    assert not proved("horizon", lhs, rhs / 2, *assumptions, **more)
+
+
+def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
+    bound = 2 * L * Delta_0 / T + sigma_sq / (2 * L)
+    assert proved("horizon", average_gap, bound, *SGD, eta=1 / (2 * L))
+    assert not proved("horizon", average_gap, bound / 2, *SGD, eta=1 / (2 * L))
