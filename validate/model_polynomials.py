@@ -16,14 +16,15 @@ from fedbounds.evidence.sdp.program import exact
 # The quantities that a certificate's two sides are made of.
 QUANTITIES = (
     "Delta", "Delta_next", "Delta_start", "drift", "Gamma", "Gamma_alpha", "G_sq", "sigma_sq", "star_grad_sq",
-    "grad_sq", "excess", "local_excess", "local_gap", "local_pull", "pull", "mean_slope_sq",
+    "grad_sq", "excess", "local_excess", "local_gap", "local_pull", "pull", "mean_slope_sq", "gap", "Delta_0",
 )  # fmt: skip
 
 
 def polynomials(setting, build=build):
     """Label or quantity -> its terms, in the model that ``build`` makes."""
     model = build(setting, exact)
-    rows = {one.label: one.expression for one in model.constraints} | {name: model[name] for name in QUANTITIES}
+    rows = {one.label: one.expression for one in model.constraints}
+    rows |= {name: model[name] for name in QUANTITIES if name in model.quantities}
     return {
         label: [[str(number), *map(str, symbols)] for symbols, number in expression.terms.items()]
         for label, expression in rows.items()

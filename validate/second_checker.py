@@ -21,7 +21,7 @@ from pathlib import Path
 
 ONE, NOTHING = Fraction(1), Fraction(0)
 READINGS = ("literal", "sync", "all-steps", "repaired")
-QUANTITIES = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
+QUANTITIES = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq", "Delta_0")
 # A formula is linear if it is so at a point with no accidents.
 GENERIC = {name: Fraction(10**9 + 7 * k * k, 998244353 + k) for k, name in enumerate((*QUANTITIES, "rho_tilde"))}
 
@@ -149,6 +149,8 @@ class Round:
             "pull": dot(w, mean(alpha, g)),
             "mean_slope_sq": dot(mean(alpha, g), mean(alpha, g)),
         }
+        if self.N == 1:  # gradient descent from w_0
+            forms |= {"gap": f[0], "Delta_0": forms["Delta_start"]}
         return forms[name]
 
     def stated(self, terms, scale):
@@ -162,6 +164,8 @@ class Round:
             "Fraction": Fraction,
         }
         known |= {"pi_min": min(self.ratios), "pi_max": max(self.ratios), "Max": max, "Min": min}
+        if self.N == len(set(self.eta)) == 1:
+            known |= {"T": Fraction(self.s), "eta_0": self.eta[0]}
         known |= {"rho_tilde": self.rho_tilde} if self.rho_tilde is not None else {}
         unknown = dict.fromkeys(
             (*QUANTITIES, "rho_tilde", *(() if self.noisy else ("sigma_0_sq", "growth"))), NOTHING

@@ -13,14 +13,19 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from fractions import Fraction as F
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
-from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
-from fedbounds.evidence.sdp.one_step.program import build
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.program import Model, build, size
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
+from fedbounds.evidence.sdp.program import exact
+from fedbounds.evidence.sdp.rounding import Face, prove
 from fedbounds.evidence.sdp.solver import worst_case
 from fedbounds.io import write_text
 from fedbounds.plugins import claim_named
@@ -43,7 +48,7 @@ LITERAL: dict[str, Any] = {**WEIGHTS["skewed"], "rho_bar": F(1), "reading": "lit
 ABOVE = (F(1, 10**6), F(1, 10**5), F(1, 10**4), F(1, 10**3))
 
 # The files of certificates; a name begins with its family's, but for those with local models of any kind.
-FAMILIES = ("appendix", "local-descent", "no-gradient", "noise", "ratio", "stated", "tight")
+FAMILIES = ("appendix", "gradient-descent", "local-descent", "no-gradient", "noise", "ratio", "stated", "tight")
 ANY = "any-local-models"
 
 Row = dict[str, Any]
@@ -132,6 +137,40 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
             yield f"local-descent-{tau}", row, None
 
 
+def exact_face(model: Model) -> Face:
+    """The face of the proofs of `gradient-descent` as stated: S vanishes on its worst case, a function on a line.
+
+    That is L x^2/2, or the function of curvature L up to delta and mu beyond, whose delta is the worst; w_0 = 1.
+    """
+    mu, L, eta, T = model.setting.mu, model.setting.L, model.setting.eta[0], model.setting.step
+    kappa, Q = L / mu, (1 - eta * mu) ** (2 * T)
+    curved = (1 - eta * L) ** (2 * T) > Q / (Q + kappa * (1 - Q))
+    offset, slope = (F(0), L) if curved else ((L - mu) * Q / (kappa - (kappa - 1) * Q), mu)
+    x, g, f = [F(1)], [slope + offset], list[F]()
+    for _ in range(T):
+        x.append(x[-1] - eta * g[-1])
+        g.append(slope * x[-1] + offset)
+    # At its kink, where F' = L delta = kappa offset/(kappa - 1), the function is L delta^2/2.
+    f = [(g_k**2 - offset**2) / (2 * slope) - offset**2 / (2 * (L - mu)) for g_k in g]
+    vector = np.array([1, *g], dtype=float)
+    gaps = np.einsum("mij,i,j->m", model.quad, vector, vector) + model.lin @ np.array([*map(float, f), 0])
+    return Face(np.abs(gaps) < 1e-9, [[value] for value in (F(1), *g)])
+
+
+def gradient_rows() -> Iterator[Found]:
+    """The exact rate of gradient descent, as stated: no constant could be smaller."""
+    claim = claim_named("gradient-descent")
+    for kappa, eta, T in product((2, 10, 100), (HALF, F(1), F(3, 2), F(19, 10)), (1, 2, 3, 5)):
+        setting = round_setting(1, T + 1, kappa=kappa, eta=eta, reading="literal")
+        model, rational = build(setting, float, ()), build(setting, exact, ())
+        rhs = coefficients(claim, setting)
+        multipliers = prove(model, rational, "gap", rhs, face=exact_face(model))
+        multipliers = multipliers or prove(model, rational, "gap", rhs, size(model))
+        certificate = certify_form("gap", rhs, setting, claim.key, known=multipliers or {})
+        name = f"gradient-descent-k{kappa}-eta{float(eta):g}-T{T}"
+        yield name, {"certified": float(rhs["Delta_0"])}, certificate
+
+
 def noise_rows(cases: dict[str, Setting]) -> Iterator[Found]:
     """The one-step claims as stated, for stochastic gradients."""
     for key in ("lemma-2", "theorem-1", "sharper-step", "star-step", "fedavg-step"):
@@ -177,6 +216,7 @@ def table() -> Iterator[Found]:
     yield from tight_rows("fedavg-step", "drift", {"any-k10": half})
     yield "fedavg-step-any-k10", {}, certify(claim_named("fedavg-step"), half)
     yield from descent_rows((1, 2, 3))
+    yield from gradient_rows()
     for name in ("A_1", "A_3", "A_5"):
         for weights in WEIGHTS:
             certificate = certify_appendix(name, at(10, 3, weights))

@@ -1,10 +1,6 @@
 """Biased client selection: Cho, Wang and Joshi, 2020, the bound the paper extends, and one at a constant step.
 
-`cho-2020-fixed` is for any weights. Let q = (1 - eta mu)(1 - eta mu r) with r = min(rho_bar, 1/(eta mu)), so that
-q >= 0, and c what `cho-2020-step` adds in a step of constant size eta: Delta_{t+1} <= q Delta_t + c. After T steps
-Delta_T <= q^T Delta_0 + c (1 - q^T)/(1 - q), where 1 - q = eta mu (1 + r (1 - eta mu)). As T grows that tends to the
-floor c/(1 - q), and as eta falls the floor tends to 2 Gamma (rho_tilde - rho_bar)/(mu (1 + rho_bar)), the price of
-the bias.
+The proof of the latter stands in `derivations/proofs/cho2020.md`.
 """
 
 import sympy as sp
@@ -62,7 +58,7 @@ AT = {eta: eta_0, eta_ratio: 1}
 FIXED = Claim(
     key="cho-2020-fixed",
     title="Biased weights at a constant step: linear convergence to a floor",
-    source="This package (proof in fedbounds/claims/cho2020.py), after Cho, Wang and Joshi, 2020",
+    source="This package (proof in derivations/proofs/cho2020.md), after Cho, Wang and Joshi, 2020",
     scope="horizon",
     lhs=Delta_T,
     terms={

@@ -1,7 +1,7 @@
 """Gradient descent at a constant step below 2/L: the exact worst case of F(w_T) - F*.
 
-FedAvg with one local step, full gradients and everybody taking part is gradient descent on F, for any weights p. The
-bound is attained, by a quadratic of curvature L or by a function on a line whose curvature falls from L to mu.
+FedAvg with one local step, full gradients and everybody taking part is gradient descent on F, for any weights p:
+a certificate of T steps of a single client is one for all clients and weights.
 """
 
 import sympy as sp

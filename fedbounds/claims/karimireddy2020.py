@@ -38,7 +38,7 @@ ROUND = Claim(
     eta=eta_0,
     readings=("plain",),
     roles=(Role.DERIVED,),
-    remark="Stated for B^2 = 1. The paper hides its constants in O(.): these are our own (derivation in the module's "
-    "docstring). The step is any constant that is short enough.",
+    remark="Stated for B^2 = 1. The paper hides its constants in O(.): these are our own "
+    "(derivations/proofs/karimireddy2020.md). The step is any constant that is short enough.",
 )
 CLAIMS = (ROUND,)

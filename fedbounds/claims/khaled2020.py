@@ -27,7 +27,7 @@ IDENTICAL = Claim(
     eta=sp.Min(eta_0, 1 / (4 * L)),
     readings=("literal",),
     roles=(Role.DERIVED,),
-    remark="The step is any constant up to 1/(4L). The constants were re-derived (see the module's docstring), "
+    remark="The step is any constant up to 1/(4L). The constants were re-derived (derivations/proofs/khaled2020.md), "
     "not compared with the printed theorem.",
 )
 
@@ -47,6 +47,6 @@ AT_OPTIMUM = Claim(
     readings=("literal",),
     roles=(Role.DERIVED,),
     remark="The paper bounds F at an averaged iterate with the same sigma_dif^2; this is the last iterate, with "
-    "constants of our own (derivation in the module's docstring). The step is any constant up to the one shown.",
+    "constants of our own (derivations/proofs/khaled2020.md). The step is any constant up to the one shown.",
 )
 CLAIMS = (IDENTICAL, AT_OPTIMUM)

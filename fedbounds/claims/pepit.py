@@ -29,6 +29,6 @@ SGD_STEP = Claim(
     readings=("plain",),
     roles=(Role.DERIVED,),
     remark="SGD over clients is FedAvg with one local step and one client a round. The bound is attained for every "
-    "step size and N >= 2 (see the module's docstring); PEPit states it for eta = 1/L and without noise.",
+    "step size and N >= 2 (derivations/proofs/pepit.md); PEPit states it for eta = 1/L and without noise.",
 )
 CLAIMS = (SGD_STEP,)

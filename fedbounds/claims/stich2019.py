@@ -10,7 +10,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import *
 
 PAPER = "Stich, Local SGD converges fast and communicates little, ICLR 2019"
-REMARK = "The constants were re-derived (see the module's docstring), not compared with the printed lemma."
+REMARK = "The constants were re-derived (derivations/proofs/stich2019.md), not compared with the printed lemma."
 
 STEP = Claim(
     key="stich-2019-step",

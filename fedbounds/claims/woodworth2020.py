@@ -11,7 +11,7 @@ from fedbounds.theory.symbols import *
 from fedbounds.theory.symbols import zeta_sq
 
 PAPER = "Woodworth, Patel and Srebro, Minibatch vs local SGD for heterogeneous distributed learning, NeurIPS 2020"
-REMARK = "The printed constants were not to be had: these are our own (derivation in the module's docstring)."
+REMARK = "The printed constants were not to be had: these are our own (derivations/proofs/woodworth2020.md)."
 
 
 SPREAD = ((tau - 1) * sp.sqrt(zeta_sq) + sp.sqrt((tau - 1) * sigma_sq)) ** 2

@@ -40,12 +40,12 @@ def functions() -> dict[str, Callable[..., Any]]:
     """Name -> function of every command, from the modules of ``fedbounds.cli.commands``."""
     import fedbounds.cli.commands as package
 
-    found: dict[str, Callable[..., Any]] = {}
+    result: dict[str, Callable[..., Any]] = {}
     for info in pkgutil.iter_modules(package.__path__):
         module = importlib.import_module(f"{package.__name__}.{info.name}")
         marked = (value for value in vars(module).values() if isinstance(getattr(value, "entry", None), Entry))
-        found |= {function.entry.name: function for function in marked}
-    return found
+        result |= {function.entry.name: function for function in marked}
+    return result
 
 
 class Commands(click.Group):

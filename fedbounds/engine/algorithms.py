@@ -26,10 +26,9 @@ def run_algorithm(
 ) -> Distances:
     """||w - w*||^2 and F(w) - F* at the end of every round, which an algorithm takes in place of FedAvg.
 
-    The experiment's weighting, participation, step sizes and streams are those of `simulate`, which FedAvg here
-    equals up to rounding; every round has tau steps. ``watch`` is shown the points (R, N or 1, d) of every
-    gradient of a local step. Raises DivergedError, and InputError where the algorithm needs every client or, for
-    reshuffling, more samples than a client has.
+    Weighting, participation, step sizes and streams are those of `simulate`, which FedAvg here equals up to rounding.
+    ``watch`` is shown the points (R, N or 1, d) of every gradient of a local step. Raises DivergedError, and
+    InputError where the algorithm cannot run the experiment.
     """
     check(algorithm, experiment)
     grid, replicates = make_time_grid(experiment), range(experiment.replicates)

@@ -55,11 +55,9 @@ def work(experiment: Experiment) -> float:
 def expectations(experiment: Experiment, progress: Progress | None = None) -> Trajectory:
     """The record of a run with expectations in place of replicates: every array has one row (R = 1).
 
-    ``paths``, ``skew_sums``, ``excess``, ``grad_sq`` and ``local_excess`` hold exact expectations at every recorded
-    step; ``next_mean`` is E||w_{t+1} - w*||^2. Among the extremes, ``sigma_i_sq`` and ``G_sq`` are the largest total
-    expectations over t (and i), ``rho_bar_all`` and ``rho_bar_sync`` the smallest ratios of expected sums, which
-    bound the smallest skew of any path from above, and ``radius`` the largest root mean square distance.
-    ``engine`` is "moments". Raises InputError where `applies` gives a reason, DivergedError for unstable steps.
+    Among the extremes, ``sigma_i_sq`` and ``G_sq`` are the largest total expectations over t (and i), ``rho_bar_all``
+    and ``rho_bar_sync`` the smallest ratios of expected sums, which bound the smallest skew of any path from above.
+    Raises InputError where `applies` gives a reason, DivergedError for unstable steps.
     """
     from threadpoolctl import threadpool_limits
 

@@ -93,10 +93,8 @@ def run_blocks(
 ) -> Iterator[O]:
     """Run an experiment and yield the observer of every block of replicates, in their order.
 
-    Blocks run side by side on ``threads`` threads (all of this process's processors unless given; the result is the
-    same bit for bit), so a weighting is called from several threads. ``progress(done, total)`` is called after every
-    round with local steps done and to do, summed over blocks. Raises DivergedError at the first step whose iterates
-    leave the finite numbers.
+    Blocks run side by side on ``threads`` threads (all processors unless given; the bits are the same), so a
+    weighting is called from several. ``progress(done, total)`` is called after every round. Raises DivergedError.
     """
     grid = make_time_grid(experiment)
     limit = divergence_limit(experiment, grid)

@@ -1,4 +1,4 @@
-"""The memory that a study takes at least, told from its sizes before it starts, and the memory that there is."""
+"""The memory that a study takes at least, from its sizes, and the memory that there is."""
 
 from __future__ import annotations
 

@@ -1,8 +1,6 @@
 """The engine in plain numpy: runs any `Problem` through its own methods, and is the compiled kernels' oracle.
 
-Replicates run in blocks of exactly ``BLOCK`` rows, the last padded with further replicates that are
-discarded: array shapes, and with them the order of additions inside BLAS, never depend on how many
-replicates are asked for, so neither do the bits.
+Replicates run in blocks of exactly ``BLOCK`` rows, padded at the end: no bit depends on how many are asked for.
 """
 
 from collections.abc import Callable

@@ -6,7 +6,6 @@ import threading
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import current_process, get_context
 from typing import Any, TypeVar
 
@@ -29,11 +28,8 @@ def in_processes(tasks: Sequence[Callable[[], T]]) -> list[T]:
         return [task() for task in tasks]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 also counts the threads of BLAS
-        try:
-            with ProcessPoolExecutor(workers, get_context("fork"), _begin, (tasks,)) as pool:
-                return list(pool.map(_run, range(len(tasks))))
-        except BrokenProcessPool:  # a child was killed, for its memory say
-            return [task() for task in tasks]
+        with ProcessPoolExecutor(workers, get_context("fork"), _begin, (tasks,)) as pool:
+            return list(pool.map(_run, range(len(tasks))))
 
 
 def _begin(tasks: Sequence[Callable[[], Any]]) -> None:

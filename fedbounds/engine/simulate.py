@@ -35,23 +35,17 @@ def simulate(
 ) -> Trajectory | Distances:
     """Run the experiment; the same seed gives the same bits for any number of threads or replicates.
 
-    ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations without
-    replicates in place of sampled ones, for quadratic and least-squares problems under weights that do not
-    depend on w (`fedbounds.engine.expectations.expectations`). ``statistics``: every replicate ``stored``, or
-    ``streamed`` into means and covariances (`Streamed`); ``auto`` streams what would fill over 1 GiB.
-
-    ``record="distance"`` keeps ||w - w*||^2 and F(w) - F* at the ends of rounds and nothing else (`Distances`), equal
-    to the full record up to rounding and many times as fast: what a curve of rates or a bound beside its
-    measurement needs. Every other symbol of a claim needs the full record.
+    ``progress(done, total)`` is called as local steps are taken. ``exact`` gives expectations in place of replicates,
+    for constant Hessians and weights that do not depend on w. ``statistics``: every replicate ``stored``, or
+    ``streamed`` into means and covariances; ``auto`` streams what would fill over 1 GiB. ``record``: ``full``;
+    ``distance``, which keeps ||w - w*||^2 and F(w) - F* at the ends of rounds; ``iterates``, full with w_t itself.
 
     >>> found = simulate(experiment, record="distance")
     >>> found.times.tolist(), found.gap.mean(axis=0).shape
     ([0, 2, 4, 6], (4,))
 
-    ``record="iterates"`` is the full record with w_t itself, ``found.w`` (replicates, times, d).
-
-    A problem or weighting of one's own is tried first, once: InputError where it breaks its contract, and where
-    the record cannot fit in memory.
+    A user's problem or weighting is tried first, once: InputError where it breaks its contract, and where the record
+    cannot fit in memory.
     """
     of_kind("what is simulated", experiment, Experiment, "an Experiment")
     require_run(experiment.with_(replicates=1) if exact else experiment, statistics, record)

@@ -1,10 +1,7 @@
 """Evidence by expectation: both sides of a claim computed without sampling error, so that it is decided.
 
-Where `fedbounds.engine.expectations` applies, the left side and every constant of a claim are expectations known to
-rounding, sigma^2 and G^2 in the `total` reading, as Assumptions 3 and 4 are written (the proofs' Jensen steps are
-valid there, since the weights do not depend on w). Only rho_bar, the smallest skew of any path, is not an
-expectation: it is 1 under FedAvg, and in general known to lie in an interval, over all of which the two sides
-are then compared.
+Every constant of a claim is an expectation known to rounding, sigma^2 and G^2 in the `total` reading. Only rho_bar,
+the smallest skew of any path, is none: it is known to lie in an interval, over all of which the sides are compared.
 """
 
 from __future__ import annotations

@@ -261,11 +261,7 @@ def rho_bar(trajectory: Trajectory, reading: Reading) -> Array:
 
 
 def rho_tilde(trajectory: Trajectory) -> Array:
-    """max_t rho(t, w*) a replicate (R,).
-
-    At Gamma = 0 it is 0/0 and only the product Gamma * rho_tilde, which is 0, enters any bound: 1 is
-    returned there, the value of every weighting that agrees with p.
-    """
+    """max_t rho(t, w*) a replicate (R,); 1 at Gamma = 0, where only Gamma * rho_tilde = 0 enters a bound."""
     Gamma, products = trajectory.gamma_star, trajectory.extremes.rho_star_max
     return np.where(_is_p(trajectory) | (Gamma <= 0), 1.0, products / (Gamma if Gamma > 0 else 1.0))
 
@@ -276,12 +272,10 @@ def _is_p(trajectory: Trajectory) -> NDArray[np.bool_]:
 
 
 def rho_pairs(trajectory: Trajectory) -> tuple[float, bool]:
-    """min over visited weights alpha_r and points w', those visited and w*, of sum alpha e(w') / sum p e(w').
+    """min over visited weights alpha_r and points w', those visited and w*, of sum alpha e(w') / sum p e(w') (Cho et
+    al.).
 
-    It is Cho et al.'s rho_bar, which ranges over every w', so that it is at most rho_tilde.
-
-    Returns the value and whether it is exact over the recorded pairs; when there are too many pairs
-    it is pi = min alpha_i/p_i instead, which bounds it from below; so it is where the run was streamed or thinned.
+    With it, whether it is exact over the recorded pairs; else it is pi = min alpha_i/p_i, which bounds it from below.
     """
     if trajectory.streamed or trajectory.experiment.stride > 1:
         return float(trajectory.extremes.pi_min.min()), False

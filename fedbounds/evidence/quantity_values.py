@@ -43,11 +43,6 @@ class Values:
     lacking: dict[str, str] = field(default_factory=dict)
     fixed: dict[str, NDArray[np.bool_]] = field(default_factory=dict)
 
-    def without(self, gone: Collection[str]) -> Values:
-        """The same but for some symbols."""
-        parts: tuple[dict[str, Any], ...] = (self.constants, self.fields, self.lacking, self.fixed)
-        return Values(*({name: found for name, found in part.items() if name not in gone} for part in parts))
-
     def why(self, names: Iterable[str]) -> tuple[str, ...]:
         """Names with the reasons why they have no value."""
         return tuple(f"{name} ({self.lacking[name]})" if name in self.lacking else name for name in names)

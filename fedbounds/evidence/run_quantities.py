@@ -7,10 +7,10 @@ import numpy as np
 from fedbounds.engine.expectations import ENGINE as EXPECTATIONS
 from fedbounds.engine.replay import replay
 from fedbounds.evidence.measured_run import MeasuredRun
-from fedbounds.evidence.quantity_values import EXTREMES, values
+from fedbounds.evidence.quantity_values import EXTREMES, Values, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.constant import Constant, Provenance
-from fedbounds.theory.quantity import Path, Quantity
+from fedbounds.theory.quantity import Path
 
 # Iterates that are kept at once at most, in numbers (256 MB).
 MOST_ENTRIES = 2**25
@@ -19,37 +19,31 @@ MOST_ENTRIES = 2**25
 def with_quantities(claim: Claim, run: MeasuredRun) -> MeasuredRun:
     """The run with the values of the claim's own symbols, at the times of its scope."""
     wanted = frozenset(claim.computed)
-    if run.evaluated is not None:
-        known, same = run.evaluated[0], run.evaluated[1] == claim.scope and wanted <= run.evaluated[0]
-        run = _narrowed(run, known & wanted if same else frozenset())
-        if same:
-            return run
+    if run.evaluated == (wanted, claim.scope) or not (wanted or run.evaluated):
+        return run
+    if run.evaluated is not None:  # what another claim had measured, or lacked, is not this one's
+        gone = {symbol.name for symbol in run.evaluated[0]}
+        constants = {name: constant for name, constant in run.constants.items() if name not in gone}
+        run = replace(run, constants=constants, quantities=Values(), evaluated=None)
     if not wanted:
         return run
     experiment, times = run.trajectory.experiment, run._times(claim.scope)
     losses, eta = experiment.problem, run.trajectory.eta
     unknown = {symbol for symbol in wanted if symbol.statistic in EXTREMES and run.trajectory.random}
-    found = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
+    result = values(claim, losses, Path(experiment.tau, eta), lambda: _paths(run), unknown)
     for symbol in unknown:
-        found.lacking[symbol.name] = f"the {symbol.statistic} on any path is not known from the paths that were drawn"
+        result.lacking[symbol.name] = (
+            f"the {symbol.statistic} on any path is not known from the paths that were drawn"
+        )
     constants = {
-        symbol.name: Constant(float(found.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
+        symbol.name: Constant(float(result.constants[symbol.name]), Provenance.EXACT, symbol.meaning)
         for symbol in wanted
-        if symbol.name in found.constants
+        if symbol.name in result.constants
     }
-    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in found.fields.items()}
-    own = replace(found, fields=fields)
-    return replace(run, constants={**run.constants, **constants}, quantities=own, evaluated=(wanted, claim.scope))
-
-
-def _narrowed(run: MeasuredRun, kept: frozenset[Quantity]) -> MeasuredRun:
-    """The run with what was found of the symbols ``kept``: what another claim had measured, or lacked, is not its."""
-    if run.evaluated is None or kept == run.evaluated[0]:
-        return run
-    gone = {symbol.name for symbol in run.evaluated[0] - kept}
-    constants = {name: constant for name, constant in run.constants.items() if name not in gone}
-    evaluated = (kept, run.evaluated[1]) if kept else None
-    return replace(run, constants=constants, quantities=run.quantities.without(gone), evaluated=evaluated)
+    fields = {name: np.asarray(rows, dtype=float)[..., times] for name, rows in result.fields.items()}
+    quantities = replace(result, fields=fields)
+    constants = {**run.constants, **constants}
+    return replace(run, constants=constants, quantities=quantities, evaluated=(wanted, claim.scope))
 
 
 def _paths(run: MeasuredRun) -> list[tuple[None, Path]]:

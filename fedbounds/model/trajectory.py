@@ -86,20 +86,15 @@ class Extremes:
 class Trajectory:
     """The record of ``replicates`` independent runs of an experiment.
 
-    ``times`` (K,) local steps; ``eta`` (T,) step sizes; ``paths`` one `VirtualPath` a virtual iterate
-    ("alpha"; "p" is the same object where the weights are p). ``skew_sums`` (R, K, 3): sum_i alpha_i e_i(w_t),
-    sum_i p_i e_i(w_t), sum_i alpha_i e_i(w*), whose ratios are rho. ``alpha`` (R, rounds', N) at the recorded
-    rounds ``round_times`` (rounds',). ``excess`` is e_i(w_t) (R, K, N);
-    ``grad_sq`` and ``local_excess`` are ||grad F_i||^2 and e_i at the local model w_t^i.
+    ``times`` (K,) local steps; ``eta`` (T,) step sizes; ``paths`` one `VirtualPath` a virtual iterate ("alpha" and
+    "p"). ``skew_sums`` (R, K, 3): sum_i alpha_i e_i(w_t), sum_i p_i e_i(w_t), sum_i alpha_i e_i(w*). ``alpha`` (R,
+    rounds', N) at the recorded rounds ``round_times``; ``excess`` e_i(w_t) (R, K, N); ``grad_sq`` and
+    ``local_excess`` ||grad F_i||^2 and e_i at w_t^i. ``tosses``: its algorithm tosses coins. ``iterates`` (R, K, d):
+    w_t, if asked for.
 
-    ``tosses``: its algorithm tosses coins, so that it is random with full gradients too.
-
-    ``iterates`` (R, K, d), where they were asked for (`simulate` with ``record="iterates"``), are w_t,
-    alpha-weighted; ``w`` is the same, and InputError where they were not.
-
-    Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only (for pictures),
-    ``excess`` and ``alpha`` have one row, their mean over replicates, and ``grad_sq`` and ``local_excess`` two: the
-    replicates at which ||grad F_i||^2 / e_i and ||grad F_i||^2 - 2 L e_i are largest. ``extremes`` are exact.
+    Of a ``streamed`` run, ``paths``, ``iterates`` and ``skew_sums`` hold the first replicates only, ``excess`` and
+    ``alpha`` one row, their mean, and ``grad_sq`` and ``local_excess`` the replicates at which ||grad F_i||^2 / e_i
+    and ||grad F_i||^2 - 2 L e_i are largest.
     """
 
     experiment: Experiment

@@ -112,10 +112,10 @@ def glance(case: Case) -> Found:
 
 def confirmed(case: Case, instance: Instance) -> Verdict:
     """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
-    violates, seconds = judge(case.claim, case.reading), BUDGETS[case.budget].shrink_seconds
+    violates, effort = judge(case.claim, case.reading), BUDGETS[case.budget].shrink
     steps = case.claim.steps
     if steps is None or steps.free_symbols <= {L, mu, tau}:
-        instance = shrink(instance, steps, violates, seconds)
+        instance = shrink(instance, steps, violates, effort)
     verdict = examine(instance, case.claim, case.reading)
     return replace(verdict, data={**verdict.data, **by_hand(instance, case.claim, case.reading)})
 

@@ -43,15 +43,15 @@ def answer(rows: Sequence[SmallestBound], constants: ProblemConstants, rounds: i
         after = f"after {row.rounds or rounds} rounds"
         return f"{left} <= {upward(row.bound or 0.0)} {after}, {by}at tau = {row.tau} and {step}"
 
-    found = [row for row in rows if row.bound is not None]
-    theorems = [row for row in found if row.support != "certified"]
+    result = [row for row in rows if row.bound is not None]
+    theorems = [row for row in result if row.support != "certified"]
     if not theorems:
         return "No claim of the ledger gives a bound here; the table says why."
     sentences = [f"{sentence(theorems[0])}{'' if theorems[0].support == 'proved' else UNSURE}."]
     proved = next((row for row in theorems if row.support == "proved"), None)
     if proved is not None and proved is not theorems[0]:
         sentences.append(f"By machine it is proved that {sentence(proved)}.")
-    sentences += [f"The certified worst case: {sentence(row)}." for row in found if row.support == "certified"]
+    sentences += [f"The certified worst case: {sentence(row)}." for row in result if row.support == "certified"]
     return "\n".join(sentences if constants.sigma_sq else [*sentences, NO_NOISE])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
-from fedbounds.report.ledger_text import alarm_blocks, grounds_of, run_table
+from fedbounds.report.describe import alarm_blocks, grounds_of, run_table
 from fedbounds.report.number_format import compact, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
@@ -176,9 +176,9 @@ def _shown_reading(run: WeightingRun, claim: Claim) -> str:
 def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
     """The weightiest status of what the run says of the shown reading."""
     reading = _shown_reading(run, claim)
-    found = [status for name, status, _ in _on_run(run, claim) if name == reading]
+    result = [status for name, status, _ in _on_run(run, claim) if name == reading]
     order = (Status.REFUTED, Status.HOLDS, Status.UNDECIDED, Status.VACUOUS, Status.NOT_APPLICABLE)
-    status = next((status for status in order if status in found), None)
+    status = next((status for status in order if status in result), None)
     return None if status is None else Phrase(BRIEF.get(status, shown(status, Evidence.EMPIRICAL)), status)
 
 
@@ -291,9 +291,9 @@ def constants_table(result: Result) -> Table:
     order = [*(name for name in QUANTITIES if name in names), *(name for name in names if name not in QUANTITIES)]
     body: list[list[str | None]] = []
     for name in order:
-        found = [run.constants.get(name) for run in runs]
-        source = "/".join(sorted({str(item.provenance) for item in found if item}))
-        body.append([name, *(None if item is None else number(item.value) for item in found), source])
+        values = [run.constants.get(name) for run in runs]
+        source = "/".join(sorted({str(item.provenance) for item in values if item}))
+        body.append([name, *(None if item is None else number(item.value) for item in values), source])
     for name in ("rho_bar_sync", "speed", "error"):
         body.append([name, *(number(getattr(run, name)) for run in runs), "computed"])
     of_problem = [f"{name} = {text}" for name, text in shared.items() if text is not None]

@@ -64,23 +64,23 @@ def _theorems(found: TheoremComparison) -> str:
     rows, rounds = found.standing, _many(found.settings.rounds, "round")
     false = [row.claim for row in found.applying if row.status is Status.REFUTED]
     low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
-    said = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
-    said += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
+    message = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
+    message += f"Below what is measured, though not refuted: {', '.join(low)}. " if low else ""
     if not rows:
-        return f"{said}No {'other ' if said else ''}theorem applies to this problem."
+        return f"{message}No {'other ' if message else ''}theorem applies to this problem."
     best, alone = rows[0], len(rows) == 1
     if not best.share[0] > 0:
         which = f"{best.claim}, the only theorem" if alone else f"None of the {len(rows)} theorems"
         also = " that applies, certifies no" if alone else " that apply certifies any"
-        return f"{said}{which}{also} progress in {rounds}."
+        return f"{message}{which}{also} progress in {rounds}."
     start, bound, mean, _, _ = best.ends
     near = [row.claim for row in rows[1:] if row.share[2] >= best.share[1]]
     tied = f"; {', '.join(near)} cannot be told apart from it" if near else ""
     first = f"Of {len(rows)} theorems that apply, {best.claim} is the tightest"
     if alone:
-        first = f"{best.claim} is the only {'other ' if said else ''}theorem that applies"
+        first = f"{best.claim} is the only {'other ' if message else ''}theorem that applies"
     return (
-        f"{said}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
+        f"{message}{first}: with its step it bounds the {QUANTITIES[best.quantity]} after {rounds} by "
         f"{upward(bound / start, 3)} of the start, where {number(mean / start, 3)} is measured: "
         f"{times(best.looseness)}, or {_percent(best.share[0])} of the progress in logarithms{tied}."
     )
@@ -106,14 +106,14 @@ def _overlap(one: AlgorithmRow, other: AlgorithmRow) -> bool:
 
 
 def _ranking(found: TheoremComparison) -> str:
-    told = [row.algorithm for row in found.ranked if row.by]
+    ranked = [row.algorithm for row in found.ranked if row.by]
     ordered, both, wrong = found.pairs
-    if len(told) < 2:
-        only = f"only {told[0]} has a theorem" if told else "no algorithm has a theorem"
+    if len(ranked) < 2:
+        only = f"only {ranked[0]} has a theorem" if ranked else "no algorithm has a theorem"
         return f"The theorems rank nothing: {only} that applies."
     if not ordered:
-        return f"The theorems promise the same for {', '.join(told)}, and rank nothing."
-    what = f"The theorems rank {len(told)} algorithms ({', '.join(told)})"
+        return f"The theorems promise the same for {', '.join(ranked)}, and rank nothing."
+    what = f"The theorems rank {len(ranked)} algorithms ({', '.join(ranked)})"
     if not both:
         return f"{what}; the runs leave the order of every pair open."
     tau = (both - 2 * wrong) / both
@@ -152,12 +152,12 @@ def theorem_table(found: TheoremComparison) -> Table:
 def _theorem_row(row: TheoremRow) -> list[str | None]:
     start, bound, mean, _, upper = row.ends
     name = row.claim + ("" if row.stands else " REFUTED" if row.status is Status.REFUTED else " (below the run)")
-    said = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
-    said += [times(row.looseness), _percent(row.share[0])]
+    message = [name, row.algorithm, row.step, row.quantity, upward(bound / start, 3), _within(mean, upper, start)]
+    message += [times(row.looseness), _percent(row.share[0])]
     worst = None if row.worst is None else f"≥ {downward(row.worst / start, 3)}"
     if worst and row.certified is not None:
         worst += f", certified ≤ {upward(row.certified / start, 3)}"
-    return [*said, worst, _promise(row.promised), str(row.reached)]
+    return [*message, worst, _promise(row.promised), str(row.reached)]
 
 
 def algorithm_table(found: TheoremComparison) -> Table:
@@ -175,14 +175,14 @@ def _algorithm(found: TheoremComparison, row: AlgorithmRow) -> list[str | None]:
     low, high = (0, 0) if row.central else found.rank(row)
     rank = "yardstick" if row.central else str(low) if low == high else f"{low} to {high}"
     place = found.places.get(row.algorithm)
-    told = [
+    cells = [
         row.algorithm,
         f"{row.step:.3g}/L",
         _within(line.mean[-1], line.upper[-1], line.mean[0]),
         str(row.reached),
         promise,
     ]
-    return [*told, rank, None if place is None else str(place)]
+    return [*cells, rank, None if place is None else str(place)]
 
 
 def notes(found: TheoremComparison) -> list[str]:

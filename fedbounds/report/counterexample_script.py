@@ -126,7 +126,7 @@ def _rounds(*sides: sp.Expr) -> bool:
     """Whether a side has roots or functions other than sums, products, quotients, powers, max and min."""
     powers = (power for side in sides for power in sp.sympify(side).atoms(sp.Pow))
     functions = (sp.sympify(side).atoms(sp.Function) for side in sides)
-    plain = all(isinstance(f, sp.Max | sp.Min) for found in functions for f in found)
+    plain = all(isinstance(f, sp.Max | sp.Min) for result in functions for f in result)
     return not plain or any(not (power.exp.is_integer or power.exp.is_symbol) for power in powers)
 
 

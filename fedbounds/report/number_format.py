@@ -88,5 +88,5 @@ def times(ratio: float | None) -> str:
 def readable(text: str) -> str:
     """2.1e+04 as 2.1·10⁴, and a true minus sign."""
     powers = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda found: f"·10{str(int(found[1])).translate(powers)}", text)
+    text = re.sub(r"(?<=\d)e([+-]?\d+)", lambda result: f"·10{str(int(result[1])).translate(powers)}", text)
     return re.sub(r"(?<![\w)])-(?=\d)", "−", text)

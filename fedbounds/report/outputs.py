@@ -14,11 +14,11 @@ from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import trial_text as trials
 from fedbounds.report.check_text import check_blocks
+from fedbounds.report.describe import ledger_table
 from fedbounds.report.figures import line_styles, study_figures, sweep_figures
 from fedbounds.report.figures.files import Plot
 from fedbounds.report.html import study_page
 from fedbounds.report.html.templates import notebook
-from fedbounds.report.ledger_text import ledger_table
 from fedbounds.report.number_format import number
 from fedbounds.report.table import LOOKS, ORDER, Block, Cell, Phrase, Table
 from fedbounds.study import store
@@ -148,10 +148,7 @@ def verdicts_figure(rows: Sequence[Mapping[str, Any]]) -> matplotlib.figure.Figu
         words = f"{mark} {number(min(known), 3)}" if known else mark
         place = acrosses.index(across), downs.index(down)
         # The fonts of formulas lack the marks.
-        font: Any = {
-            "family": "DejaVu Sans",
-            "color": LOOKS[status].colour if status else line_styles.BLACK,
-        }
+        font: Any = {"family": "DejaVu Sans", "color": LOOKS[status].colour if status else line_styles.BLACK}
         axes.text(*place, words, ha="center", va="center", parse_math=False, **font)
     axes.set_xticks(range(len(acrosses)), acrosses, rotation=30, ha="right", parse_math=False)
     axes.set_yticks(range(len(downs)), downs, parse_math=False)

@@ -62,10 +62,10 @@ def _whole_numbers_left(name: str, tried: Collection[object], wanted: Region | N
             runs[-1].append(k)
         else:
             runs.append([k])
-    said = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
+    message = [str(run[0]) if len(run) == 1 else f"{run[0]} to {run[-1]}" for run in runs]
     beyond = wanted is None or (isinstance(wanted, Span) and wanted.high > top)
     more = f"{name} > {top}" if beyond else ""
-    between = f"{name} = {', '.join(said)}" if said else ""
+    between = f"{name} = {', '.join(message)}" if message else ""
     return " or ".join(filter(None, (between, more)))
 
 
@@ -91,22 +91,22 @@ def _of_chance(what: str, parts: Sequence[Coverage]) -> str:
 
 def tried(trial: Trial) -> str:
     """What was compared without a violation; nothing that met no assumption is named."""
-    found = []
+    result = []
     for verdict in trial.verdicts:
         if verdict.evidence is Evidence.EXACT and verdict.margin is not None:
             if "limits" in verdict.data:
-                found.append(f"{verdict.data['limits']} (search)")
+                result.append(f"{verdict.data['limits']} (search)")
             else:
                 names = f" ({', '.join(verdict.data['seen'])})" if "seen" in verdict.data else ""  # type: ignore[arg-type]
-                found.append(f"{verdict.detail.removeprefix('no violation at ')} at limits{names}")
+                result.append(f"{verdict.detail.removeprefix('no violation at ')} at limits{names}")
     regimes = [
         v.detail.removeprefix("not refuted in ")
         for v in trial.verdicts
         if v.evidence is Evidence.EMPIRICAL and v.status is Status.HOLDS
     ]
-    if len(found) > 1 or regimes:  # the limits by name matter most where nothing else was compared
-        found = [words.partition(" at limits")[0] + " at limits" * (" at limits" in words) for words in found]
-    return "; ".join([*reversed(found), *regimes])
+    if len(result) > 1 or regimes:  # the limits by name matter most where nothing else was compared
+        result = [words.partition(" at limits")[0] + " at limits" * (" at limits" in words) for words in result]
+    return "; ".join([*reversed(result), *regimes])
 
 
 def certified_settings(trial: Trial) -> str:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as xml
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script
@@ -130,9 +131,11 @@ def to_text(trial: Trial, verbose: bool = False) -> str:
     if verbose:
         for stage in trial.stages:
             lines += ["", f"{stage.name} ({stage.seconds:.1f} s)", *(f"  {line}" for line in stage.lines)]
-        found = certified_map(trial)
+        result = certified_map(trial)
         lines += (
-            [] if found is None else ["", found.caption, plain_table(found.head, [map(str, r) for r in found.rows])]
+            []
+            if result is None
+            else ["", result.caption, plain_table(result.head, [map(str, r) for r in result.rows])]
         )
         lines += ["", claim_text.to_text(claim_text.explain(trial.claim))]
     return "\n".join(lines).rstrip() + "\n"
@@ -171,44 +174,27 @@ def _parts(shown: Verdict) -> Mapping[str, Any]:
     return nested | {key: shown.data[key] for key in ("lhs", "rhs") if key in shown.data}
 
 
-TEX = {sign: f"\\{sign}" for sign in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-}
-
-
 def to_latex(trials: Iterable[Trial]) -> str:
     """An appendix: each statement, what it assumes, the verdict, a refutation's numbers, what every stage found."""
     return "\n\n".join("\n".join(_appendix(trial)) for trial in trials) + "\n"
 
 
 def _appendix(trial: Trial) -> Iterator[str]:
-    yield from (f"\\paragraph{{{_tex(trial.claim.title)}}}", f"\\[ {statement(trial.claim)} \\]")
-    assumed = [_tex(item.statement) for item in trial.claim.assumptions_in(READINGS[trial.reading])]
+    yield from (f"\\paragraph{{{escape(trial.claim.title)}}}", f"\\[ {statement(trial.claim)} \\]")
+    assumed = [escape(item.statement) for item in trial.claim.assumptions_in(READINGS[trial.reading])]
     yield from _items("itemize", [f"\\item {{}}{one}" for one in assumed])
-    yield _tex(" ".join(verdict(trial)))
+    yield escape(" ".join(verdict(trial)))
     if trial.refutation is not None and "lhs" in trial.refutation.data:
         yield from ("\\begin{verbatim}", *instance(trial.refutation.data), "\\end{verbatim}")
-    told = [f"\\item[{_tex(s.name)}] {_tex('; '.join(map(str.strip, s.lines)))}." for s in trial.stages]
-    yield from _items("description", told)
-    found = certified_map(trial)
-    if found is not None:
-        columns = "l" * len(found.head)
-        rows = (" & ".join(_tex(str(cell)) for cell in row) + r" \\" for row in (found.head, *found.rows))
-        yield from (f"{_tex(found.caption)}.", "", f"\\begin{{tabular}}{{{columns}}}", *rows, "\\end{tabular}")
+    data = [f"\\item[{escape(s.name)}] {escape('; '.join(map(str.strip, s.lines)))}." for s in trial.stages]
+    yield from _items("description", data)
+    result = certified_map(trial)
+    if result is not None:
+        yield from (f"{escape(result.caption)}.", "", result.to_latex().rstrip())
 
 
 def _items(kind: str, items: Sequence[str]) -> list[str]:
     return [f"\\begin{{{kind}}}", *items, f"\\end{{{kind}}}"] if items else []
-
-
-def _tex(text: str) -> str:
-    """Plain text with what LaTeX would take for a command escaped."""
-    return "".join(TEX.get(sign, sign) for sign in text)
 
 
 def _reported(trial: Trial) -> Outcome:

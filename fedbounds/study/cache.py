@@ -135,13 +135,13 @@ def versions() -> dict[str, str]:
 
 def clear() -> list[Path]:
     """Delete every entry; the paths that were there."""
-    found = _entries()
-    for path in found:
+    result = _entries()
+    for path in result:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path, ignore_errors=True)
         else:
             path.unlink(missing_ok=True)
-    return found
+    return result
 
 
 def _entries() -> list[Path]:

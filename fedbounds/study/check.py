@@ -24,9 +24,7 @@ from fedbounds.model.weighting import Rule, Weighting
 from fedbounds.study.bounds import gamma_of, speed_and_error_at
 from fedbounds.study.cache import versions
 from fedbounds.study.request import Request, resolve
-from fedbounds.study.resolve import (
-    build_experiment,
-)
+from fedbounds.study.resolve import build_experiment
 from fedbounds.study.result import Examined, Result, Simulated, WeightingRun, facts_of
 from fedbounds.study.settings import Settings
 from fedbounds.theory.claim import OWN_STEPS, Claim
@@ -136,11 +134,11 @@ def _with_study_rates(runs: tuple[WeightingRun, ...]) -> tuple[WeightingRun, ...
     places = [
         (i, j) for i, run in enumerate(runs) for j, verdict in enumerate(run.verdicts) if verdict.error_rate > 0
     ]
-    found = [list(run.verdicts) for run in runs]
-    for (i, j), rate in zip(places, holm([_smallest_rate(found[i][j]) for i, j in places]), strict=True):
-        if found[i][j].status in (Status.HOLDS, Status.REFUTED):
-            found[i][j] = replace(found[i][j], data={**found[i][j].data, "study_rate": rate})
-    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, found, strict=True))
+    result = [list(run.verdicts) for run in runs]
+    for (i, j), rate in zip(places, holm([_smallest_rate(result[i][j]) for i, j in places]), strict=True):
+        if result[i][j].status in (Status.HOLDS, Status.REFUTED):
+            result[i][j] = replace(result[i][j], data={**result[i][j].data, "study_rate": rate})
+    return tuple(replace(run, verdicts=tuple(verdicts)) for run, verdicts in zip(runs, result, strict=True))
 
 
 def _smallest_rate(verdict: Verdict) -> float:

@@ -59,11 +59,7 @@ QUICK = 20
 
 
 def compare(
-    *,
-    algorithms: Sequence[str] = (),
-    target: float = 0.01,
-    progress: Progress | None = None,
-    **settings: Any,
+    *, algorithms: Sequence[str] = (), target: float = 0.01, progress: Progress | None = None, **settings: Any
 ) -> TheoremComparison:
     """Every theorem, and every algorithm or the ``algorithms`` and weightings named, on one problem.
 
@@ -77,10 +73,7 @@ def compare(
 
 
 def compared(
-    settings: Settings,
-    target: float = 0.01,
-    wanted: Sequence[str] = (),
-    progress: Progress | None = None,
+    settings: Settings, target: float = 0.01, wanted: Sequence[str] = (), progress: Progress | None = None
 ) -> TheoremComparison:
     """`compare` at settings that were read before."""
     if not 0 < target < 1:
@@ -102,8 +95,10 @@ def compared(
     for k, claim in enumerate(claims):
         tell("theorems", k + 1, len(claims) + 1, claim.key)
         theorems.append(_theorem_row(study, claim))
-    found = tuple(_algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True))
-    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), found)
+    result = tuple(
+        _algorithm_row(study, text, *rule, theorems, tell) for text, rule in zip(texts, kinds, strict=True)
+    )
+    return TheoremComparison(settings, facts_of(problem), target, tuple(theorems), result)
 
 
 def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weighting | None]:
@@ -121,11 +116,11 @@ def _rule_named(text: str, extra: Sequence[ModuleType]) -> tuple[Algorithm, Weig
 def _at_a_horizon(settings: Settings, extra: Sequence[ModuleType]) -> list[Claim]:
     """The claims that bound the distance or the gap after T steps; those asked for by name must."""
     known = [claim_named(key, extra) for key in settings.claims] or known_claims(extra).values()
-    found = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
-    if settings.claims and len(found) < len(settings.claims):
+    result = [claim for claim in known if claim.kind is Kind.INEQUALITY and claim.lhs in (gap, Delta_T)]
+    if settings.claims and len(result) < len(settings.claims):
         remedy = "name others, or none for all that do"
         raise reject("claims to compare bound the distance or the gap at T", ", ".join(settings.claims), remedy)
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -170,9 +165,9 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         bounds = empirical.compare(asked, run).rhs.mean(axis=0)[ends]
     except (DivergedError, InputError) as wrong:
         return replace(row, unmet=str(wrong))
-    experiment, found = run.trajectory.experiment, run.trajectory.paths["alpha"]
+    experiment, result = run.trajectory.experiment, run.trajectory.paths["alpha"]
     sure, random = study.settings.error_rate, study.random(algorithm)
-    distance = error_curve(found.distance_sq[:, ends], sure, random)
+    distance = error_curve(result.distance_sq[:, ends], sure, random)
     about = "distance" if claim.lhs == Delta_T else "gap"
     decays, rounds = bool(np.ptp(eta) > 0), rounds_to_target(asked, run, bounds, study.level)
     lowest, certified = (None, None) if decays else _worst(study, claim, experiment, float(eta[0]))
@@ -181,7 +176,7 @@ def _theorem_row(study: _Study, claim: Claim) -> TheoremRow:
         quantity=about,
         step=f"{eta[0] * experiment.problem.L:.3g}/L" + (", decaying" if decays else ""),
         status=verdict.status,
-        curve=distance if about == "distance" else error_curve(found.gap[:, ends], sure, random),
+        curve=distance if about == "distance" else error_curve(result.gap[:, ends], sure, random),
         bounds=bounds,
         beyond=bound_curve(asked, run, bounds, rounds),
         promised=rounds,
@@ -223,8 +218,8 @@ def _worst(study: _Study, claim: Claim, experiment: Experiment, eta: float) -> t
     lowest = attained(there, float(start), float(pull)).value
     if total > QUICK or experiment.batch_size is not None or np.ptp(problem.p) > 0:
         return lowest, None
-    found = central_path.worst(there, Fraction(start), Fraction(pull))
-    return lowest, found.value if found is not None and (found.certified or found.exact) else None
+    result = central_path.worst(there, Fraction(start), Fraction(pull))
+    return lowest, result.value if result is not None and (result.certified or result.exact) else None
 
 
 def _algorithm_row(
@@ -245,12 +240,12 @@ def _algorithm_row(
     try:
         check(algorithm, study.pilot.experiment)
         step = _best_step(study, algorithm, partial(tell, text))
-        found = run_algorithm(algorithm, study.experiment(algorithm, eta=ConstantStep(step / L)))
+        result = run_algorithm(algorithm, study.experiment(algorithm, eta=ConstantStep(step / L)))
     except (DivergedError, InputError) as wrong:
         tell(text, 1, 1)
         return replace(row, refused=str(wrong))
     tell(text, 1, 1)
-    line = error_curve(found.distance_sq, study.settings.error_rate, study.random(algorithm))
+    line = error_curve(result.distance_sq, study.settings.error_rate, study.random(algorithm))
     own = [one for one in theorems if one.curve and algorithm_named(one.algorithm, study.extra) == algorithm]
     own = [one for one in own if one.stands]
     best = min(own, key=lambda one: math.inf if one.promised is None else one.promised, default=None)
@@ -299,8 +294,8 @@ def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, sq
             np.maximum(second, (noise + (problem.client_grads(x) ** 2).sum(-1)).max(axis=0), out=second)
         np.maximum(radius, np.sqrt(((x - problem.w_star) ** 2).sum(-1)).max(), out=radius)
 
-    found = run_algorithm(algorithm, experiment, watch)
-    path = VirtualPath(found.distance_sq, found.gap, *np.full((3, *found.gap.shape), np.nan))
+    result = run_algorithm(algorithm, experiment, watch)
+    path = VirtualPath(result.distance_sq, result.gap, *np.full((3, *result.gap.shape), np.nan))
     extremes = replace(
         like.extremes,
         sigma_i_sq=variance[None],
@@ -314,6 +309,6 @@ def record_of(algorithm: Algorithm, experiment: Experiment, like: Trajectory, sq
         eta=grid.eta,
         paths={"alpha": path, "p": path},
         extremes=extremes,
-        engine=found.engine,
+        engine=result.engine,
         tosses=algorithm.tosses,
     )

@@ -83,12 +83,12 @@ class TheoremRow:
         return mean, least, most
 
     def to_json(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
+        data = {name: getattr(self, name) for name in ("claim", "algorithm", "unmet")}
         if self.curve is None or self.bounds is None or self.reached is None:
-            return told
-        told |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst", "certified")}
-        told |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
-        return told | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
+            return data
+        data |= {name: getattr(self, name) for name in ("quantity", "step", "promised", "worst", "certified")}
+        data |= {"status": str(self.status), "bound": _numbers(self.bounds), **_measured(self.curve, self.reached)}
+        return data | {"looseness": finite_or_none(self.looseness), "share": list(self.share)}
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ class AlgorithmRow:
     promised: int | None = None
 
     def to_json(self) -> dict[str, Any]:
-        told = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
+        data = {name: getattr(self, name) for name in ("algorithm", "refused", "central", "by", "promised")}
         if self.curve is None or self.reached is None:
-            return told
-        return told | {"step": self.step, **_measured(self.curve, self.reached)}
+            return data
+        return data | {"step": self.step, **_measured(self.curve, self.reached)}
 
 
 @dataclass(frozen=True)
@@ -151,8 +151,8 @@ class TheoremComparison:
     @property
     def places(self) -> Mapping[str, int]:
         """The place of each algorithm by what its theorems promise; those with equal promises share the best one."""
-        told = {row.algorithm: _inf(row.promised) for row in self.ranked if row.by}
-        return {name: 1 + sum(other < own for other in told.values()) for name, own in told.items()}
+        data = {row.algorithm: _inf(row.promised) for row in self.ranked if row.by}
+        return {name: 1 + sum(other < own for other in data.values()) for name, own in data.items()}
 
     @property
     def pairs(self) -> tuple[int, int, int]:
@@ -175,10 +175,10 @@ class TheoremComparison:
             for row in self.algorithms
             for known in [row in self.ranked]
         ]
-        told = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
+        data = {"settings": self.settings.to_json(), "facts": plain(self.facts), "target": self.target}
         ordered, both, wrong = self.pairs
-        told |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
-        return told | {"pairs": {"ordered": ordered, "decided": both, "wrong": wrong}}
+        data |= {"theorems": [row.to_json() for row in self.theorems], "algorithms": rows}
+        return data | {"pairs": {"ordered": ordered, "decided": both, "wrong": wrong}}
 
 
 def _first(reached: Reached | None) -> tuple[float, float]:
@@ -244,8 +244,8 @@ def error_curve(values: Array, error_rate: float, random: bool) -> ErrorCurve:
     """The curve of replicates (R, rounds + 1), all from one point; without a band where nothing is ``random``."""
     known = np.full(values.shape[1], not random)
     known[0] = True
-    found = band(values, error_rate, deterministic=known)
-    return ErrorCurve(found.mean, np.maximum(found.lower, 0.0), found.upper)
+    result = band(values, error_rate, deterministic=known)
+    return ErrorCurve(result.mean, np.maximum(result.lower, 0.0), result.upper)
 
 
 def stays_from(line: Array, level: float) -> int | None:

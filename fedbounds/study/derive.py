@@ -37,14 +37,14 @@ def derive(name: str | None = None, *, plugins: Plugins = ()) -> Findings[Proof]
     """
     from fedbounds.evidence.symbolic.library import proofs
 
-    found = proofs(of_kind("a proof", name, str | None, "a name"), modules_from(plugins))
-    return Findings(tuple(Proof(*pair) for pair in found), _of_proof)
+    result = proofs(of_kind("a proof", name, str | None, "a name"), modules_from(plugins))
+    return Findings(tuple(Proof(*pair) for pair in result), _of_proof)
 
 
 def _of_proof(proof: Proof) -> list[dict[str, Any]]:
     derivation, outcomes = proof.checked.derivation, proof.checked.outcomes.values()
-    told = {"claim": derivation.claim, "derivation": derivation.key, "steps": len(outcomes)}
+    data = {"claim": derivation.claim, "derivation": derivation.key, "steps": len(outcomes)}
     verdict = {} if proof.verdict is None else flat(proof.verdict.to_json())
     names = ("reading", "status", "detail")
-    said = {key: verdict.get(key) for key in names}
-    return [told | {"checked": sum(outcome.ok for outcome in outcomes)} | said]
+    message = {key: verdict.get(key) for key in names}
+    return [data | {"checked": sum(outcome.ok for outcome in outcomes)} | message]

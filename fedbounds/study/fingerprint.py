@@ -130,12 +130,12 @@ def _used(function: FunctionType) -> dict[str, Any]:
 
 def _reached(names: list[str], space: Mapping[str, Any]) -> dict[str, Any]:
     """What names mean in a space, with what they mean in the modules found there that are no library's."""
-    found = {name: space[name] for name in names if name in space}
-    for name, value in list(found.items()):
+    result = {name: space[name] for name in names if name in space}
+    for name, value in list(result.items()):
         if isinstance(value, ModuleType) and _theirs(value.__name__):
             inner = _reached([other for other in names if other != name], vars(value))
-            found |= {f"{name}.{part}": what for part, what in inner.items()}
-    return found
+            result |= {f"{name}.{part}": what for part, what in inner.items()}
+    return result
 
 
 def _theirs(module: str | None) -> bool:

@@ -62,8 +62,8 @@ class Line:
         return grounds(verdict, None if reading is None else self.claim.coverage(reading))
 
     def to_json(self) -> dict[str, Any]:
-        found = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
-        return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": found}
+        result = [({"weighting": where} if where else {}) | verdict.to_json() for where, verdict in self.found]
+        return {"claim": self.claim.key, "reading": self.reading, "title": self.claim.title, "verdicts": result}
 
 
 def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), afresh: bool = True) -> Findings[Line]:
@@ -87,8 +87,8 @@ def ledger(study: Result | str | Path | None = None, *, plugins: Plugins = (), a
 
 def _of_line(line: Line) -> list[dict[str, Any]]:
     named = {"claim": line.claim.key, "reading": line.reading}
-    found = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
-    return found or [named]
+    result = [{**named, "weighting": where, **flat(verdict.to_json())} for where, verdict in line.found]
+    return result or [named]
 
 
 def ledger_lines(
@@ -98,10 +98,10 @@ def ledger_lines(
 
     What is shipped is verified again if ``afresh``, else once for this very state of the sources (`cached`).
     """
-    found = [*((ANYWHERE, verdict) for verdict in known(claims, afresh)), *measured]
+    result = [*((ANYWHERE, verdict) for verdict in known(claims, afresh)), *measured]
     lines = []
     for key, claim in claims.items():
-        own = [(where, verdict) for where, verdict in found if verdict.claim == key]
+        own = [(where, verdict) for where, verdict in result if verdict.claim == key]
         for reading in dict.fromkeys([*claim.readings, *(verdict.reading for _, verdict in own)]):
             lines.append(Line(claim, reading, tuple(pair for pair in own if pair[1].reading == reading)))
     return lines
@@ -112,8 +112,8 @@ def claims_of(result: Result, extra: Iterable[ModuleType] = ()) -> Mapping[str, 
     if result.examined is not None:
         return result.claims
     seen = {verdict.claim for _, verdict in result.verdicts}
-    found = {key: claim for key, claim in plugins.claims(extra).items() if key in seen}
-    return {key: found[key] for key in (*result.settings.claims, *found) if key in found}  # in the order asked for
+    values = {key: claim for key, claim in plugins.claims(extra).items() if key in seen}
+    return {key: values[key] for key in (*result.settings.claims, *values) if key in values}  # in the order asked for
 
 
 def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
@@ -124,22 +124,17 @@ def known(claims: Mapping[str, Claim], afresh: bool = False) -> list[Verdict]:
     """
     shipped = plugins.claims()
     own = {key for key, claim in claims.items() if shipped.get(key) is claim}
-    verdicts = _verified(shipped, own) if afresh else _cached(shipped)
+
+    def written(verdicts: list[Verdict]) -> object:
+        return [verdict.to_json() for verdict in verdicts]
+
+    def verified() -> list[Verdict]:
+        chosen = {key: shipped[key] for key in own}
+        return [*_proofs(chosen), *_counterexamples(own), *_certificates(frozenset(own))]
+
+    verdicts = verified() if afresh else cached("known", verified, verdicts_from, written, ABOVE, of=sorted(own))
     foreign = {key: claim for key, claim in claims.items() if key not in own}
     return [*_proofs(foreign), *(verdict for verdict in verdicts if verdict.claim in own)]
-
-
-def _cached(shipped: Mapping[str, Claim]) -> list[Verdict]:
-    def written(found: list[Verdict]) -> object:
-        return [verdict.to_json() for verdict in found]
-
-    return cached("known", lambda: _verified(shipped), verdicts_from, written, ABOVE)
-
-
-def _verified(shipped: Mapping[str, Claim], keys: set[str] | None = None) -> list[Verdict]:
-    wanted = set(shipped) if keys is None else keys
-    chosen = {key: claim for key, claim in shipped.items() if key in wanted}
-    return [*_proofs(chosen), *_counterexamples(wanted), *_certificates()]
 
 
 def _proofs(claims: Mapping[str, Claim]) -> list[Verdict]:
@@ -157,11 +152,11 @@ def _counterexamples(keys: set[str]) -> list[Verdict]:
     """The first shipped counterexample of each claim of ``keys`` in each reading."""
     from fedbounds.evidence.exact.counterexamples import all_files, read
 
-    found: dict[tuple[str, str], Verdict] = {}
+    result: dict[tuple[str, str], Verdict] = {}
     for path in all_files():
         for verdict in _refutations(path) if read(path).document.get("claim") in keys else ():
-            found.setdefault((verdict.claim, verdict.reading), verdict)
-    return list(found.values())
+            result.setdefault((verdict.claim, verdict.reading), verdict)
+    return list(result.values())
 
 
 @cache
@@ -228,15 +223,15 @@ def remarked() -> list[Remarked]:
     files = [(read(path).document.get("check"), path) for path in all_files()]
     rows = []
     for remark in plugins.remarks():
-        found = [verdict for check, path in files if check == remark.key for verdict in _refutations(path)]
-        found = [
+        result = [verdict for check, path in files if check == remark.key for verdict in _refutations(path)]
+        result = [
             replace(
                 verdict, detail=f"{verdict.data['title']}: {verdict.detail}", coverage=_where(verdict.data["data"])
             )
-            for verdict in found
+            for verdict in result
         ]
         none = Verdict(remark.key, "-", Evidence.EXACT, Status.UNDECIDED, detail=remark.undecided)
-        rows.append(Remarked(remark, (*found, *kernel.of_remark(remark.key)) or (none,)))
+        rows.append(Remarked(remark, (*result, *kernel.of_remark(remark.key)) or (none,)))
     return rows
 
 
@@ -261,28 +256,29 @@ def _where(data: Any) -> Coverage:
 
 
 @cache
-def certificates() -> tuple[Certificate, ...]:
-    """Every shipped certificate that was verified just now; what does not verify proves nothing."""
-    from fedbounds.evidence.sdp.one_step.certificate import verified
+def certificates(keys: frozenset[str] | None = None) -> tuple[Certificate, ...]:
+    """Every shipped certificate, or those of claims ``keys``, verified just now; others prove nothing."""
+    from fedbounds.evidence.sdp.one_step.certificate import check, read
 
-    return tuple(found for found, wrong in verified(plugins.shipped("certificates/*.json*")) if not wrong)
+    every = (certificate for path in plugins.shipped("certificates/*.json*") for certificate in read(path))
+    return tuple(one for one in every if (keys is None or one.claim in keys) and check(one)[0])
 
 
 @cache
-def _certificates() -> tuple[Verdict, ...]:
-    """One verdict for each setting at which a shipped rational certificate proves a claim as it stands."""
+def _certificates(keys: frozenset[str]) -> tuple[Verdict, ...]:
+    """One verdict for each setting at which a shipped rational certificate proves a claim of ``keys`` as stated."""
     from fedbounds.evidence import kernel
     from fedbounds.evidence.sdp.one_step.certificate import subject
     from fedbounds.evidence.sdp.one_step.coverage import coverage
 
-    found: dict[object, Verdict] = {}
-    for certificate in certificates():
+    result: dict[object, Verdict] = {}
+    for certificate in certificates(keys):
         about = subject(certificate)
         if about is None or certificate.claim is None:
             continue
         setting = certificate.parameters
         claim = plugins.claim_named(certificate.claim)
         verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.HOLDS, coverage=coverage(claim, setting))
-        told = "" if certificate.interval else kernel.of_certificate(certificate)
-        found[about] = replace(verdict, detail=told, data={"kernel": True}) if told else verdict
-    return tuple(found.values())
+        record = "" if certificate.interval else kernel.of_certificate(certificate)
+        result[about] = replace(verdict, detail=record, data={"kernel": True}) if record else verdict
+    return tuple(result.values())

@@ -105,9 +105,9 @@ def _objects(
 ) -> tuple[str, ...]:
     """What a study was given as objects of Python that the names in its settings do not give again."""
     known = plugins.claims(extra)
-    found = ["problem"] if isinstance(problem, Problem) else []
-    found += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
-    return (*found, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
+    result = ["problem"] if isinstance(problem, Problem) else []
+    result += [f"weighting {as_weighting(w).name}" for w in weightings if not _rebuilt(w, extra)]
+    return (*result, *(f"claim {key}" for key, claim in claims.items() if known.get(key) != claim))
 
 
 def _rebuilt(weighting: Any, extra: Sequence[ModuleType]) -> bool:

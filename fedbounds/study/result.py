@@ -143,10 +143,10 @@ class Result(Tabled):
         runs = [run for run in self.runs if weighting in (None, run.weighting)]
         if not runs:
             raise nearest("weighting", str(weighting), [run.weighting for run in self.runs])
-        found = tuple(replace(run, verdicts=tuple(v for v in run.verdicts if v.claim == claim)) for run in runs)
-        if not any(run.verdicts for run in found):
+        result = tuple(replace(run, verdicts=tuple(v for v in run.verdicts if v.claim == claim)) for run in runs)
+        if not any(run.verdicts for run in result):
             raise nearest("what was examined", claim, {verdict.claim for _, verdict in self.verdicts})
-        return replace(self, runs=found)
+        return replace(self, runs=result)
 
     def save(self, path: str | Path) -> Path:
         """Write the study with its arrays into a folder, or as `Tabled.save` into a file; return the path."""

@@ -71,12 +71,7 @@ class Settings:
     regularisation: Annotated[NonNegative, About(PROBLEM, "L2 regularisation.")] = 0.1
     classes: Annotated[Literal["all", "binary"], About(PROBLEM, "Classes of logistic regression.")] = "all"
     standardise: Annotated[
-        bool,
-        About(
-            PROBLEM,
-            "Scale the features and numeric targets of real data.",
-            "--standardise/--no-standardise",
-        ),
+        bool, About(PROBLEM, "Scale the features and numeric targets of real data.", "--standardise/--no-standardise")
     ] = True
     limit: Annotated[Count | None, About(PROBLEM, "Use the first LIMIT samples of the data only.")] = None
     dimension: Annotated[Count, About(PROBLEM, "Dimension of generated problems.")] = 8
@@ -120,8 +115,7 @@ class Settings:
     aggregation: Annotated[Aggregation, About(PROTOCOL, "When models are averaged.")] = "algorithm-1"
     engine: Annotated[Engine, About(PROTOCOL, "How the run is computed.")] = "auto"
     plugins: Annotated[
-        Texts,
-        About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE"),
+        Texts, About(SCHEME, "A Python file with claims, weightings or a problem of your own.", "--plugin", "FILE")
     ] = ()
 
     def __post_init__(self) -> None:
@@ -155,10 +149,10 @@ class Settings:
 
     def to_toml(self) -> str:
         """A study file that gives these settings again: `fedbounds.study.sweep.grid.settings_from`."""
-        told = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
+        data = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
         # What JSON writes of texts, numbers and lists is TOML too, but for the one character that it does not escape.
         lines = (
-            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in told.items() if value is not None
+            f"{name} = {json.dumps(value, ensure_ascii=False)}\n" for name, value in data.items() if value is not None
         )
         return "".join(lines).replace("\x7f", "\\u007f")
 
@@ -234,13 +228,13 @@ def checked(name: str, value: Any) -> Any:
     if setting.several and isinstance(plain, str):
         plain = [plain]
     try:
-        found = convert(plain, setting.kind)
+        result = convert(plain, setting.kind)
     except Misshapen:
         also = f', or "{FULL}"' if name == "batch" else ""
         raise reject(f"{name} must be {_words(setting.kind)}{also}", quoted(value), "change it") from None
-    if setting.several and len(set(found)) < len(found):
+    if setting.several and len(set(result)) < len(result):
         raise reject(f"{name} must list each value once", quoted(value), "remove the repetition")
-    return found
+    return result
 
 
 def _known(name: str) -> Setting:

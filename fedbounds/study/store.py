@@ -107,8 +107,8 @@ def read(out: str | Path) -> tuple[Result, tuple[RunSeries, ...]]:
     except InputError:
         raise
     except Exception as wrong:  # numpy and zipfile raise a dozen kinds at a file that was cut short or changed
-        said = f"{type(wrong).__name__}: {wrong}"
-        raise reject(f"{TRAJECTORIES} must hold the arrays of {RESULT}", said, remedy) from None
+        message = f"{type(wrong).__name__}: {wrong}"
+        raise reject(f"{TRAJECTORIES} must hold the arrays of {RESULT}", message, remedy) from None
 
 
 def series(result: Result) -> tuple[RunSeries, ...]:
@@ -142,9 +142,9 @@ def _has_sides(result: Result, verdict: Verdict) -> bool:
 
 def _sides(result: Result, run: WeightingRun, verdict: Verdict) -> SidesOverTime:
     compared = run.simulated.compared if run.simulated else {}
-    found = compared.get((verdict.claim, verdict.reading))
+    values = compared.get((verdict.claim, verdict.reading))
     # One that was undecided before its sides were looked at has not been compared.
-    times, lhs, rhs, interval = found or _compared(result, run, verdict)
+    times, lhs, rhs, interval = values or _compared(result, run, verdict)
     return SidesOverTime(times.astype(float), lhs, rhs, rhs + interval.lower, rhs + interval.upper)
 
 
@@ -184,14 +184,14 @@ def _opened(j: int, run: WeightingRun, arrays: Mapping[str, Array]) -> RunSeries
     }
     dimensions = {"times": 1, "round_times": 1, "alpha": 3}
     made = {name: _floats(arrays[f"{j}.{name}"], dimensions.get(name, 2)) for name in PLAIN}
-    found = RunSeries(**made, sides=sides)
-    paths = {getattr(found, name).shape for name in ("gap", "distance_sq", "drift", "rho", "rho_star")}
-    replicates, rounds = len(found.gap), len(found.round_times)
-    if paths != {(replicates, len(found.times))} or found.alpha.shape[:2] != (replicates, rounds):
+    result = RunSeries(**made, sides=sides)
+    paths = {getattr(result, name).shape for name in ("gap", "distance_sq", "drift", "rho", "rho_star")}
+    replicates, rounds = len(result.gap), len(result.round_times)
+    if paths != {(replicates, len(result.times))} or result.alpha.shape[:2] != (replicates, rounds):
         raise ValueError(f"the arrays of run {j} differ in length")
     if any(len({len(getattr(item, name)) for name in SIDES}) > 1 for item in sides.values()):
         raise ValueError(f"the sides of run {j} differ in length")
-    return found
+    return result
 
 
 def _floats(array: Array, dimensions: int) -> Array:

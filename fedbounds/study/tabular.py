@@ -64,12 +64,14 @@ class Tabled(abc.ABC):
     def __repr__(self) -> str:
         rows = self.rows()
         words = [row.get("status") or row.get("outcome") for row in rows]
-        said = ", ".join(f"{count} {word}" for word, count in Counter(filter(None, words)).items())
+        message = ", ".join(f"{count} {word}" for word, count in Counter(filter(None, words)).items())
         false = dict.fromkeys(
             str(row["claim"]) for row, word in zip(rows, words, strict=True) if word in ("REFUTED", "FALSE")
         )
         more = f" and {len(false) - NAMED} more" if len(false) > NAMED else ""
-        lines = [f"{type(self).__name__}: {len(rows)} row{'s' * (len(rows) != 1)}" + (f": {said}" if said else "")]
+        lines = [
+            f"{type(self).__name__}: {len(rows)} row{'s' * (len(rows) != 1)}" + (f": {message}" if message else "")
+        ]
         lines += [f"  refuted: {', '.join(list(false)[:NAMED])}{more}"] if false else []
         return "\n".join([*lines, "  .to_frame(), .plot(), .to_latex() and .save(PATH) show the whole"])
 
@@ -105,15 +107,15 @@ class Findings(Tabled, Generic[T]):
         if isinstance(key, int):
             return self.items[key]
         claim, *rest = (key,) if isinstance(key, str) else key
-        found = self.items
+        result = self.items
         for word, names in ((claim, ("claim",)), *((word, PARTS) for word in rest)):
-            known = {str(row[name]) for item in found for row in self.told(item) for name in names if row.get(name)}
+            known = {str(row[name]) for item in result for row in self.told(item) for name in names if row.get(name)}
             if word not in known:
                 raise nearest("what was examined", word, known)
-            found = tuple(
-                item for item in found if any(row.get(name) == word for row in self.told(item) for name in names)
+            result = tuple(
+                item for item in result if any(row.get(name) == word for row in self.told(item) for name in names)
             )
-        return replace(self, items=found)
+        return replace(self, items=result)
 
 
 def shown(how: str, *what: Any) -> Any:

@@ -1,15 +1,5 @@
 """Tests of a lemma of one's own on random federated problems, of plug-ins, and of implementations of algorithms.
 
-Everything is drawn from small whole numbers, so that a failing example shrinks to an instance a person
-can check by hand: few clients, one dimension, round curvatures and minima.
-
-Example::
-
-    from fedbounds.testing import property_test
-    from mylemma import LEMMA
-
-    test_my_lemma = property_test(LEMMA)
-
 `check_problem` and `check_weighting` try what a problem or a weighting of one's own states about itself, as a study
 does before it starts; `problem_findings` and `weighting_findings` list what was tried.
 `conforms` tells whether a round of an implementation of one's own is the algorithm that it is meant to be.

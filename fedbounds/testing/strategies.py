@@ -1,8 +1,4 @@
-"""Hypothesis strategies for property-testing a lemma of one's own on federated problems.
-
-Everything is drawn from small whole numbers, so that a failing example shrinks to an instance a person
-can check by hand: few clients, one dimension, round curvatures and minima.
-"""
+"""Hypothesis strategies for property-testing a lemma of one's own: few clients, one dimension, round numbers."""
 
 from collections.abc import Callable
 
@@ -149,8 +145,6 @@ def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) ->
 
 def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Callable[[], None]:
     """A test of pytest: the claim on `runs`, ``drawn`` with their arguments, as `assert_claim` examines it.
-
-    No example has a deadline, whatever profile is in use: the first one compiles every formula.
 
     >>> test_lemma = property_test(claim_named("lemma-1"))
     >>> test_lemma()

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 from fedbounds.theory import path_formulas as on
 from fedbounds.theory.quantity import (
     LENGTH_SQ,
@@ -14,112 +16,85 @@ from fedbounds.theory.quantity import (
     SLOPE_SQ,
     STEP,
     VALUE,
-    Formula,
+    Losses,
     Numbers,
     Path,
     Quantity,
-    Statistic,
+    defined,
     largest,
     measured,
 )
 
 
-def _computed(
-    statistic: Statistic, name: str, on_path: Formula, latex: str, meaning: str, units: tuple[int, int], **more: Any
-) -> Quantity:
-    """What evidence computes by ``on_path``."""
-    signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}
-    return Quantity(name, on_path, statistic, latex, meaning, units, **more, **signs)
+@defined("constant", r"\zeta_\star^2", SLOPE_SQ, in_proof=True)
+def zeta_star_sq(losses: Losses) -> Numbers:
+    """sum_i p_i ||grad F_i(w*)||^2"""
+    return losses.p @ on.norm_sq(losses.grads(losses.w_star))
 
 
-zeta_star_sq = _computed(
-    "constant",
-    "zeta_star_sq",
-    on.slopes_at_optimum,
-    r"\zeta_\star^2",
-    "sum_i p_i ||grad F_i(w*)||^2",
-    SLOPE_SQ,
-    in_proof=True,
-)
-zeta_sq = _computed(
-    "largest",
-    "zeta_sq",
-    on.gradient_spread,
-    r"\zeta^2",
-    "largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited",
-    SLOPE_SQ,
-)
-eta_round = _computed(
-    "scheduled",
-    "eta_round",
-    on.first_step,
-    r"\eta_{t_0}",
-    "step size of the first step of the round",
-    STEP,
-    positive=True,
-)
-Delta_round = _computed(
-    "measured",
-    "Delta_round",
-    on.distance_at_start_sq,
-    r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2",
-    "squared distance to w* at the start of the round",
-    LENGTH_SQ,
-)
-Delta_round_next = _computed(
-    "measured",
-    "Delta_round_next",
-    on.distance_at_end_sq,
-    r"\mathbb{E}\Vert w_{(r+1)\tau}-w^\star\Vert^2",
-    "squared distance to w* at the end of the round",
-    LENGTH_SQ,
-)
-gap_round = _computed(
-    "measured",
-    "gap_round",
-    on.gap_at_start,
-    r"\left(\mathbb{E}[F(w_{r\tau})]-F^\star\right)",
-    "suboptimality at the start of the round",
-    VALUE,
-)
-eta_sum = _computed(
-    "scheduled",
-    "eta_sum",
-    lambda path: on.sums(path.eta),
-    r"\sum_{t<T}\eta_t",
-    "sum of the first T steps",
-    STEP,
-    in_proof=True,
-)
-gap_sum = _computed(
-    "measured",
-    "gap_sum",
-    lambda path: on.sums(path.losses.gap(path.w[:-1])),
-    r"\sum_{t<T}\left(\mathbb{E}[F(w_t)]-F^\star\right)",
-    "sum of the suboptimality of w_0 ... w_{T-1}",
-    VALUE,
-    in_proof=True,
-)
-gone_sq = _computed(
-    "measured",
-    "gone_sq",
-    on.distance_gone_sq,
-    r"\left(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\right)^2",
-    "squared share of its way to rest that a slowest local model has gone since the round's start",
-    NUMBER,
-    in_class=lambda setting: (
-        (1 - math.prod((1 - eta * setting.mu for eta in setting.eta[:-1]), start=Fraction(1))) ** 2
-    ),
-)
-parting = _computed(
-    "largest",
-    "parting",
-    on.weight_variance,
-    r"\left(1-\max(2\max_i\alpha_t^i-1,0)^2\right)",
-    "largest variance of weighted points in a ball, over its squared radius",
-    NUMBER,
-    in_class=lambda setting: 1 - max(2 * max(setting.alpha) - 1, Fraction(0)) ** 2,
-)
+@defined("largest", r"\zeta^2", SLOPE_SQ)
+def zeta_sq(path: Path) -> Numbers:
+    """largest sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at the iterates visited"""
+    slopes, mean = on.slopes_and_mean(path)
+    return on.norm_sq(slopes - mean[..., None, :]) @ path.losses.p
+
+
+@defined("scheduled", r"\eta_{t_0}", STEP, positive=True)
+def eta_round(path: Path) -> Numbers:
+    """step size of the first step of the round"""
+    return path.eta[path.begun[:-1]]
+
+
+@defined("measured", r"\mathbb{E}\Vert w_{r\tau}-w^\star\Vert^2", LENGTH_SQ)
+def Delta_round(path: Path) -> Numbers:
+    """squared distance to w* at the start of the round"""
+    return on.distance_sq(path)[path.begun]
+
+
+@defined("measured", r"\mathbb{E}\Vert w_{(r+1)\tau}-w^\star\Vert^2", LENGTH_SQ)
+def Delta_round_next(path: Path) -> Numbers:
+    """squared distance to w* at the end of the round"""
+    return on.distance_sq(path)[path.begun[:-1] + path.tau]
+
+
+@defined("measured", r"\left(\mathbb{E}[F(w_{r\tau})]-F^\star\right)", VALUE)
+def gap_round(path: Path) -> Numbers:
+    """suboptimality at the start of the round"""
+    return path.losses.gap(path.w)[path.begun]
+
+
+@defined("scheduled", r"\sum_{t<T}\eta_t", STEP, in_proof=True)
+def eta_sum(path: Path) -> Numbers:
+    """sum of the first T steps"""
+    return on.sums(path.eta)
+
+
+@defined("measured", r"\sum_{t<T}\left(\mathbb{E}[F(w_t)]-F^\star\right)", VALUE, in_proof=True)
+def gap_sum(path: Path) -> Numbers:
+    """sum of the suboptimality of w_0 ... w_{T-1}"""
+    return on.sums(path.losses.gap(path.w[:-1]))
+
+
+def _gone_in_class(setting: Any) -> Any:
+    return (1 - math.prod((1 - eta * setting.mu for eta in setting.eta[:-1]), start=Fraction(1))) ** 2
+
+
+@defined("measured", r"\left(1-\prod_{t_0\leq s<t}(1-\eta_s\mu)\right)^2", NUMBER, in_class=_gone_in_class)
+def gone_sq(path: Path) -> Numbers:
+    """squared share of its way to rest that a slowest local model has gone since the round's start"""
+    factors = 1 - path.eta * path.losses.mu
+    return np.array([(1 - factors[start:t].prod()) ** 2 for t, start in enumerate(path.begun[:-1])])
+
+
+def _parting_in_class(setting: Any) -> Any:
+    return 1 - max(2 * max(setting.alpha) - 1, Fraction(0)) ** 2
+
+
+@defined("largest", r"\left(1-\max(2\max_i\alpha_t^i-1,0)^2\right)", NUMBER, in_class=_parting_in_class)
+def parting(path: Path) -> Numbers:
+    """largest variance of weighted points in a ball, over its squared radius"""
+    top = path.alpha.max(axis=-1)
+    return 1 - np.maximum(2 * top - 1, 0 * top) ** 2
 
 
 def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, **declared: Any) -> Quantity:
@@ -133,16 +108,20 @@ def weighted_gap(name: str, weights: Callable[[Path], Numbers], tail: int = 0, *
     return measured(name, on.gap_of_average(weights, tail), units=VALUE, nonnegative=True, **declared)
 
 
+def _equal_weights(path: Path) -> Numbers:
+    return np.ones(len(path.eta), dtype=path.w.dtype)
+
+
 average_gap = weighted_gap(
     "average_gap",
-    on.equal_weights,
+    _equal_weights,
     latex=r"\mathbb{E}[F(\bar w_T)]-F^\star",
     meaning="suboptimality of the mean of w_0 ... w_{T-1}",
     in_proof=True,
 )
 tail_gap = weighted_gap(
     "tail_gap",
-    on.equal_weights,
+    _equal_weights,
     tail=2,
     latex=r"\mathbb{E}[F(\bar w_{T/2:T})]-F^\star",
     meaning="suboptimality of the mean of w_t over T/2 <= t < T, rounded down",
@@ -150,13 +129,15 @@ tail_gap = weighted_gap(
 
 
 def dissimilarity(B_sq: Any, name: str = "G_B_sq") -> Quantity:
-    """The smallest G^2 >= 0 of (G, B) dissimilarity for a given B^2, at the iterates w_t visited.
-
-    It is where sum_i p_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2.
+    """The smallest G^2 >= 0 with sum_i p_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 at the iterates visited.
 
     >>> dissimilarity(4).meaning
     'smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = 4'
     """
+
+    def beyond(path: Path) -> Numbers:
+        slopes, mean = on.slopes_and_mean(path)
+        return np.maximum(on.norm_sq(slopes) @ path.losses.p - B_sq * on.norm_sq(mean), 0)
+
     meaning = f"smallest G^2 of (G, B) dissimilarity at the iterates, B^2 = {B_sq}"
-    beyond = on.dissimilarity_beyond(B_sq)
     return largest(name, beyond, latex="G_B^2", meaning=meaning, units=SLOPE_SQ, nonnegative=True)

@@ -1,7 +1,7 @@
-"""The quantities of a theorem as functions of one path of a run, for floats and for fractions alike.
+"""What the definitions of several quantities share: functions of arrays, and of one path of a run.
 
-Those that take arrays instead of a path allow any leading axes: exact runs and the search's populations call them.
-Compiled engines compute most of them faster, and are tested against these.
+Floats and fractions alike. Those that take arrays allow any leading axes: exact runs and the search's populations
+call them. Compiled engines compute most of them faster, and are tested against these.
 """
 
 from __future__ import annotations
@@ -56,40 +56,20 @@ def ratios_of_steps(eta: Numbers, tau: int) -> Numbers:
     return (np.maximum.accumulate(rounds, axis=-1) / rounds).reshape(eta.shape)
 
 
+def sums(values: Numbers) -> Numbers:
+    """0 and the sums of the first 1, 2, ... values."""
+    return np.append([0], np.cumsum(values))
+
+
 def distance_sq(path: Path) -> Numbers:
     """||w_t - w*||^2 at 0 ... T."""
     return norm_sq(path.w - path.losses.w_star)
 
 
-def next_distance_sq(path: Path) -> Numbers:
-    """||w_{t+1} - w*||^2 at 0 ... T - 1."""
-    return distance_sq(path)[1:]
-
-
-def gap(path: Path) -> Numbers:
-    """F(w_t) - F* at 0 ... T."""
-    return path.losses.gap(path.w)
-
-
-def drift(path: Path) -> Numbers:
-    """sum_i alpha_t^i ||w_t - w_t^i||^2 at 0 ... T - 1."""
-    return deviation(path.alpha, path.w[:-1], path.X)
-
-
-def _of_each(values: Numbers) -> Numbers:
+def of_each(values: Numbers) -> Numbers:
     """Each client's function at its own point (T, N, ...), of every function at every point (T, N, N, ...)."""
     clients = np.arange(values.shape[1])
     return values[:, clients, clients]
-
-
-def client_gradient_sq(path: Path) -> Numbers:
-    """||grad F_i(w_t^i)||^2 (T, N)."""
-    return norm_sq(_of_each(path.losses.grads(path.X)))
-
-
-def client_gap(path: Path) -> Numbers:
-    """F_i(w_t^i) - F_i* (T, N)."""
-    return _of_each(path.losses.excess(path.X))
 
 
 def virtual(path: Path) -> Numbers:
@@ -98,19 +78,7 @@ def virtual(path: Path) -> Numbers:
     return np.where(starts[:, None], path.w[:-1], (path.alpha[..., None] * path.X).sum(-2))
 
 
-def skews(path: Path) -> Numbers:
-    """rho(t, w_t) = sum_i alpha_i e_i(w_t) / sum_i p_i e_i(w_t), at every step or at the first of each round."""
-    rho = np.where(_is_p(path), 1, skew(path.alpha, path.shares, path.losses.excess(virtual(path))))
-    return rho[:: path.tau] if path.synchronised_skew else rho
-
-
-def skews_at_optimum(path: Path) -> Numbers:
-    """rho(t, w*); 1 where alpha = p on the path, and where Gamma = 0."""
-    products = path.alpha @ path.losses.excess(path.losses.w_star)
-    return skew_at_optimum(products, heterogeneity(path.losses), _is_p(path))
-
-
-def _is_p(path: Path) -> bool:
+def is_p(path: Path) -> bool:
     """Whether alpha = p on the clients present: rho is then 1 by definition, not merely up to rounding."""
     return bool((path.alpha == path.shares).all())
 
@@ -121,112 +89,22 @@ def weight_ratios(path: Path) -> Numbers:
     return path.alpha[present] / path.shares[present]
 
 
-def participation(path: Path) -> Numbers:
-    """The share of the clients present at each step."""
-    return (path.shares > 0).sum(-1) / (0 * path.eta + path.shares.shape[-1])
-
-
-def step_ratios(path: Path) -> Numbers:
-    """max_{t_0 <= s <= t} eta_s / eta_t, with t_0 the first step of the round."""
-    return ratios_of_steps(path.eta, path.tau)
-
-
-def variances(path: Path) -> Numbers:
-    """The variance of each client's stochastic gradient at its local model (T, N)."""
+def variances(path: Path, x: Numbers = None) -> Numbers:
+    """The variance of each client's stochastic gradient at its local model, or at points x (..., N, d): (..., N)."""
     if path.variance is None:
         raise ValueError("the variance of stochastic gradients is not known on this path")
-    return path.variance(path.X)
+    return path.variance(path.X if x is None else x)
 
 
-def second_moments(path: Path) -> Numbers:
-    """E||g_i(w_t^i)||^2 (T, N)."""
-    return client_gradient_sq(path) + variances(path)
+def variances_at_optimum(path: Path) -> Numbers:
+    """The same at w* (N,)."""
+    return variances(path, np.broadcast_to(path.losses.w_star, (1, *path.X.shape[1:])))[0]
 
 
-def mean_variance(path: Path) -> Numbers:
-    """sum_i p_i^2 sigma_i^2, with sigma_i^2 the largest variance of client i on the path."""
-    return variance_of_mean(path.losses.p, variances(path))
-
-
-def _variances_at_optimum(path: Path) -> Numbers:
-    if path.variance is None:
-        raise ValueError("the variance of stochastic gradients is not known on this path")
-    return path.variance(np.broadcast_to(path.losses.w_star, (1, *path.X.shape[1:])))[0]
-
-
-def mean_variance_at_optimum(path: Path) -> Numbers:
-    """sum_i p_i^2 Var g_i(w*)."""
-    return path.losses.p**2 @ _variances_at_optimum(path)
-
-
-def second_moment_at_optimum(path: Path) -> Numbers:
-    """sum_i p_i E||g_i(w*)||^2."""
-    return path.losses.p @ _variances_at_optimum(path) + slopes_at_optimum(path.losses)
-
-
-def slopes_at_optimum(losses: Losses) -> Numbers:
-    """sum_i p_i ||grad F_i(w*)||^2."""
-    return losses.p @ norm_sq(losses.grads(losses.w_star))
-
-
-def gradient_spread(path: Path) -> Numbers:
-    """sum_i p_i ||grad F_i(w_t) - grad F(w_t)||^2 at 0 ... T."""
-    slopes, p = path.losses.grads(path.w), path.losses.p
-    mean = (slopes * p[:, None]).sum(-2)
-    return norm_sq(slopes - mean[..., None, :]) @ p
-
-
-def dissimilarity_beyond(B_sq: Any) -> Callable[[Path], Numbers]:
-    """The path's max(sum_i p_i ||grad F_i||^2 - B^2 ||grad F||^2, 0) at 0 ... T."""
-
-    def beyond(path: Path) -> Numbers:
-        slopes, p = path.losses.grads(path.w), path.losses.p
-        mean = (slopes * p[:, None]).sum(-2)
-        return np.maximum(norm_sq(slopes) @ p - B_sq * norm_sq(mean), 0)
-
-    return beyond
-
-
-def first_step(path: Path) -> Numbers:
-    """The step size of the first step of the round of each of 0 ... T - 1."""
-    return path.eta[path.begun[:-1]]
-
-
-def distance_at_start_sq(path: Path) -> Numbers:
-    """||w - w*||^2 at the start of the round of each of 0 ... T."""
-    return distance_sq(path)[path.begun]
-
-
-def distance_at_end_sq(path: Path) -> Numbers:
-    """||w - w*||^2 at the end of the round of each of 0 ... T - 1."""
-    return distance_sq(path)[path.begun[:-1] + path.tau]
-
-
-def gap_at_start(path: Path) -> Numbers:
-    """F(w) - F* at the start of the round of each of 0 ... T."""
-    return gap(path)[path.begun]
-
-
-def sums(values: Numbers) -> Numbers:
-    """0 and the sums of the first 1, 2, ... values."""
-    return np.append([0], np.cumsum(values))
-
-
-def distance_gone_sq(path: Path) -> Numbers:
-    """(1 - prod_{t_0 <= s < t} (1 - eta_s mu))^2 at 0 ... T - 1."""
-    factors = 1 - path.eta * path.losses.mu
-    return np.array([(1 - factors[start:t].prod()) ** 2 for t, start in enumerate(path.begun[:-1])])
-
-
-def weight_variance(path: Path) -> Numbers:
-    """1 - max(2 max_i alpha_t^i - 1, 0)^2, the largest variance of weighted points in a unit ball."""
-    top = path.alpha.max(axis=-1)
-    return 1 - np.maximum(2 * top - 1, 0 * top) ** 2
-
-
-def equal_weights(path: Path) -> Numbers:
-    """1 for each of the steps."""
-    return np.ones(len(path.eta), dtype=path.w.dtype)
+def slopes_and_mean(path: Path) -> tuple[Numbers, Numbers]:
+    """grad F_i(w_t) (T + 1, N, d) and grad F(w_t) (T + 1, d)."""
+    slopes = path.losses.grads(path.w)
+    return slopes, (slopes * path.losses.p[:, None]).sum(-2)
 
 
 def gap_of_average(weights: Callable[[Path], Numbers], tail: int = 0) -> Callable[[Path], Numbers]:

@@ -197,11 +197,28 @@ def _rebuilt(name: str, declared: dict[str, Any]) -> Quantity:
     return Quantity(name, **declared)
 
 
+def defined(
+    statistic: Statistic,
+    latex: str,
+    units: tuple[int, int],
+    recorded: Mapping[Scope, str] | None = None,
+    **more: Any,
+) -> Callable[[Formula], Quantity]:
+    """A shipped quantity made of the function that computes it, whose docstring is the meaning."""
+
+    def make(on_path: Formula) -> Quantity:
+        signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}
+        meaning = on_path.__doc__ or ""
+        return Quantity(on_path.__name__, on_path, statistic, latex, meaning, units, recorded, **more, **signs)
+
+    return make
+
+
 def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Quantity:
     """A constant of the problem: ``on_path(losses)`` is one number.
 
-    ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, as in nonnegative=True, which every value must
-    then have.
+    ``declared``: ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, which every value must then
+    have.
 
     >>> constant("mean_L", lambda losses: (losses.L + losses.mu) / 2, units=(-2, 1)).on_path(problem)
     2.5

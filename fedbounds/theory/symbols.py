@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
+import numpy as np
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
@@ -34,9 +35,11 @@ from fedbounds.theory.quantity import (
     SLOPE_SQ,
     STEP,
     VALUE,
-    Formula,
+    Losses,
+    Numbers,
+    Path,
     Quantity,
-    Statistic,
+    defined,
 )
 from fedbounds.theory.quantity import (
     Scope as Scope,
@@ -44,181 +47,213 @@ from fedbounds.theory.quantity import (
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")
+# A constant that every run gives has this record.
+_GIVEN: Mapping[Scope, str] = {}
 
 
-def _given(
-    name: str,
-    latex: str,
-    meaning: str,
-    units: tuple[int, int] = NUMBER,
-    on_path: Formula | None = None,
-    statistic: Statistic = "constant",
-    **signs: Any,
-) -> Quantity:
-    """A constant that every run gives; one without ``on_path`` is defined by a claim, or over all paths together."""
+@defined("constant", "L", CURVATURE, _GIVEN, positive=True)
+def L(losses: Losses) -> Numbers:
+    """smoothness constant of every F_i (Assumption 1)"""
+    return losses.L
+
+
+@defined("constant", r"\mu", CURVATURE, _GIVEN, positive=True)
+def mu(losses: Losses) -> Numbers:
+    """strong-convexity constant of every F_i (Assumption 2)"""
+    return losses.mu
+
+
+@defined("constant", r"\Gamma", VALUE, _GIVEN)
+def Gamma(losses: Losses) -> Numbers:
+    """heterogeneity F* - sum_i p_i F_i*"""
+    return on.heterogeneity(losses)
+
+
+@defined("largest", r"\tau", NUMBER, _GIVEN, positive=True)
+def tau(path: Path) -> Numbers:
+    """local steps a round"""
+    return path.tau
+
+
+@defined("constant", "N", NUMBER, _GIVEN, positive=True)
+def N(losses: Losses) -> Numbers:
+    """number of clients"""
+    return len(losses.p)
+
+
+@defined("largest", "G^2", SLOPE_SQ, _GIVEN)
+def G_sq(path: Path) -> Numbers:
+    """bound on the second moment of stochastic gradients (Assumption 4)"""
+    return (on.norm_sq(on.of_each(path.losses.grads(path.X))) + on.variances(path)).ravel()
+
+
+@defined("largest", r"\sigma^2", SLOPE_SQ, _GIVEN)
+def sigma_sq(path: Path) -> Numbers:
+    """bound on the variance of stochastic gradients (Assumption 3)"""
+    return on.variances(path).ravel()
+
+
+@defined("largest", r"\sum_i p_i^2\sigma_i^2", SLOPE_SQ, _GIVEN)
+def sigma_p_sq(path: Path) -> Numbers:
+    """variance of the p-weighted stochastic gradient"""
+    return on.variance_of_mean(path.losses.p, on.variances(path))
+
+
+@defined("largest", r"\sum_i p_i^2\sigma_{i,\star}^2", SLOPE_SQ, _GIVEN)
+def sigma_opt_sq(path: Path) -> Numbers:
+    """variance of the p-weighted stochastic gradient at w*"""
+    return path.losses.p**2 @ on.variances_at_optimum(path)
+
+
+@defined("largest", r"\sigma_{\mathrm{dif}}^2", SLOPE_SQ, _GIVEN)
+def sigma_dif_sq(path: Path) -> Numbers:
+    """sum_i p_i E||g_i(w*)||^2, second moment of the gradients at w*"""
+    slopes = on.norm_sq(path.losses.grads(path.losses.w_star))
+    return path.losses.p @ on.variances_at_optimum(path) + path.losses.p @ slopes
+
+
+@defined("smallest", r"\overline{\rho}", NUMBER, _GIVEN)
+def rho_bar(path: Path) -> Numbers:
+    """smallest weighting skew rho(t, w_t)"""
+    rho = np.where(on.is_p(path), 1, on.skew(path.alpha, path.shares, path.losses.excess(on.virtual(path))))
+    return rho[:: path.tau] if path.synchronised_skew else rho
+
+
+@defined("largest", r"\tilde{\rho}", NUMBER, _GIVEN)
+def rho_tilde(path: Path) -> Numbers:
+    """largest weighting skew rho(t, w*)"""
+    products = path.alpha @ path.losses.excess(path.losses.w_star)
+    return on.skew_at_optimum(products, on.heterogeneity(path.losses), on.is_p(path))
+
+
+@defined("smallest", r"\pi", NUMBER, _GIVEN)
+def pi_min(path: Path) -> Numbers:
+    """smallest ratio alpha_t^i / p_i"""
+    return on.weight_ratios(path)
+
+
+@defined("largest", r"\Pi", NUMBER, _GIVEN)
+def pi_max(path: Path) -> Numbers:
+    """largest ratio alpha_t^i / p_i"""
+    return on.weight_ratios(path)
+
+
+@defined("constant", r"\min_i p_i", NUMBER, _GIVEN, positive=True)
+def p_min(losses: Losses) -> Numbers:
+    """smallest client weight"""
+    return losses.p.min()
+
+
+@defined("largest", r"\Vert w_0-w^\star\Vert^2", LENGTH_SQ, _GIVEN)
+def Delta_0(path: Path) -> Numbers:
+    """squared distance of the start to w*"""
+    return on.distance_sq(path)[:1]
+
+
+@defined("smallest", "C", NUMBER, _GIVEN, positive=True)
+def C(path: Path) -> Numbers:
+    """share of the clients that take part in a round"""
+    return (path.shares > 0).sum(-1) / (0 * path.eta + path.shares.shape[-1])
+
+
+@defined("largest", r"\left(\max_{s\leq t}\eta_s/\eta_t\right)", NUMBER, _GIVEN, positive=True)
+def eta_ratio(path: Path) -> Numbers:
+    """largest ratio of two step sizes of one round"""
+    return on.ratios_of_steps(path.eta, path.tau)
+
+
+@defined("largest", r"\eta_0", STEP, _GIVEN, positive=True)
+def eta_0(path: Path) -> Numbers:
+    """step size of the first step"""
+    return path.eta[:1]
+
+
+def _named(name: str, latex: str, meaning: str, units: tuple[int, int] = NUMBER, **signs: Any) -> Quantity:
+    """A constant that a claim defines, or that is taken over all paths together."""
     signs = signs or {"nonnegative": True}
-    return Quantity(name, on_path, statistic, latex, meaning, units, recorded={}, **signs)
+    return Quantity(name, None, "constant", latex, meaning, units, recorded=_GIVEN, **signs)
 
 
-def _varying(
-    name: str,
-    latex: str,
-    meaning: str,
-    units: tuple[int, int],
-    on_path: Formula,
-    recorded: Mapping[Scope, str],
-    **signs: Any,
-) -> Quantity:
-    """What engines record along a run."""
-    statistic: Statistic = "scheduled" if set(recorded.values()) <= set(PROTOCOL_FIELDS) else "measured"
-    signs = signs or {"nonnegative": True}
-    return Quantity(name, on_path, statistic, latex, meaning, units, recorded=recorded, **signs)
-
-
-L = _given("L", "L", "smoothness constant of every F_i (Assumption 1)", CURVATURE, lambda f: f.L, positive=True)
-mu = _given(
-    "mu", r"\mu", "strong-convexity constant of every F_i (Assumption 2)", CURVATURE, lambda f: f.mu, positive=True
-)
-Gamma = _given("Gamma", r"\Gamma", "heterogeneity F* - sum_i p_i F_i*", VALUE, on.heterogeneity)
-gamma = _given("gamma", r"\gamma", "offset of the step size", positive=True)
-tau = _given("tau", r"\tau", "local steps a round", NUMBER, lambda path: path.tau, "largest", positive=True)
-N = _given("N", "N", "number of clients", NUMBER, lambda f: len(f.p), positive=True)
-G_sq = _given(
-    "G_sq",
-    "G^2",
-    "bound on the second moment of stochastic gradients (Assumption 4)",
-    SLOPE_SQ,
-    lambda path: on.second_moments(path).ravel(),
-    "largest",
-)
-sigma_sq = _given(
-    "sigma_sq",
-    r"\sigma^2",
-    "bound on the variance of stochastic gradients (Assumption 3)",
-    SLOPE_SQ,
-    lambda path: on.variances(path).ravel(),
-    "largest",
-)
-sigma_0_sq = _given("sigma_0_sq", r"\sigma_0^2", "variance of stochastic gradients where grad F_i = 0", SLOPE_SQ)
-growth = _given("growth", "c", "growth of the variance with ||grad F_i||^2")
-sigma_p_sq = _given(
-    "sigma_p_sq",
-    r"\sum_i p_i^2\sigma_i^2",
-    "variance of the p-weighted stochastic gradient",
-    SLOPE_SQ,
-    on.mean_variance,
-    "largest",
-)
-sigma_opt_sq = _given(
-    "sigma_opt_sq",
-    r"\sum_i p_i^2\sigma_{i,\star}^2",
-    "variance of the p-weighted stochastic gradient at w*",
-    SLOPE_SQ,
-    on.mean_variance_at_optimum,
-    "largest",
-)
-sigma_dif_sq = _given(
-    "sigma_dif_sq",
-    r"\sigma_{\mathrm{dif}}^2",
-    "sum_i p_i E||g_i(w*)||^2, second moment of the gradients at w*",
-    SLOPE_SQ,
-    on.second_moment_at_optimum,
-    "largest",
-)
-L_sample = _given(
+gamma = _named("gamma", r"\gamma", "offset of the step size", positive=True)
+sigma_0_sq = _named("sigma_0_sq", r"\sigma_0^2", "variance of stochastic gradients where grad F_i = 0", SLOPE_SQ)
+growth = _named("growth", "c", "growth of the variance with ||grad F_i||^2")
+L_sample = _named(
     "L_sample", r"L_{\xi}", "smoothness constant of the loss of every single sample", CURVATURE, positive=True
 )
-rho_bar = _given("rho_bar", r"\overline{\rho}", "smallest weighting skew rho(t, w_t)", NUMBER, on.skews, "smallest")
-rho_tilde = _given(
-    "rho_tilde", r"\tilde{\rho}", "largest weighting skew rho(t, w*)", NUMBER, on.skews_at_optimum, "largest"
-)
-rho_pairs = _given("rho_pairs", r"\overline{\rho}_{\times}", "smallest skew over pairs of visited points")
-pi_min = _given("pi_min", r"\pi", "smallest ratio alpha_t^i / p_i", NUMBER, on.weight_ratios, "smallest")
-pi_max = _given("pi_max", r"\Pi", "largest ratio alpha_t^i / p_i", NUMBER, on.weight_ratios, "largest")
-p_min = _given("p_min", r"\min_i p_i", "smallest client weight", NUMBER, lambda f: f.p.min(), positive=True)
-m = _given("m", "m", "number of clients selected a round", positive=True)
-Delta_0 = _given(
-    "Delta_0",
-    r"\Vert w_0-w^\star\Vert^2",
-    "squared distance of the start to w*",
-    LENGTH_SQ,
-    lambda path: on.distance_sq(path)[:1],
-    "largest",
-)
-C = _given(
-    "C", "C", "share of the clients that take part in a round", NUMBER, on.participation, "smallest", positive=True
-)
-eta_ratio = _given(
-    "eta_ratio",
-    r"\left(\max_{s\leq t}\eta_s/\eta_t\right)",
-    "largest ratio of two step sizes of one round",
-    NUMBER,
-    on.step_ratios,
-    "largest",
-    positive=True,
-)
-eta_0 = _given(
-    "eta_0", r"\eta_0", "step size of the first step", STEP, lambda path: path.eta[:1], "largest", positive=True
-)
-# What some claims define.
-turn = _given("turn", "h", "what a step of a local model turns by, over what it contracts by")
-reach = _given("reach", "y", "local steps whose deviations gain most in a round, less one")
-push = _given("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2", STEP)
-skew = _given("skew", "r", "smallest weighting skew, as far as a contraction may use it")
-kept = _given("kept", "q", "what a step at a constant size keeps of the squared distance")
+rho_pairs = _named("rho_pairs", r"\overline{\rho}_{\times}", "smallest skew over pairs of visited points")
+m = _named("m", "m", "number of clients selected a round", positive=True)
+turn = _named("turn", "h", "what a step of a local model turns by, over what it contracts by")
+reach = _named("reach", "y", "local steps whose deviations gain most in a round, less one")
+push = _named("push", "b", "largest way of the mean in a round from w*, over the root of sigma_dif^2", STEP)
+skew = _named("skew", "r", "smallest weighting skew, as far as a contraction may use it")
+kept = _named("kept", "q", "what a step at a constant size keeps of the squared distance")
 
-t = _varying("t", "t", "local step", NUMBER, lambda path: path.t, {"step": "time"})
-T = _varying("T", "T", "number of local steps taken", NUMBER, lambda path: path.t, {"horizon": "time"})
-eta = _varying("eta", r"\eta_t", "step size", STEP, lambda path: path.eta, {"step": "eta"}, positive=True)
-Delta = _varying(
-    "Delta",
-    r"\mathbb{E}\Vert w_t-w^\star\Vert^2",
-    "squared distance to w*",
-    LENGTH_SQ,
-    on.distance_sq,
-    {"step": "distance_sq"},
-)
-Delta_next = _varying(
-    "Delta_next",
-    r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2",
-    "squared distance to w* one step later",
-    LENGTH_SQ,
-    on.next_distance_sq,
-    {"step": "next_mean"},
-)
-drift = _varying(
-    "drift",
-    r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2",
-    "discrepancy of the local models from the virtual iterate",
-    LENGTH_SQ,
-    on.drift,
-    {"step": "drift"},
-)
-gap = _varying(
-    "gap", r"\mathbb{E}[F(w_T)]-F^\star", "suboptimality of the global model", VALUE, on.gap, {"horizon": "gap"}
-)
-Delta_T = _varying(
-    "Delta_T",
-    r"\mathbb{E}\Vert w_T-w^\star\Vert^2",
-    "squared distance of w_T to w*",
-    LENGTH_SQ,
-    on.distance_sq,
-    {"horizon": "distance_sq"},
-)
-gap_t = _varying(
-    "gap_t", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", "suboptimality at a step", VALUE, on.gap, {"step": "gap"}
-)
-grad_sq = _varying(
-    "grad_sq",
-    r"\Vert\nabla F_i(w)\Vert^2",
-    "squared gradient norm of a client",
-    SLOPE_SQ,
-    on.client_gradient_sq,
-    {"point": "grad_sq"},
-)
-excess = _varying(
-    "excess", r"\left(F_i(w)-F_i^\star\right)", "gap of a client", VALUE, on.client_gap, {"point": "local_excess"}
-)
+
+@defined("scheduled", "t", NUMBER, {"step": "time"})
+def t(path: Path) -> Numbers:
+    """local step"""
+    return path.t
+
+
+@defined("scheduled", "T", NUMBER, {"horizon": "time"})
+def T(path: Path) -> Numbers:
+    """number of local steps taken"""
+    return path.t
+
+
+@defined("scheduled", r"\eta_t", STEP, {"step": "eta"}, positive=True)
+def eta(path: Path) -> Numbers:
+    """step size"""
+    return path.eta
+
+
+@defined("measured", r"\mathbb{E}\Vert w_t-w^\star\Vert^2", LENGTH_SQ, {"step": "distance_sq"})
+def Delta(path: Path) -> Numbers:
+    """squared distance to w*"""
+    return on.distance_sq(path)
+
+
+@defined("measured", r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2", LENGTH_SQ, {"step": "next_mean"})
+def Delta_next(path: Path) -> Numbers:
+    """squared distance to w* one step later"""
+    return on.distance_sq(path)[1:]
+
+
+@defined("measured", r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2", LENGTH_SQ, {"step": "drift"})
+def drift(path: Path) -> Numbers:
+    """discrepancy of the local models from the virtual iterate"""
+    return on.deviation(path.alpha, path.w[:-1], path.X)
+
+
+@defined("measured", r"\mathbb{E}[F(w_T)]-F^\star", VALUE, {"horizon": "gap"})
+def gap(path: Path) -> Numbers:
+    """suboptimality of the global model"""
+    return path.losses.gap(path.w)
+
+
+@defined("measured", r"\mathbb{E}\Vert w_T-w^\star\Vert^2", LENGTH_SQ, {"horizon": "distance_sq"})
+def Delta_T(path: Path) -> Numbers:
+    """squared distance of w_T to w*"""
+    return on.distance_sq(path)
+
+
+@defined("measured", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", VALUE, {"step": "gap"})
+def gap_t(path: Path) -> Numbers:
+    """suboptimality at a step"""
+    return path.losses.gap(path.w)
+
+
+@defined("measured", r"\Vert\nabla F_i(w)\Vert^2", SLOPE_SQ, {"point": "grad_sq"})
+def grad_sq(path: Path) -> Numbers:
+    """squared gradient norm of a client"""
+    return on.norm_sq(on.of_each(path.losses.grads(path.X)))
+
+
+@defined("measured", r"\left(F_i(w)-F_i^\star\right)", VALUE, {"point": "local_excess"})
+def excess(path: Path) -> Numbers:
+    """gap of a client"""
+    return on.of_each(path.losses.excess(path.X))
+
 
 # Name -> every shipped quantity, and those among them that engines record or every run gives.
 QUANTITIES: Mapping[str, Quantity] = {

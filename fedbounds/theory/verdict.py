@@ -64,11 +64,9 @@ class Failure:
 class Verdict:
     """The outcome of one claim, in one reading, by one kind of evidence.
 
-    ``margin`` is the smallest relative distance (rhs - lhs)/max(|rhs|, |lhs|) over what was tested,
-    the band included: positive on the side where the claim holds. ``tightness`` is the smallest
-    rhs/lhs (bound over measured). ``worst_t`` is where the margin is attained. ``error_rate`` is the
-    family-wise rate the status was decided at (0 where nothing was estimated). ``failed`` are the assumptions
-    that are not met, ``coverage`` the set of experiments that the status speaks of.
+    ``margin`` is the smallest relative distance (rhs - lhs)/max(|rhs|, |lhs|), the band included, positive where the
+    claim holds; ``tightness`` the smallest rhs/lhs; ``worst_t`` where the margin is attained; ``error_rate`` the
+    family-wise rate; ``failed`` the assumptions not met; ``coverage`` the experiments that the status speaks of.
     """
 
     claim: str

@@ -25,7 +25,7 @@ def place(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("FEDBOUNDS_FRESH")
     monkeypatch.setattr("fedbounds.study.ledger.known", lambda *_: [])  # to verify it all takes long
-    monkeypatch.setattr("fedbounds.report.html.stored_evidence._checked", lambda: {"": ""})
+    monkeypatch.setattr("fedbounds.report.html.exact_instances._checked", lambda: {"": ""})
     return tmp_path / "cache" / "fedbounds"
 
 

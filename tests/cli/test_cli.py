@@ -1,23 +1,18 @@
-import dataclasses
 import json
 import math
 import typing
 
-import click
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from made_study import save, study
 
 from fedbounds import plugins
 from fedbounds.cli import app as cli
-from fedbounds.cli import options as cli_options
 from fedbounds.cli.adapter import Group
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.study import bounds, settings
-from fedbounds.study.settings import Settings
+from fedbounds.study import bounds
 from fedbounds.theory.claim import statement
 from fedbounds.theory.reading import READINGS
 
@@ -53,62 +48,11 @@ def sentence(result):
     return line
 
 
-def test_help_lists_every_command():
-    result = call("--help")
-    assert result.exit_code == 0
-    for name in ("check", "claims", "plot", "bounds"):
-        assert f"  {name} " in result.stdout
-
-
 def test_check_help_has_sections_and_defaults():
     text = " ".join(call("check", "--help").stdout.split())
     for section in ("Problem:", "Protocol:", "Weightings and claims:", "Readings and constants:", "Output:"):
         assert section in text
     assert "[default: 200]" in text
-
-
-def test_every_setting_has_exactly_one_flag():
-    flagged = list(settings.settings())
-    assert sorted(flagged) == sorted(field.name for field in dataclasses.fields(Settings))
-    params = main.get_command(None, "check").params
-    spelled = {option for param in params for option in (*param.opts, *param.secondary_opts)}
-    wanted = (
-        "problem data partition clients weighting claim reading tau rounds replicates batch without-replacement "
-        "participation step regularisation classes seed stride error-rate constants moments across radius sigma-sq "
-        "G-sq aggregation engine limit plugin p format out fail-on quiet"
-    )
-    assert {f"--{name}" for name in wanted.split()} <= spelled
-
-
-def test_no_flags_means_the_default_study():
-    with main.get_command(None, "check").make_context("check", []) as context:
-        values = {k: v for k, v in context.params.items() if k in settings.settings()}
-        assert cli_options.given(values) == {}
-
-
-def test_flags_reach_the_settings():
-    arguments = [
-        "--batch",
-        "full",
-        "--without-replacement",
-        "--p",
-        "0.25,0.75",
-        "--no-standardise",
-        "--reading",
-        "sync",
-    ]
-    with main.get_command(None, "check").make_context("check", arguments) as context:
-        chosen = cli_options.given(
-            {k: context.params[k] for k in ("batch", "replacement", "p", "standardise", "readings")}
-        )
-    assert chosen == {
-        "batch": "full",
-        "replacement": False,
-        "p": (0.25, 0.75),
-        "standardise": False,
-        "readings": ("sync",),
-    }
-    assert Settings(**chosen).batch is None
 
 
 MANY = (
@@ -157,18 +101,6 @@ def test_a_study_file_s_mistakes_name_the_line(tmp_path, text, says):
     file = tmp_path / "study.toml"
     file.write_text(text)
     assert says in sentence(call("check", "--config", str(file)))
-
-
-def test_json_is_pure_and_complete():
-    result = call(*QUICK, "--claim", "theorem-1", "--claim", "lemma-1", "--format", "json")
-    assert result.exit_code == 0, result.output
-    value = json.loads(result.stdout)
-    assert {"problem", "runs", "settings", "versions"} <= set(value)
-    assert [run["weighting"] for run in value["runs"]] == ["fedavg", "fedmax"]
-    assert {v["claim"] for v in value["runs"][0]["verdicts"]} == {"theorem-1", "lemma-1"}
-    assert value["settings"]["rounds"] == 4
-    for name in ("L", "mu", "Gamma"):
-        assert value["problem"][name]["provenance"]
 
 
 def test_table_fits_and_says_what_was_not_saved(monkeypatch):
@@ -244,53 +176,6 @@ def test_bad_settings_are_one_sentence_and_exit_code_2(arguments, says):
     assert says in sentence(call("check", "--problem", "quadratic", *TINY, *scheme, *arguments))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (("--problem", "least-squares", "--samples", "4", "--batch", "9", "--without-replacement"), "batch"),
-        (
-            ("--problem", "least-squares", "--samples", "1", "--dimension", "5", "--regularisation", "0"),
-            "regularisation",
-        ),
-        (("--problem", "least-squares", "--regularisation", "-1"), "regularisation"),
-        (("--problem", "logistic", "--data", "diabetes"), "label"),
-        (("--problem", "least-squares", "--data", "diabetes", "--partition", "shard:5"), "shards"),
-        (("--problem", "logistic", "--data", "libsvm:nowhere"), "nowhere"),
-    ],
-)
-def test_bad_data_are_one_sentence_and_exit_code_2(arguments, says):
-    line = sentence(call("check", "--clients", "2", "--rounds", "2", "--replicates", "8", *ONE, *arguments))
-    assert says in line
-
-
-def test_a_malformed_libsvm_line_is_named(tmp_path):
-    path = tmp_path / "data.txt"
-    path.write_text("1 1:0.5\n-1 1:x\n")
-    assert "line 2" in sentence(call("check", "--problem", "logistic", "--data", f"libsvm:{path}", *TINY, *ONE))
-
-
-@pytest.mark.parametrize("value", ["nan", "inf"])
-def test_data_that_are_not_finite_are_named(tmp_path, value):
-    path = tmp_path / "data.txt"
-    path.write_text(f"1 1:0.5\n-1 1:{value}\n")
-    assert value in sentence(call("check", "--problem", "logistic", "--data", f"libsvm:{path}", *TINY, *ONE))
-
-
-def test_a_truncated_idx_file_is_named(tmp_path):
-    for stem in ("train", "t10k"):
-        (tmp_path / f"{stem}-images-idx3-ubyte").write_bytes(
-            bytes([0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 7])
-        )
-        (tmp_path / f"{stem}-labels-idx1-ubyte").write_bytes(bytes([0, 0, 8, 1, 0, 0, 0, 2, 0, 1]))
-    line = sentence(call("check", "--problem", "logistic", "--data", f"idx:{tmp_path}", *TINY, *ONE))
-    assert "images-idx3-ubyte" in line
-
-
-def test_an_empty_client_is_named():
-    arguments = ("--data", "diabetes", "--limit", "3", "--clients", "5", "--rounds", "2", "--replicates", "8", *ONE)
-    assert "client" in sentence(call("check", "--problem", "least-squares", *arguments))
-
-
 def test_a_diverging_run_names_the_step_and_the_step_size():
     result = call("check", "--problem", "quadratic", *TINY[:4], *ONE, "--rounds", "2000", "--step", "constant:50")
     line = sentence(result)
@@ -325,13 +210,6 @@ def test_unknown_command_is_met_with_the_nearest():
     assert "did you mean 'check'" in sentence(call("chek"))
 
 
-def test_claims_lists_every_claim():
-    shown = call("claims").stdout
-    assert all(key in shown for key in plugins.claims())
-    listed = json.loads(call("claims", "--format", "json").stdout)
-    assert [item["key"] for item in listed] == list(plugins.claims())
-
-
 @pytest.mark.parametrize("key", sorted(plugins.claims()))
 def test_a_claim_is_shown_in_full(key):
     claim = plugins.claim_named(key)
@@ -347,10 +225,6 @@ def test_a_claim_is_shown_in_full(key):
     assert claim.remark in text
 
 
-def test_an_unknown_claim_is_met_with_the_nearest():
-    assert "did you mean 'theorem-1'" in sentence(call("claims", "theorem-2"))
-
-
 def test_a_plugin_adds_a_claim(tmp_path):
     path = tmp_path / "mine.py"
     path.write_text(
@@ -363,38 +237,9 @@ def test_a_plugin_adds_a_claim(tmp_path):
     assert "mine" in result.stdout
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "check",
-        "claims",
-        "compare",
-        "referee",
-        "refute",
-        "certify",
-        "tight",
-        "derive",
-        "ledger",
-        "pareto",
-        "report",
-        "rocq",
-        "verify-certificate",
-    ],
-)
-def test_a_command_takes_plug_ins(name):
-    command = main.get_command(click.Context(main), name)
-    assert any("--plugin" in param.opts for param in command.params)
-
-
 def test_plot_of_no_study_is_an_input_error(tmp_path):
     assert "result.json" in sentence(call("plot", str(tmp_path)))
     assert "saved study" in sentence(call("plot", str(tmp_path / "none")))
-
-
-def test_plot_draws_a_made_up_study(tmp_path):
-    result = call("plot", str(save(tmp_path, *study(("a",)))))
-    assert result.exit_code == 0
-    assert len(result.stdout.splitlines()) == 10
 
 
 def test_bound_agrees_with_the_corollary_by_hand():

@@ -30,12 +30,6 @@ def test_json_is_what_is_saved(tmp_path):
     assert told["theorems"][0]["claim"] == "li-2020" and len(told["theorems"][0]["mean"]) == 5
 
 
-def test_wrong_words_end_with_one_sentence():
-    for words in (["--target", "2"], ["--algorithm", "scaffoldd"], ["--claim", "theorem-1"], ["--data", "no-such"]):
-        found = call(*words)
-        assert found.exit_code == 2 and len(found.stderr.strip().splitlines()) == 1, words
-
-
 def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
     found = call("--algorithm", "fedavg", "--algorithm", "fedmax", "--claim", "li-2020", "--quiet", "--target", "0.9")
     assert found.exit_code == 0, found.output

@@ -33,15 +33,6 @@ def test_every_parameter_of_a_command_that_needs_no_run(name, tmp_path):
     assert row["tried"] == row["refused"] > 40
 
 
-def test_a_wrong_answer_is_seen(monkeypatch):
-    monkeypatch.setattr(CliRunner, "invoke", lambda *_: (_ for _ in ()).throw(KeyError("x")))
-    with pytest.raises(KeyError):
-        inputs.answer("claims", [])
-    monkeypatch.undo()
-    monkeypatch.setattr("fedbounds.plugins.claims", lambda *_: 1 / 0)
-    assert inputs.answer("claims", [])[0].startswith("traceback: ZeroDivisionError")
-
-
 def test_an_error_of_the_system_is_a_sentence(monkeypatch):
     def refused(*_):
         raise OSError(24, "Too many open files", "result.json")

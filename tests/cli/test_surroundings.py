@@ -56,12 +56,6 @@ def test_a_terminal_without_letters_and_with_forty_columns():
     assert done.returncode == 0 and max(map(len, done.stdout.splitlines())) <= 40 and not done.stderr.count("Error")
 
 
-def test_a_home_that_cannot_be_written(tmp_path):
-    nowhere = os.environ | {"HOME": "/proc", "XDG_CACHE_HOME": "/proc", "COVERAGE_FILE": str(tmp_path / "c")}
-    done = ran(["check", *SMALL, "--quiet"], env=nowhere)
-    assert done.returncode == 0 and "Traceback" not in done.stderr
-
-
 def test_kernels_that_cannot_be_kept_are_compiled_anew_with_a_hint(monkeypatch):
     def unkept(*_):
         raise RuntimeError("no locator available")
@@ -114,14 +108,6 @@ def test_termination_ends_like_the_keyboard(tmp_path):
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
     assert (process.returncode, said.strip()) == (130, "Interrupted: nothing further was written.")
-
-
-def test_an_interrupt_inside_the_exec_of_a_text_ends_with_the_same_code(tmp_path):
-    (tmp_path / "mine.py").write_text('exec("raise KeyboardInterrupt")')
-    ended = subprocess.run(
-        [*FEDBOUNDS, "check", "--plugin", str(tmp_path / "mine.py")], cwd=ROOT, check=False, capture_output=True
-    )
-    assert ended.returncode == 130
 
 
 def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
@@ -194,12 +180,3 @@ def test_certificates_and_constants_tell_how_far_they_are(monkeypatch):
     heard.clear()
     assert CliRunner().invoke(main, ["tight", "lemma-2", "--tau", "2", "--kappa", "4"]).exit_code == 0
     assert heard == [("constants", 0, 1, "")]
-
-
-def test_a_bar_of_unknown_length_names_what_is_made(monkeypatch, capsys):
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
-    with terminal.working("certificates"):
-        time.sleep(0.2)
-    with terminal.working("nothing", enabled=False):
-        pass
-    assert "nothing" not in capsys.readouterr().err

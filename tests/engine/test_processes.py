@@ -30,12 +30,6 @@ def test_an_error_is_the_one_that_was_raised(two):
         in_processes([os.getpid, wrong])
 
 
-def test_a_child_that_is_killed_costs_time_and_no_result(two):
-    here = os.getpid()
-    found = in_processes([lambda: os.getpid() == here or os._exit(1), lambda: 2])
-    assert found == [True, 2]
-
-
 def test_nothing_is_forked_beside_a_thread(two):
     done = threading.Event()
     other = threading.Thread(target=done.wait)

@@ -15,7 +15,6 @@ from fedbounds.problems.quadratic import quadratic
 
 # Two double-precision evaluations of the same short formula.
 ROUNDING = 1e-12
-KINDS = sorted(ZOO)
 
 
 def points(problem: Problem, seed: int, lead: tuple[int, ...] = (2,)) -> Array:

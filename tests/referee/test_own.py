@@ -17,7 +17,6 @@ from fedbounds.evidence.empirical import comparison as empirical
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
@@ -177,7 +176,7 @@ def test_fractions_floats_and_populations_agree():
     both = claim("all", "horizon", average_gap + FARTHEST, zeta_star_sq + SPREAD + dissimilarity(1))
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     instance = from_json(data | {"weighting": "fedavg"})
-    exact = quantity_values(both, run(instance), PLAIN)
+    exact = run(instance).computed(both, PLAIN)
     planned = experiment(line([1, 4], [-1, 1]), [3.0], eta=0.125, tau=2, rounds=2)
     seen = with_quantities(both, examine_run(simulate(planned), PLAIN)).quantities
     assert exact.lacking == seen.lacking == {}
@@ -198,10 +197,10 @@ def test_the_largest_spread_of_the_gradients_is_that_at_the_farthest_iterate():
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/8"] * 4, "tau": 2}
     largest = claim("all", "horizon", gap, zeta_sq)
     instance = from_json(data | {"weighting": "fedavg"})
-    assert quantity_values(largest, run(instance), PLAIN).constants["zeta_sq"] == 4
+    assert run(instance).computed(largest, PLAIN).constants["zeta_sq"] == 4
     twelve = instance.with_(noise=(Fraction(1),) * 2, eta=(Fraction(1, 8),) * 12)
     record = run(twelve)
-    assert not record.points and "too many paths" in quantity_values(largest, record, PLAIN).lacking["zeta_sq"]
+    assert not record.points and "too many paths" in record.computed(largest, PLAIN).lacking["zeta_sq"]
 
 
 def test_the_expectation_over_noise_and_absent_clients_is_exact():
@@ -210,7 +209,7 @@ def test_the_expectation_over_noise_and_absent_clients_is_exact():
     data = {"curvatures": [1, 2], "minima": [0, 1], "p": ["1/3", "2/3"], "w0": [1], "eta": ["1/4"] * 4, "tau": 2}
     for more in ({"noise": [1, 1]}, {"present": 1}):
         record = run(from_json(data | more | {"weighting": "fedavg"}))
-        assert tuple(quantity_values(equal, record, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
+        assert tuple(record.computed(equal, PLAIN).fields["own_gap"]) == record.paths["alpha"]["gap"]
 
 
 def test_a_band_decides_over_noisy_repetitions():
@@ -398,7 +397,7 @@ def test_a_function_cannot_change_what_others_see(name):
     assert verdict.status is Status.UNDECIDED and "read-only" in verdict.detail
     assert (getattr(planned.problem, name) == before).all()
     instance = from_json({"curvatures": [1, 3], "minima": [1, 2], "p": ["1/2", "1/2"], "w0": [3], "eta": ["1/4"]})
-    assert "read-only" in quantity_values(spoiler, run(instance), PLAIN).lacking["spoiler"]
+    assert "read-only" in run(instance).computed(spoiler, PLAIN).lacking["spoiler"]
     nested = quantity.constant("nested", lambda losses: losses.kernel_data().H.fill(0))
     found = empirical.examine(claim("nested", "constant", nested, L), examine_run(simulate(planned), PLAIN))
     assert "read-only" in found.detail
@@ -426,5 +425,5 @@ def test_every_sign_that_is_declared_is_checked(value, declared, admitted):
     assert symbol.admits(np.array([value])) is admitted
     assert symbol.admits(np.array([value, value])) is admitted
     if not isinstance(value, float):
-        found = quantity_values(claim("k", "constant", symbol, L), run(instance), PLAIN)
+        found = run(instance).computed(claim("k", "constant", symbol, L), PLAIN)
         assert ("k" in found.lacking) is not admitted

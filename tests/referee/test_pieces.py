@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
-from fedbounds.cli.options import CONTRADICTION
+from fedbounds.cli.builder import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import implication, stages
@@ -51,7 +51,7 @@ def found_with(claim, **pieces):
 
 
 def test_any_number_of_processes_finds_the_same_bits(monkeypatch, tmp_path):
-    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1.0, 30)
+    few = Budget("few", 3, 4, 1, (2,), (1,), 5, 1000, 30)
     monkeypatch.setitem(stages.BUDGETS, "few", few)
     monkeypatch.setitem(stages.GRIDS, "few", Grid((2, 10), (2,), (stages.GRIDS["small"].weights[0],), 1))
     path = tmp_path / "mine.py"

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.cli.builder import built
-from fedbounds.cli.commands.refute import instance_text, summary
-from fedbounds.cli.commands.refute import refute as command
+from fedbounds.cli.commands.referee import instance_text, summary
+from fedbounds.cli.commands.referee import refute as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample
@@ -44,7 +44,7 @@ from fedbounds.theory.verdict import Status
 
 SMALL = BUDGETS["small"]
 # Enough to find the plainest violations and to leave true claims alone, in a fraction of a second a family.
-TINY = replace(SMALL, name="tiny", generations=8, population=4, polish=20, shrink_seconds=1.0)
+TINY = replace(SMALL, name="tiny", generations=8, population=4, polish=20, shrink=10_000)
 # Populations round every operation a few times more than the exact run does not at all.
 ROUNDING = 1e-9
 FAMILIES = families()
@@ -159,7 +159,7 @@ def long_run():
 
 
 # Enough to go through every line of a search, not to find anything.
-TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink_seconds=0.0, rungs=1)
+TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink=0, rungs=1)
 OWN = [
     Claim("gap-step", "", "", "step", gap_t, {"start": Delta_0}, readings=("literal",)),
     Claim("constant-steps", "", "", "horizon", gap, {"start": L * Delta_0}, eta=1 / (4 * L), readings=("literal",)),
@@ -401,7 +401,7 @@ def test_shrinking_only_goes_down_and_keeps_the_violation():
         weighting="fedavg",
     )
     assert violates(three) is not None
-    small = shrink(three, None, violates, seconds=5.0)
+    small = shrink(three, None, violates, effort=40_000)
     assert violates(small) is not None and size(small) < size(large) < size(three)
     assert (small.N, small.total) == (2, 2)
     assert all(x.denominator <= 3 for row in (*small.curvatures, *small.minima) for x in row)

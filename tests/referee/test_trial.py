@@ -621,7 +621,7 @@ def test_the_appendix_and_the_page_tell_what_every_stage_found():
     opened = re.findall(r"\\begin\{(\w+)\}", appendix)
     assert opened == re.findall(r"\\end\{(\w+)\}", appendix) == ["itemize", "description", "tabular"]
     assert appendix.count("{") - appendix.count(r"\{") == appendix.count("}") - appendix.count(r"\}")
-    assert r"50\% of \textbar{}\textbar{}x\textbar{}\textbar{}\textasciicircum{}2 \textless{}= a\_1 \& b" in appendix
+    assert r"50\% of $|$$|$x$|$$|$\^{}2 $<$= a\_1 \& b" in appendix
     assert r"weights & tau & kappa = 2 \\" in appendix
 
 

@@ -9,16 +9,22 @@ from made_study import VERDICTS, objects, run, study, verdict
 from fedbounds import plugins
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report import number_format
-from fedbounds.report.check_text import answer_table, check_blocks, constants_table, decay_words, known_sentences
-from fedbounds.report.describe import claim_answer, evidence_cell, replicates_needed
+from fedbounds.report.check_text import answer_table, check_blocks, decay_words, known_sentences
+from fedbounds.report.describe import (
+    claim_answer,
+    evidence_cell,
+    grounds_of,
+    ledger_table,
+    replicates_needed,
+    run_table,
+)
 from fedbounds.report.html.templates import notebook, template
-from fedbounds.report.ledger_text import grounds_of, ledger_table, run_table
-from fedbounds.report.table import LOOKS, Cell, Phrase, Table, to_markdown
+from fedbounds.report.table import Cell, Phrase, Table
 from fedbounds.report.terminal import fitted, plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.labels import grounds, shown, word
+from fedbounds.theory.labels import grounds
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 FIVE = ("fedavg", "fedmax", "fedmax:2", "fedsoftmax:0.5", "power-of-choice:4,2")
@@ -63,26 +69,6 @@ def row(told, weighting, claim, reading):
 
 
 # ---- words ----
-
-
-def test_one_mapping_of_words():
-    wanted = {
-        Evidence.EMPIRICAL: "NOT REFUTED",
-        Evidence.EXPECTATION: "DECIDED",
-        Evidence.SYMBOLIC: "PROVED (own checker)",
-        Evidence.SDP: "CERTIFIED",
-        Evidence.EXACT: "NOT REFUTED",
-    }
-    assert {kind: word(Status.HOLDS, kind) for kind in wanted} == wanted
-    assert {word(Status.REFUTED, kind) for kind in Evidence} == {"REFUTED"}
-    assert [shown(status, Evidence.SDP) for status in (Status.HOLDS, Status.REFUTED)] == ["certified", "REFUTED"]
-
-
-def test_only_a_proof_is_called_proved():
-    assert [kind for kind in Evidence if "PROVED" in word(Status.HOLDS, kind)] == [
-        Evidence.SYMBOLIC,
-        Evidence.KERNEL,
-    ]
 
 
 def test_grounds_say_what_a_holds_covers_and_what_else_the_claim_speaks_of():
@@ -137,12 +123,6 @@ def test_what_is_known_of_the_paper_is_said_as_printed_and_repaired():
 )
 def test_the_decay_is_answered_with_its_slope_and_floor(decay, words):
     assert decay_words(decay).startswith(words)
-
-
-def test_the_constants_are_one_table():
-    table = constants_table(made()[0])
-    assert "F* = " in table.caption and "kappa = " in table.caption
-    assert {"rho_bar_sync", "speed", "error"} <= {str(row[0]) for row in table.rows}
 
 
 def test_verbose_has_a_table_a_weighting_with_the_known_evidence_in_its_columns():
@@ -234,10 +214,6 @@ def test_the_ledger_has_a_column_a_kind_and_none_is_merged():
     assert by_kind[Evidence.SYMBOLIC] == by_kind[Evidence.SDP] == number_format.MISSING
 
 
-def test_statuses_differ_without_colour():
-    assert len({look.mark for look in LOOKS.values()}) == len(Status) == len(LOOKS)
-
-
 def test_the_outputs_of_a_table_say_the_same():
     table = Table.of(("a", "b|c"), [["x<y", Cell((Phrase("REFUTED", Status.REFUTED, "1 > 0"),))], ["z", None]])
     assert table.to_json() == [{"a": "x<y", "b|c": "REFUTED 1 > 0"}, {"a": "z", "b|c": number_format.MISSING}]
@@ -269,13 +245,6 @@ def test_html_escapes_everything_a_user_may_write():
     assert "script" not in {tag for tag, _ in tags} and "<script" not in found
     assert {key for _, attributes in tags for key in attributes} <= {"style", "title"}
     assert any(evil in attributes.get("title", "") for _, attributes in tags)
-
-
-def test_markdown_escapes_pipes():
-    result, lines = made(("a|b", "fedmax"))
-    told = to_markdown(check_blocks(result, lines))
-    tables = [line for line in told.splitlines() if line.startswith("| ")]
-    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in tables}) == 1 and r"| a\|b |" in told
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,3 @@ def test_a_code_is_one_after_an_odd_number_of_backslashes(backslashes):
     else:
         with pytest.raises(InputError, match="control character"):
             parse_json(text, "it")
-
-
-def test_a_number_of_pairs_and_text_about_codes_are_read():
-    assert parse_json(r'["\ud835\udd3c", "\\u001b", "a\n\tb"]', "it") == ["𝔼", r"\u001b", "a\n\tb"]

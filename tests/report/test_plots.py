@@ -8,9 +8,8 @@ from hypothesis.extra import numpy as hnp
 from made_study import objects, save, study
 
 from fedbounds import plugins
-from fedbounds.errors import InputError
 from fedbounds.report.figures import line_styles, series, study_figures
-from fedbounds.report.figures.line_styles import NAMED_CLIENTS, OWN
+from fedbounds.report.figures.line_styles import NAMED_CLIENTS
 
 NAMES = ("fedavg", "fedmax", "power-of-choice:4,2")
 
@@ -103,13 +102,6 @@ def test_weights_have_one_line_a_client_and_many_clients_a_colour_bar():
     assert len(many.axes) == 3
 
 
-def test_legends_never_lie_on_data():
-    for names in (NAMES, (*NAMES, "a", "b")):
-        figure = study_figures.bounds_figure(*objects(*study(names)))
-        assert not any(axes.get_legend() for axes in panels(figure))
-        assert figure.legends or any(axes.get_legend() for axes in figure.axes)
-
-
 def test_a_claim_of_the_reader_s_own_is_drawn_beside_the_usual_ones():
     result, drawn = objects(*study())
     shipped = plugins.claims()
@@ -128,13 +120,6 @@ def test_a_claim_of_the_reader_s_own_is_drawn_beside_the_usual_ones():
 
 def panels_show(figure, label):
     return all(lines(axes, label) for axes in panels(figure))
-
-
-def test_lines_of_a_picture_differ_without_colour():
-    for table in map(line_styles.lines, ("horizon", "step")):
-        assert len(table) > 3
-        styles = [(str(style["ls"]), style["marker"]) for style in (*(style for _, style in table.values()), *OWN)]
-        assert len(set(styles)) == len(styles)
 
 
 @given(hnp.arrays(float, (4, 15), elements=st.floats(0, 1)))
@@ -208,8 +193,3 @@ def test_a_weighting_that_keeps_to_p_has_no_panel_of_weights():
     arrays["0/alpha"][:] = result["problem"]["p"]
     figure = study_figures.weights_figure(*objects(result, arrays))
     assert [axes.get_title(loc="left") for axes in panels(figure)] == ["fedmax"]
-
-
-def test_a_folder_without_a_study_is_an_input_error(tmp_path):
-    with pytest.raises(InputError, match=r"result\.json"):
-        study_figures.draw(tmp_path)

@@ -18,8 +18,7 @@ from click.testing import CliRunner
 from fedbounds import plugins
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.symbolic import library
-from fedbounds.report.html import claim_section, exact_instances, mathml, pictures, stored_evidence
+from fedbounds.report.html import claim_section, exact_instances, mathml, pictures
 from fedbounds.report.html.study_page import command
 from fedbounds.study import cache
 from fedbounds.study.result import Result
@@ -264,26 +263,17 @@ def test_assumptions_that_fail_are_told_from_those_that_hold():
     assert set(marks(claim, []).values()) == {"not examined"}
 
 
-def test_proofs_and_counterexamples_are_checked_as_they_are_shown():
-    found = {key: claim_section.Proof(checked) for key, checked in library.check_all().items()}
-    assert found["theorem-1"].good == len(found["theorem-1"].derivation.steps) > 0
-    assert any(step.paper for proof in found.values() for step in proof.derivation.steps)
-    example = next(item for item in exact_instances.examples() if item.file.name == "lemma-2")
-    sides = example.sides
-    assert (example.relation, *map(exact_instances.decimal, (sides.lhs, sides.rhs))) == (">", "0.0625", "0.0064")
-
-
 def test_stored_evidence_is_what_would_be_made(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    made = stored_evidence.evidence()
+    made = exact_instances.evidence()
     (folder,) = (tmp_path / "fedbounds").glob("evidence-*")
     assert "steps check" in made["theorem-1"] and "0.0625" in made["lemma-2"] and "Other proofs" in made[""]
-    monkeypatch.setattr(stored_evidence, "_checked", lambda: pytest.fail("it was made once more"))
-    assert stored_evidence.evidence() == made
+    monkeypatch.setattr(exact_instances, "_checked", lambda: pytest.fail("it was made once more"))
+    assert exact_instances.evidence() == made
     for broken in ([], {"theorem-1": 1}):
         cache.store(folder, {cache.VALUE: json.dumps(broken).encode()})
         with pytest.raises(pytest.fail.Exception, match="once more"):
-            stored_evidence.evidence()
+            exact_instances.evidence()
 
 
 def test_entries_are_deleted_on_request_and_follow_the_sources(monkeypatch, tmp_path):
@@ -318,16 +308,6 @@ def test_a_note_that_lies_about_its_certificate_is_not_believed():
         assert noted(replace(honest, note={**honest.note, **lie})) is None
 
 
-def test_a_claim_without_saved_sides_has_no_picture(study):
-    known = plugins.claims()
-    assert pictures.claim_picture("p", known["speed-floor"], *made_study.objects(*study)) is None
-    assert pictures.claim_picture("p", known["star-step"], *made_study.objects(*study)) is None
-    assert list(pictures.styles(known["theorem-1"], ["repaired", "literal"])) == [
-        ("theorem-1", "literal"),
-        ("theorem-1", "repaired"),
-    ]
-
-
 # ---- the command ----
 
 
@@ -340,9 +320,8 @@ def words_of(shown):
 
 def parse(words):
     """The settings that a command line gives, without running it."""
-    from fedbounds.cli.builder import built
+    from fedbounds.cli.builder import built, given
     from fedbounds.cli.commands.study import report
-    from fedbounds.cli.options import given
 
     with built(report).make_context("report", words) as context:
         own = ("results", "out", "quiet", "fresh", "trust_plugins")
@@ -363,10 +342,6 @@ def test_the_command_repeats_the_settings(settings):
     problem = value["problem"] | {"kind": settings.problem}
     shown = command(Result.from_json(value | {"settings": settings.to_json(), "problem": problem}))
     assert parse(words_of(shown)) == settings
-
-
-def test_nothing_but_the_page_is_left_behind(written):
-    assert [path.name for path in written.parent.iterdir()] == ["report.html"]
 
 
 def test_bad_input_is_one_sentence(tmp_path):

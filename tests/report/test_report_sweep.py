@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.html.sweep_page import sweep_page
+from fedbounds.report.html.study_page import sweep_page
 from fedbounds.study.sweep import grid
 from fedbounds.study.sweep import run as sweep
 from fedbounds.study.sweep.table import TABLE, CellResult, read_table
@@ -80,14 +80,6 @@ def test_the_page_shows_counts_picture_and_failures_and_escapes_text(html, folde
     assert "<svg" in html and HOSTILE not in html and "it diverged &lt;script&gt;" in html
     assert not re.search(r'(?:src|href)="http', html)
     assert html.count("Study file") == 1 and "condition = [2, 10, 100]" in html
-
-
-def test_every_study_that_filled_a_table_is_kept_once(tmp_path):
-    texts = ("[grid]\ntau = [1]", "[grid]\ntau = [1, 2]")
-    for text in (*texts, texts[0]):
-        filled(text, tmp_path)
-    assert read_table(tmp_path).studies == texts
-    assert "one after the other" in sweep_page(tmp_path)
 
 
 def test_without_a_numeric_axis_or_a_number_there_is_no_picture(tmp_path):

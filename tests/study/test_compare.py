@@ -10,7 +10,7 @@ from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
 from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
-from fedbounds.report import table, terminal
+from fedbounds.report import table
 from fedbounds.study import compare as study
 from fedbounds.study.bounds import rounds_to
 from fedbounds.study.compare import record_of
@@ -59,12 +59,6 @@ def test_the_limits_hold_the_round_that_the_expectation_needs():
         low, high = error_curve(values, 0.05, random=True).reached(0.05).between
         missed += not low <= truth <= high
     assert missed <= 5
-
-
-def test_replicates_of_a_run_without_chance_have_no_band():
-    values = np.tile([4.0, 2.0, 1.0], (8, 1))
-    known, open_ = error_curve(values[:1], 0.01, random=False), error_curve(values, 0.01, random=True)
-    assert (known.upper == known.lower).all() and np.isinf(open_.upper[1:]).all() and open_.upper[0] == 4
 
 
 @pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1000001])
@@ -218,15 +212,6 @@ def test_a_free_step_is_looked_for_as_far_down_as_it_helps(tmp_path):
     settings = replace(SMALL, plugins=(str(tmp_path / "slow.py"),), claims=("too-fast",), rounds=2)
     row = study.compared(settings, 0.01, ("fedavg",)).theorems[0]
     assert row.promised is not None and float(row.step.removesuffix("/L")) < 2.0**-14
-
-
-def test_equal_promises_rank_nothing_and_one_is_singular():
-    found = ranking(("a", 5, 4, 6, None), ("b", 6, 5, 8, None))
-    assert show.answer(found)[2] == "The theorems promise the same for a, b, and rank nothing."
-    found = ranking(("a", 1, 1, 1, 70), ("b", 6, 5, 8, 50))
-    assert "of the one pair, which the runs order too, they are wrong in 1 (" in show.answer(found)[2]
-    assert "in 1 round." in show.answer(found)[1] and show.answer(found)[0] == "No theorem applies to this problem."
-    assert "Theorems after" not in terminal.to_text(show.blocks(found))
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

@@ -10,7 +10,7 @@ from fedbounds import plugins
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.counterexamples import checks
 from fedbounds.study.contradictions import alarms, instance_of
-from fedbounds.study.ledger import ANYWHERE, Line, ledger_lines, remarked
+from fedbounds.study.ledger import Line, ledger_lines, remarked
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.coverage import AXES, Coverage, Span, only
 from fedbounds.theory.reading import ERROR_RATE
@@ -38,14 +38,6 @@ def test_the_paper_as_written_and_as_repaired(lines):
     assert not repaired.verdicts(Evidence.EXACT) and repaired.proved()
     (found,) = lines["lemma-2", "literal"].verdicts(Evidence.EXACT)
     assert (found.detail, found.data["lhs"], found.worst_t) == ("1/16 > 4/625", "1/16", 1)
-
-
-def test_a_study_stands_beside_what_is_known_and_only_where_it_looked(lines):
-    line = lines["theorem-1", "repaired"]
-    assert line.verdicts(Evidence.EMPIRICAL) == line.verdicts(Evidence.EMPIRICAL, "fedavg") == [OURS]
-    assert line.verdicts(Evidence.EMPIRICAL, "fedmax") == [] == line.verdicts(Evidence.EMPIRICAL, ANYWHERE)
-    assert set(line.under(Status.HOLDS)) == {ANYWHERE, "fedavg"}
-    assert not lines["theorem-1", "literal"].verdicts(Evidence.EMPIRICAL)
 
 
 def test_a_claim_of_somebody_s_own_inherits_no_evidence_of_a_shipped_name():
@@ -152,10 +144,6 @@ def test_a_certificate_of_one_step_meets_the_step_of_a_counterexample(counterexa
     assert len(found) == 1 and "CERTIFIED for" in str(found[0])
     for other in ({"local_step": only(0)}, {"eta_L": only(Fraction(1, 4))}, {"rho_bar": only(2)}):
         assert not alarms(planted(proof(Coverage(axes | other), Evidence.SDP), counterexample))
-
-
-def test_one_kind_of_evidence_does_not_contradict_itself(counterexample):
-    assert not alarms(planted(proof(Coverage(), Evidence.EXACT), counterexample))
 
 
 def test_a_statistical_refutation_counts_at_the_rate_of_the_whole_study():

@@ -12,9 +12,9 @@ from fedbounds.cli.app import main
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import InputError
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.pareto import Mark, front, picture
+from fedbounds.study.pareto import front, picture
 from fedbounds.study.settings import Settings
-from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, descent, own_cost, skews
+from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, own_cost, skews
 
 SMALL = Settings(problem="quadratic", clients=3, dimension=2, rounds=20, tau=2)
 positive = st.floats(0.1, 5)
@@ -64,12 +64,6 @@ def test_two_extremes_beat_the_crowd_when_speed_is_dear():
     assert own_cost(problem, np.array([0.5, 0.5, 0.0]), 100.0)[0] == pytest.approx(105 / (10 / 9.2))
 
 
-def test_one_set_of_weights_has_its_own_path():
-    problem = quadratic(np.ones(1), np.array([[0.0], [2.0]]))
-    path = descent(problem, np.array([0.0, 1.0]), steps=3)
-    np.testing.assert_allclose(path[:, 0], [0.0, 2.0, 2.0])
-
-
 def test_points_at_the_optimum_are_dropped():
     problem = quadratic(np.ones(1), np.array([[0.0], [2.0]]))
     r, c = skews(problem, problem.excess(np.array([[3.0], [1.0]])))
@@ -96,12 +90,6 @@ def test_identical_clients_leave_nothing_to_trade():
         picture(Settings(problem="quadratic", data="quadratics:0", clients=3, dimension=2, rounds=2))
 
 
-@pytest.mark.parametrize("text", ["x", "-1", "0", "inf"])
-def test_a_price_must_be_positive(text):
-    with pytest.raises(InputError, match="price"):
-        build(text)
-
-
 def test_the_picture_measures_every_scheme_on_its_own_run():
     found = picture(SMALL, ("fedavg", "fedmax"), (10, 1000))
     fedavg = found.schemes[0]
@@ -117,10 +105,6 @@ def test_the_picture_measures_every_scheme_on_its_own_run():
     ratio = found.prices[10] / found.prices[1000]
     gamma = (1000 - 10 * ratio) / (ratio - 1)
     assert gamma == pytest.approx(40, rel=1e-6)
-
-
-def test_a_weighting_without_speed_costs_infinitely_much():
-    assert Mark("none", 0.0, 1.0).cost(1.0) == np.inf == Mark("none", 0.0, 1.0).error
 
 
 def test_the_command_prints_schemes_and_prices():

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import fedbounds
-from fedbounds.cli import options
+from fedbounds.cli import builder as options
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.io import as_fraction
@@ -139,9 +139,3 @@ def test_numbers_of_numpy_and_paths_are_what_they_say(tmp_path):
     made = Settings(tau=np.int64(3), condition=np.float64(2), p=np.array([0.5, 0.5]), plugins=[tmp_path], clients=2)
     assert made == Settings(tau=3, condition=2.0, p=(0.5, 0.5), plugins=(str(tmp_path),), clients=2)
     assert [type(made.tau), type(made.condition), type(made.p)] == [int, float, tuple]
-
-
-@pytest.mark.parametrize("wrong", [{"problem": 3}, {"weightings": 3}, {"claims": [3]}, {"weightings": [3]}])
-def test_what_is_no_name_and_no_object_is_refused(wrong):
-    with pytest.raises(InputError):
-        fedbounds.check(**wrong)

@@ -145,22 +145,6 @@ def test_constants_no_problem_has_are_refused(change, said):
 
 
 @pytest.mark.parametrize(
-    "line",
-    [
-        ["bounds", "--best", "--L", "1", "--mu", "0.1"],
-        ["bounds", *FLAGS],
-        ["bounds", "--best", *FLAGS, "--rho-bar", "1"],
-        ["bounds", "--best", *FLAGS, "--weights", "a,b"],
-        ["plan", *FLAGS],
-        ["plan", *FLAGS, "--target", "-1"],
-    ],
-)
-def test_bad_input_is_one_sentence(line):
-    found = CliRunner().invoke(main, line)
-    assert found.exit_code == 2 and len(found.stderr.strip().splitlines()) == 1 and not found.stdout
-
-
-@pytest.mark.parametrize(
     ("more", "said"),
     [
         (["--assume", "nonsense"], "only what no constant shows"),
@@ -185,11 +169,6 @@ def test_data_fill_in_the_constants():
     assert value["given"]["delta_0"] == pytest.approx((problem.w_star**2).sum())
     more = CliRunner().invoke(main, [*line, "--L", "50", "--format", "json"])
     assert json.loads(more.stdout[more.stdout.index("{") :])["given"]["L"] == 50
-
-
-def test_unequal_weights_select_nobody_equally():
-    given = ProblemConstants(1.0, 0.1, 3, 10, 1.0, 1.0, p=(0.8, 0.1, 0.1))
-    assert given.values()["m"] == 0 and replace(given, p=()).values()["m"] == 3
 
 
 @pytest.mark.parametrize("value", [0.66942179, 0.00381035, 1e-300, 12345678.0, 1.0])

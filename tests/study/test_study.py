@@ -8,7 +8,6 @@ import pytest
 import fedbounds
 from fedbounds.errors import InputError
 from fedbounds.study.store import read, save, series
-from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
 SMALL = {"rounds": 6, "replicates": 16, "engine": "reference", "clients": 5, "samples": 20, "dimension": 3}
@@ -19,29 +18,10 @@ def result():
     return fedbounds.check("least-squares", weightings=["fedavg", "fedmax"], claims="all", **SMALL)
 
 
-def test_the_json_is_what_the_readme_promises(result):
-    told = json.loads(json.dumps(result.to_json(), allow_nan=False))
-    assert {"kind", "N", "d", "p", "L", "mu", "Gamma", "F_star"} <= set(told["problem"])
-    assert told["problem"]["L"]["provenance"] == "exact"
-    assert [run["weighting"] for run in told["runs"]] == ["fedavg", "fedmax"]
-    for run in told["runs"]:
-        assert {"rho_bar", "rho_tilde", "speed", "error", "verdicts"} <= set(run)
-        for verdict in run["verdicts"]:
-            assert {"claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail"} <= set(
-                verdict
-            )
-    assert told["settings"]["rounds"] == 6 and "numpy" in told["versions"]
-
-
 def test_no_true_claim_is_refuted(result):
     misprints = {"speed-floor", "fedavg-speed", "error-minimiser", "error-by-pi", "rate"}
     for weighting, verdict in result.refuted:
         assert verdict.claim in misprints or verdict.reading != "repaired", (weighting, verdict)
-
-
-def test_the_speed_remark_and_the_misprint_are_refuted_outright(result):
-    refuted = {(w, v.claim) for w, v in result.refuted}
-    assert ("fedavg", "speed-floor") in refuted and ("fedavg", "fedavg-speed") in refuted
 
 
 def test_claims_with_the_same_steps_are_examined_on_one_run(result):
@@ -134,7 +114,7 @@ def test_a_problem_and_a_weighting_of_ones_own():
         ({"problem": "logistic", "data": "breast-cancer", "regularisation": 0.0}, "regularisation"),
         ({"step": "slow"}, "step size"),
         ({"data": "synthetic:1"}, "2 numbers"),
-        ({"data": "regression:1", "partition": "iid"}, "takes no partition"),
+        ({"data": "regression:1", "partition": "iid"}, "generates the data of each client"),
         ({"p": (0.5, 0.6, 0.0, 0.0, 0.0)}, "distribution"),
         ({"p": (1.0, 0.0, 0.0, 0.0, 0.0)}, "positive weight"),
         ({"step": "inverse:1,0"}, "gamma > 0"),
@@ -154,7 +134,3 @@ def test_bad_settings_are_refused_in_one_sentence(settings, words):
 def test_a_diverging_run_says_where_and_why():
     with pytest.raises(fedbounds.DivergedError, match="2/L"):
         fedbounds.check("least-squares", weightings=["fedavg"], step="constant:5", **(SMALL | {"rounds": 100}))
-
-
-def test_readings_are_described():
-    assert all(reading.summary for reading in READINGS.values())

@@ -144,9 +144,3 @@ def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(t
     assert 3 <= len(kept) < 12
     assert sweep.run(made(log), out, jobs=1, compute=sweep_cells.quick).computed == 12 - len(kept)
     assert kept.keys() <= dict.fromkeys(stored(out)).keys()
-
-
-def test_without_dask_the_remedy_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(InputError, match=r"fedbounds\[dask\]"):
-        sweep.run(made(tmp_path / "log"), tmp_path / "out", scheduler="tcp://127.0.0.1:1")

@@ -27,7 +27,7 @@ from fedbounds.theory.verdict import Status
 
 LITERAL = READINGS["literal"]
 DIAGONAL = {"diagonal": families()["diagonal"]}
-TINY = replace(BUDGETS["small"], generations=2, population=4, polish=5, shrink_seconds=0.1)
+TINY = replace(BUDGETS["small"], generations=2, population=4, polish=5, shrink=1000)
 
 
 @pytest.mark.parametrize("bad", [m > 0, eta >= 0, sp.true])

@@ -13,7 +13,6 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.symbolic.gate import admit
@@ -96,7 +95,7 @@ def test_a_new_quantity_is_seen_by_every_evidence_that_can_express_it():
     planned = experiment(line([1, 4], [-1, 1], noise=0), [0.0], eta=0.125, tau=2, rounds=2)
     seen = with_quantities(MINE, examine_run(simulate(planned), PLAIN)).quantities.fields["my_farthest"]
     data = {"curvatures": [1, 4], "minima": [-1, 1], "p": ["1/2", "1/2"], "w0": ["0"], "eta": ["1/8"] * 4, "tau": 2}
-    exact = quantity_values(MINE, run(from_json(data | {"weighting": "fedavg"})), PLAIN).fields["my_farthest"]
+    exact = run(from_json(data | {"weighting": "fedavg"})).computed(MINE, PLAIN).fields["my_farthest"]
     assert len(exact) == 4 and all(x.denominator >= 1 for x in exact) and seen.shape[-1] == 4
     assert explain(MINE)["symbols"]["my_farthest"] == "largest gap of a client"
 

@@ -293,7 +293,7 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
-    from fedbounds.report.html.sweep_page import sweep_page
+    from fedbounds.report.html.study_page import sweep_page
     from fedbounds.study.sweep import grid
     from fedbounds.study.sweep import run as sweep
     from fedbounds.study.sweep.table import TABLE, CellResult, Measured, export, read_table

@@ -138,7 +138,7 @@ def plan(
 
 def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
     """The constants, those not given taken from the problem that ``options`` name, if they name one."""
-    from fedbounds.cli.options import given
+    from fedbounds.cli.builder import given
 
     chosen = given({name: options.pop(name) for name in PROBLEM})
     if not chosen:
@@ -151,14 +151,14 @@ def _filled(options: dict[str, Any], all_of_them: bool) -> dict[str, Any]:
 
     clients = {} if options["N"] is None else {"clients": options["N"]}
     problem = build_problem(Settings.of({**chosen, **clients}), modules_from(()))
-    found = {
+    result = {
         name: value
         for name, value in constants_of(problem).items()
         if options[name] is None and (all_of_them or name not in ONLY_BEST)
     }
-    told = ", ".join(f"{name} = {number(value)}" for name, value in found.items() if name != "weights")
-    say(f"From the problem, with w_0 = 0: {told}.")
-    return options | found
+    listed = ", ".join(f"{name} = {number(value)}" for name, value in result.items() if name != "weights")
+    say(f"From the problem, with w_0 = 0: {listed}.")
+    return options | result
 
 
 def problem_constants(

@@ -75,11 +75,13 @@ def certify(
     with progress() as bar:
         decided = fedbounds.certify(claim, out=out, plugins=plugins, progress=bar, **setting)
     if rocq is not None:
-        written_for_rocq(rocq, [found.certificate for found in decided if found.certificate is not None])
-    for found in decided:
-        told = found.verdict
-        ratio = "-" if told.tightness is None else f"{told.tightness:.4g}"
-        rows.append((told.claim, told.reading, str(found.setting.step), str(told.status), ratio, told.detail))
+        written_for_rocq(rocq, [result.certificate for result in decided if result.certificate is not None])
+    for result in decided:
+        verdict = result.verdict
+        ratio = "-" if verdict.tightness is None else f"{verdict.tightness:.4g}"
+        rows.append(
+            (verdict.claim, verdict.reading, str(result.setting.step), str(verdict.status), ratio, verdict.detail)
+        )
     head = ("claim", "reading", "step", "verdict", "bound/worst (solver)", "because")
     show(plain_table(head, rows))
 
@@ -108,10 +110,10 @@ def tight(
     rows = []
     with progress() as bar:
         constants = tight_constants(claim, term, over=over, out=out, plugins=plugins, progress=bar, **setting)
-    for found in constants:
-        one = found.constant
+    for result in constants:
+        one = result.constant
         proved = "-" if one.certified is None else f"{float(one.certified):.6g}"
-        rows.append(("-" if found.value is None else str(found.value), one.term, *_shown(one), proved))
+        rows.append(("-" if result.value is None else str(result.value), one.term, *_shown(one), proved))
     head = (over or "", "term", "stated", "tight (solver)", "certified")
     show(plain_table(head, rows))
 

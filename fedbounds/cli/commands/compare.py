@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+import click
 
 from fedbounds.cli.adapter import colour, command, say, show, show_json
 
@@ -34,7 +36,7 @@ def compare(
     out: Folder for compare.json and the picture.
     """
     from fedbounds import io
-    from fedbounds.cli.options import given
+    from fedbounds.cli.builder import given
     from fedbounds.report import comparison_text, table, terminal
     from fedbounds.report.figures import files
     from fedbounds.report.terminal import progress
@@ -43,15 +45,106 @@ def compare(
 
     with io.locked(out) if out is not None else contextlib.nullcontext():
         with progress(not quiet) as bar:
-            found = run(Settings.of(given(flags)), target, algorithms, bar)
+            result = run(Settings.of(given(flags)), target, algorithms, bar)
         if out is not None:
-            io.write_json(out / "compare.json", found.to_json())
-            files.save(partial(comparison_text.figure, found), out, "compare")
+            io.write_json(out / "compare.json", result.to_json())
+            files.save(partial(comparison_text.figure, result), out, "compare")
     if format == "json":
-        show_json(found.to_json())
+        show_json(result.to_json())
     elif format == "markdown":
-        show(table.to_markdown(comparison_text.blocks(found)))
+        show(table.to_markdown(comparison_text.blocks(result)))
     else:
-        show(terminal.to_text(comparison_text.blocks(found), colour=colour()))
+        show(terminal.to_text(comparison_text.blocks(result), colour=colour()))
     if out is not None and not quiet:
         say(f"Saved compare.json, compare.png and compare.svg in {out}.")
+
+
+# The settings that matter here: the problem, and the protocol of a deterministic run.
+USED = ("problem", "data", "partition", "clients", "regularisation", "tau", "rounds", "step", "seed", "plugins")
+COLUMNS = """\
+rho_bar: smallest skew along the run; rho_tilde: largest skew at w*.
+speed = 1/rho_bar multiplies the noise term of the bound, error = rho_tilde/rho_bar - 1 its error term.
+cost: what the weights change of the bound, over that of the best weights in hindsight; 1 is the best."""
+
+
+@command("Study a problem", settings=USED, weightings="--weighting", horizons="--horizon")
+def pareto(
+    *, weightings: tuple[str, ...] = (), horizons: tuple[Annotated[int, click.IntRange(1)], ...] = (), **flags: Any
+) -> None:
+    """Set speed 1/rho_bar against error rho_tilde/rho_bar - 1 of each weighting and of the best weights.
+
+    "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front: the best constant weights over the
+    points that FedAvg visits, which no scheme can use, as weights change the points.
+
+    weightings: A scheme to place; repeat it. A default set if none.
+    horizons: T at which to price speed.
+    """
+    from fedbounds.cli.builder import given
+    from fedbounds.report.terminal import plain_table, working
+    from fedbounds.study.pareto import SCHEMES, picture
+    from fedbounds.study.settings import Settings
+
+    with working("schemes and the best weights"):
+        result = picture(Settings.of(given(flags)), weightings or SCHEMES, horizons)
+    head = ["scheme", "rho_bar", "rho_tilde", "speed", "error"]
+    head += [f"cost at T={horizon}" for horizon in result.prices]
+    rows = []
+    for mark in (*result.schemes, *result.front):
+        costs = [f"{result.excess_cost(mark, price):.4g}" for price in result.prices.values()]
+        numbers = [f"{v:.4g}" for v in (mark.rho_bar, mark.rho_tilde, mark.speed, mark.error)]
+        rows.append([mark.name, *numbers, *costs])
+    show(plain_table(head, rows))
+    show(COLUMNS)
+    for horizon, price in result.prices.items():
+        cheapest = min(result.schemes, key=lambda mark: result.excess_cost(mark, price))
+        show(f"Recommended for T = {horizon}: {cheapest.name}, cost {result.excess_cost(cheapest, price):.3g}.")
+    for horizon, price in result.prices.items():
+        show(f"price of speed in units of error at T = {horizon}: {price:.4g}")
+
+
+# Reasons of failure that are printed; the table holds every one.
+SHOWN = 5
+FAILED = 2
+
+
+@command("Study a problem")
+def sweep(
+    study: Path,
+    *,
+    out: Path,
+    jobs: int = -1,
+    scheduler: str | None = None,
+    retry_failed: bool = False,
+    quiet: bool = False,
+) -> int:
+    """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
+
+    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
+    if cells failed.
+
+    out: Folder of the table; also how to continue.
+    jobs: Processes; -1 is one a core.
+    scheduler: A Dask scheduler to use instead, as tcp://host:8786.
+    retry_failed: Compute the cells that failed once more.
+    """
+    import fedbounds
+    from fedbounds.report import terminal as console
+    from fedbounds.report.html.study_page import counts_table
+    from fedbounds.study.sweep.table import read_table
+
+    try:
+        with console.progress(not quiet, lines=True) as bar:
+            result = fedbounds.sweep(
+                study, out, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=bar
+            )
+    except KeyboardInterrupt:
+        say("Every finished cell is kept: the same command goes on from there.")
+        raise
+    done, counts = result.summary, counts_table(read_table(out, result.keys))
+    show(console.plain_table(counts.head, counts.rows))
+    show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
+    if done.failed:
+        say("Failed, the commonest reason first (--retry-failed computes them again):")
+        for message, count in result.failures[:SHOWN]:
+            say(f"  {count} x {message}")
+    return FAILED if done.failed else 0

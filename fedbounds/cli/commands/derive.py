@@ -8,7 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Literal
 
-from fedbounds.cli.adapter import command, say, show
+from fedbounds.cli.adapter import command, say, show, show_json
 
 # What the modules that Rocq checks are called, by how their names begin.
 KINDS = {"proof": "theorems", "not": "negations", "instance": "counterexamples", "certificate": "certificates"}
@@ -38,11 +38,11 @@ def derive(
         raise reject("derive needs a name, or --all", repr(name), "give the key of one claim or derivation, or --all")
     if format == "rocq" and name is None:
         raise reject("a script for Rocq is of one derivation", "--all", "name it")
-    found = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
+    result = [(proof.checked, proof.verdict) for proof in fedbounds.derive(name, plugins=plugins)]
     if format == "rocq":
-        show(script(found[0][0].derivation))
+        show(script(result[0][0].derivation))
         return
-    show(render.table(found, format) if name is None else render.one(found[0], format))
+    show(render.table(result, format) if name is None else render.one(result[0], format))
 
 
 @command("The paper")
@@ -91,29 +91,68 @@ def kernel(
         if not here:
             raise reject("--out needs Rocq, which checks what is written", "a machine without", "apt-get install coq")
     progress = None if quiet else lambda module: say(f"  {module}")
-    found = (
+    result = (
         checker.check(claims, progress, afresh, certificates)
         if here
         else checker.stored(checker.CERTIFIED if certificates else checker.STORED)
     )
-    found = [piece for piece in found if not claims or piece.subject in claims]
-    if not found:
+    result = [piece for piece in result if not claims or piece.subject in claims]
+    if not result:
         raise reject("the kernel must have something to check", ", ".join(claims), "name no claim to see what it has")
     if out is not None:
-        checker.store(found, out)
+        checker.store(result, out)
     kind = Evidence.SDP if certificates else Evidence.KERNEL
-    for piece in found:
+    for piece in result:
         words = (
             f"{word(piece.status, kind)}, statement {piece.statement[:12]}"
             if not piece.fault
             else f"NOT CHECKED: {piece.fault}"
         )
         show(f"{piece.module} {list(piece.readings)}: {words}" + ("" if here else ", checked at release"))
-    sound = [piece for piece in found if not piece.fault]
+    sound = [piece for piece in result if not piece.fault]
     where = "here, " if here else "at release; Rocq is not installed here (apt-get install coq); "
-    kinds = Counter(KINDS[piece.module.partition("_")[0]] for piece in found)
+    kinds = Counter(KINDS[piece.module.partition("_")[0]] for piece in result)
     show(", ".join(f"{count} {kind}" for kind, count in kinds.items()))
-    show(f"{len(sound)} of {len(found)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
+    show(f"{len(sound)} of {len(result)} checked {where}{time.perf_counter() - start:.0f} s; axioms:")
     for name in sorted({name for piece in sound for name in piece.axioms}):
         show(f"  {name}")
-    return 0 if len(sound) == len(found) else 1
+    return 0 if len(sound) == len(result) else 1
+
+
+@command("The paper")
+def ledger(
+    out: Path | None = None,
+    *,
+    plugins: tuple[ModuleType, ...] = (),
+    format: Literal["table", "markdown", "json"] = "table",
+    verbose: bool = False,
+) -> int:
+    """Show every claim by every kind of evidence, and the paper's remarks.
+
+    OUT is a folder saved by check --out, for the empirical columns. Proofs, counterexamples and certificates are
+    verified again, with no solver and no search. Exits with code 3 if two kinds of evidence contradict each other.
+    """
+    import fedbounds
+    from fedbounds.cli.builder import contradiction_code
+    from fedbounds.plugins import claims
+    from fedbounds.report import describe, table, terminal
+    from fedbounds.report.terminal import working
+    from fedbounds.study import ledger as study
+    from fedbounds.study import store
+
+    result = None if out is None else store.read(out)[0]
+    own = {verdict.claim for _, verdict in result.verdicts} - claims(plugins).keys() if result else set()
+    if own:
+        say(f"Not shown: {', '.join(sorted(own))}, of the study's own; --plugin FILE or fedbounds report shows them.")
+    with working("proofs, counterexamples and certificates"):
+        lines = fedbounds.ledger(result, plugins=plugins).items
+        remarks = study.remarked()
+    blocks = [*describe.alarm_blocks(lines), describe.ledger_table(lines), describe.remark_table(remarks)]
+    blocks += describe.grounds_of(lines, len(result.runs) if result else 0) if verbose else []
+    if format == "json":
+        show_json([*(line.to_json() for line in lines), *(item.to_json() for item in remarks)])
+    elif format == "markdown":
+        show(table.to_markdown(blocks))
+    else:
+        show(terminal.to_text(blocks))
+    return contradiction_code(lines)

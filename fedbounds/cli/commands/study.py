@@ -40,7 +40,7 @@ def check(
     verbose: Also a table a weighting and the grounds of every verdict.
     show_constants: Print the constants of the problem and of every run alone.
     """
-    from fedbounds.cli.options import contradiction_code, given
+    from fedbounds.cli.builder import contradiction_code, given
     from fedbounds.io import locked, write_text
     from fedbounds.report.check_text import check_blocks, constants_table
     from fedbounds.report.terminal import to_text
@@ -130,7 +130,7 @@ def report(
     trust_plugins: Run the plug-ins saved in RESULTS, to show their claims in full.
     """
     import fedbounds
-    from fedbounds.cli.options import contradiction_code, given
+    from fedbounds.cli.builder import contradiction_code, given
     from fedbounds.errors import reject
     from fedbounds.io import require_replaceable
     from fedbounds.report.html import study_page
@@ -161,12 +161,7 @@ def report(
 
 @command("Files")
 def plot(
-    out: Path,
-    *,
-    x: str | None = None,
-    y: str | None = None,
-    by: str = "weighting",
-    where: tuple[str, ...] = (),
+    out: Path, *, x: str | None = None, y: str | None = None, by: str = "weighting", where: tuple[str, ...] = ()
 ) -> None:
     """Redraw the pictures of a study saved in OUT, or draw those of a sweep.
 

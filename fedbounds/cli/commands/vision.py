@@ -93,9 +93,9 @@ def table(results: tuple[Path, ...], *, format: Literal["table", "json"] = "tabl
     """
     from fedbounds.vision import records
 
-    found = [run for place in results for run in records.read(place)]
-    records.require_once(found)
-    rows = records.table(found)
+    result = [run for place in results for run in records.read(place)]
+    records.require_once(result)
+    rows = records.table(result)
     show_json(rows) if format == "json" else show(_text(rows))
 
 
@@ -105,14 +105,14 @@ def _text(rows: Sequence[dict[str, Any]]) -> str:
 
     differing = [key for key in rows[0]["settings"] if len({str(row["settings"].get(key)) for row in rows}) > 1]
     body: list[tuple[str, ...]] = []
-    said = ""
+    message = ""
     for row in rows:
         chosen = row["settings"]
         others = [f"{key} {chosen[key]}" for key in differing if key not in ("data", "partition")]
         where = ", ".join([f"{chosen['data']} {chosen['partition']}", *others])
-        if where != said:
+        if where != message:
             body.append((where, "", ""))
-            said = where
+            message = where
         runs = zip(row["rounds_to_target"], row["rounds"], strict=True)
         reached = ", ".join(f">{last}" if r is None else str(r) for r, last in runs)
         last = [100 * value for value in row["final_accuracy"] if value is not None]
@@ -162,7 +162,7 @@ def _experiment(
     except KeyboardInterrupt:
         say("Every finished round is kept: the same command goes on from there.")
         raise
-    found = records.read(out)
-    show(_text(records.table(found)))
+    result = records.read(out)
+    show(_text(records.table(result)))
     if not quiet:
-        say(f"Saved {len(found)} records in {out}.")
+        say(f"Saved {len(result)} records in {out}.")

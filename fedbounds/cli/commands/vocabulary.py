@@ -59,8 +59,8 @@ def claims(
 
     if format == "json":
         known = known_claims(plugins).values() if key is None else [claim_named(key, plugins)]
-        told = [claim_text.explain(claim) for claim in known]
-        show_json(told if key is None else told[0])
+        data = [claim_text.explain(claim) for claim in known]
+        show_json(data if key is None else data[0])
     elif key is not None:
         show(claim_text.to_text(claim_text.explain(claim_named(key, plugins))))
 
@@ -101,13 +101,13 @@ def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | Non
     """The rows that have ``word`` in them, as a table."""
     from fedbounds.report.terminal import plain_table
 
-    found = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
-    if not found:
+    result = [row for row in rows if word is None or word.lower() in " ".join(row).lower()]
+    if not result:
         from fedbounds.errors import reject
 
         what = f"WORD must occur in a {next(iter(head))} or its meaning"
         raise reject(what, repr(word), "leave it out to list all")
-    show(plain_table(list(head), found))
+    show(plain_table(list(head), result))
 
 
 @command("Judge a theorem")

@@ -62,7 +62,7 @@ def worst(
     from fedbounds.study.worst import MEASURES, step_claim
 
     with progress(not quiet) as bar:
-        found = list(
+        result = list(
             fedbounds.worst(
                 rounds=rounds,
                 tau=tau,
@@ -81,28 +81,28 @@ def worst(
             )
         )
     if format == "json":
-        show_json([asdict(one) for one in found])
+        show_json([asdict(one) for one in result])
         return
     noisy = fraction(sigma) != 0
-    said = [f"steps {step}"] if step_claim(step, plugins) is not None else []
-    said += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
-    said += [f"sigma = {sigma}"] if noisy else []
-    said.append(f"zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}")
+    message = [f"steps {step}"] if step_claim(step, plugins) is not None else []
+    message += [f"{name} {given}" for name, given in (("weights", weights), ("p", p)) if given]
+    message += [f"sigma = {sigma}"] if noisy else []
+    message.append(f"zeta_* = {zeta_star}, ||w_0 - w*||^2 <= {Delta_0}")
     measured = f"E{MEASURES[measure]}" if noisy else MEASURES[measure]
-    print_table(found, over or "rounds", ", ".join(said), measured)
+    print_table(result, over or "rounds", ", ".join(message), measured)
     if quiet:
         return
     if noisy:
         say("With noise the worst case is a bound, of one step after the other, which need not be attained.")
     else:
-        _say_weights(weights, p, found[0])
-    if any(one.instance_constants for one in found):
+        _say_weights(weights, p, result[0])
+    if any(one.instance_constants for one in result):
         say(
             "No claim does without G^2 and Gamma: the theorem's are the instance's own. The worst case needs neither."
         )
-    if any(one.mark == "solver's" for one in found):
+    if any(one.mark == "solver's" for one in result):
         say("A number marked solver's has no verified proof.")
-    if any(one.worst is None for one in found):
+    if any(one.worst is None for one in result):
         say(
             "Not established: the solver came to no bound; take zeta_*^2 nearer to Delta_0, or fewer or longer steps."
         )

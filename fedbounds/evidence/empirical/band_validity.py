@@ -1,12 +1,9 @@
 """What may be wrong with the numbers of a run: floating point, and randomness that its replicates do not show.
 
-A t-type band is blind to an event that no replicate shows. The record holds ||w_{t+1} - w*||^2 and its exact mean
-given the state at t and the round's weights, so that sum_t of their difference has mean exactly 0: where the very
-same band excludes that known truth, it is not to be trusted on these data.
-
-Nothing of that kind is known of random weights and participation. There the range is: alpha lies on the simplex, so
-a round ends no farther from w* than the farthest local model, and what R replicates do not show has a probability
-of at most log(1/error rate)/R in each.
+A t-type band is blind to an event that no replicate shows. The sum over t of ||w_{t+1} - w*||^2 less its mean given
+the state has mean exactly 0: where the same band excludes that, it is not to be trusted. Of random weights the range
+is known: a round ends no farther from w* than the farthest local model, and what R replicates do not show has a
+probability of at most log(1/error rate)/R in each.
 """
 
 from __future__ import annotations

@@ -64,13 +64,10 @@ def floor_fit(
 ) -> FloorFit:
     """Does the mean of ``gaps`` (R, K) at ``times`` (K,) approach a floor c0 > 0, or 0 like c1/(T + gamma)?
 
-    With x = T + gamma, each replicate is fitted by least squares (weights x^2 dlog x: a window moved along
-    log x then sees a power law in the same way) on the last half and the last three quarters of log x;
-    the fit on the first half (the middle half if times are few) bounds the error of c0 from a transient x^-p,
-    p >= 1/2.
-    All conclusions rest on one simultaneous band over these linear functionals of the gaps.
-    A decay slower than x^(-1/10) cannot be told from a floor. ``resolution``: accuracy of the gaps, below
-    which no floor is claimed. Errors: InputError for wrong shapes, unordered times or T_min + gamma <= 0.
+    With x = T + gamma, each replicate is fitted by least squares (weights x^2 dlog x) on the last half and the last
+    three quarters of log x; the fit on the first half (the middle half if times are few) bounds the error of c0 from
+    a transient x^-p, p >= 1/2. One simultaneous band over these functionals decides. A decay slower than x^(-1/10)
+    cannot be told from a floor. ``resolution``: accuracy of the gaps. Errors: InputError for wrong input.
     """
     y, x = _floor_input(gaps, times, gamma)
     span = float(x[-1] / x[0])

@@ -15,7 +15,6 @@ from fedbounds.evidence.ball_arithmetic import compared
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import run
-from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory.assumption import Answer, Assumption
@@ -61,8 +60,8 @@ def unexpressed(claim: Claim, reading: Reading) -> tuple[str, ...]:
 
 def unmeasured(claim: Claim, record: ExactRun, reading: Reading) -> tuple[str, ...]:
     """The symbols of a claim that an exact run gives no value, with the reason where there is one."""
-    computed = quantity_values(claim, record, reading)
-    return computed.why(substitution(claim, reading, record.measurement(reading, computed)).unmeasured)
+    unmeasured = substitution(claim, reading, record.measurement(claim, reading)).unmeasured
+    return record.computed(claim, reading).why(unmeasured) if unmeasured else ()
 
 
 def compare(
@@ -74,7 +73,7 @@ def compare(
 
     There is none where a symbol of the claim's own has no value.
     """
-    measurement = record.measurement(reading, quantity_values(claim, record, reading))
+    measurement = record.measurement(claim, reading)
     formula = substitution(claim, reading, measurement)
     if formula.unmeasured:
         return
@@ -184,7 +183,7 @@ def short(x: Fraction) -> str:
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
     """The assumptions of a claim that fail on a run, and those that cannot be expressed in fractions."""
-    values = {**record.constants(reading.skew), **quantity_values(claim, record, reading).constants}
+    values = {**record.constants(reading.skew), **record.computed(claim, reading).constants}
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
 
 

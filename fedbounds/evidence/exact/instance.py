@@ -6,8 +6,9 @@ skewed. In each round a subset of ``present`` clients, drawn uniformly, takes pa
 
 from __future__ import annotations
 
+import contextlib
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
@@ -29,14 +30,13 @@ Rows = tuple[Vector, ...]
 
 @dataclass(frozen=True)
 class Instance:
-    """One problem, start, schedule and weighting, all in fractions.
+    """One problem, start, schedule and weighting, all in fractions; InputError on anything else.
 
-    ``curvatures`` and ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds.
-    ``weighting`` is the text of a registered weighting, or ``fixed`` with ``weights`` (1, N) or (rounds, N).
-    ``noise`` (N,) are the s_i, ``growth`` the r_i, and ``floor`` (N,) the F_i*; ``present`` clients take part in a
-    round, all by default. With ``rare`` u > 0, xi_i is u with probability 1/(1 + u^2), else -1/u. ``upper`` and
-    ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations of the plane. L and mu are the extreme
-    curvatures unless wider ones are given. Raises InputError on anything else.
+    ``curvatures``, ``minima`` (N, d); ``p`` (N,) positive; ``w0`` (d,); ``eta`` (T,), T = tau * rounds. ``weighting``
+    is the text of a registered one, or ``fixed`` with ``weights`` (1 or rounds, N). ``noise`` s_i, ``growth`` r_i,
+    ``floor`` F_i* (N,); ``present`` clients take part in a round. With ``rare`` u > 0, xi_i is u with probability
+    1/(1 + u^2), else -1/u. ``upper`` and ``kinks`` (N, d) make two-slope losses, ``turns`` (N, 2) rotations. L and mu
+    are the extreme curvatures unless wider ones are given.
     """
 
     curvatures: Rows
@@ -71,7 +71,9 @@ class Instance:
         }
         for name, value in defaults.items():
             object.__setattr__(self, name, value)
-        _check(self)
+        for wrong, what, received, remedy in _faults(self):
+            if wrong:
+                raise reject(what, received, remedy)
 
     @property
     def N(self) -> int:
@@ -134,10 +136,6 @@ class Instance:
         """e_i(w) = F_i(w) - F_i* (N,)."""
         return tuple(self.losses.excess(array(w)))
 
-    def client_excess(self, i: int, w: Vector) -> Fraction:
-        """e_i(w) for one client."""
-        return self.excess(w)[i]
-
     def grad(self, i: int, w: Vector) -> Vector:
         """grad F_i(w) (d,)."""
         return tuple(self.losses.grads(array(w))[i])
@@ -167,63 +165,55 @@ def largest(scores: Vector, k: int) -> Vector:
     return tuple(top_k(array(scores), k) / Fraction(k))
 
 
-def _check(instance: Instance) -> None:
-    """Reject an instance that is not one: shapes, signs, sums and names."""
-    N, d = instance.N, instance.d
-    shapes = {"curvatures": instance.curvatures, "minima": instance.minima}
-    shapes |= {name: rows for name in ("upper", "kinks") if (rows := getattr(instance, name))}
-    for name, rows in shapes.items():
-        if len(rows) != N or any(len(row) != d for row in rows):
-            raise reject(f"{name} needs one row of {d} numbers a client", rows, f"give {N} rows")
-    if any(len(v) != N for v in (instance.noise, instance.floor, instance.growth)):
-        raise reject("noise and floor need one number a client", (instance.noise, instance.floor), f"give {N}")
-    _check_shapes(instance)
-    _check_positive("curvatures", instance.spectrum)
-    _check_positive("p", instance.p)
-    _check_positive("eta", instance.eta)
-    if sum(instance.p) != 1:
-        raise reject("p must sum to 1", sum(instance.p), "divide p by its sum")
-    if instance.tau < 1 or instance.total % instance.tau or not instance.total:
-        raise reject("tau must divide the number of steps", f"tau = {instance.tau}, T = {instance.total}", "fix eta")
-    if not 1 <= instance.present <= N:
-        raise reject("a round needs at least one client present, and at most all", instance.present, f"use 1 to {N}")
-    spectrum = instance.spectrum
-    if max(spectrum) > instance.L or instance.mu > min(spectrum):
-        raise reject("L and mu must enclose every curvature", f"L = {instance.L}, mu = {instance.mu}", "widen them")
-    _check_weighting(instance)
+def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
+    """Whether something is wrong, with what must hold, what was received and the remedy, in the order to be tried."""
+    N, d = i.N, i.d
+    for name in ("curvatures", "minima", "upper", "kinks"):
+        rows = getattr(i, name)
+        wrong = len(rows) != N or any(len(row) != d for row in rows)
+        yield wrong and (rows or name in ("curvatures", "minima")), *_rows(name, d, rows, N)
+    client_wise = i.noise, i.floor, i.growth
+    yield (
+        any(len(v) != N for v in client_wise),
+        "noise and floor need one number a client",
+        client_wise[:2],
+        f"give {N}",
+    )
+    apart = bool(i.upper) != bool(i.kinks) or (i.turns and (i.upper or d != 2))
+    yield apart, "upper goes with kinks, and turns with d = 2 and neither", f"d = {d}", "give two or none"
+    low = i.kinks and (i.losses.kinks < i.losses.minima).any()
+    yield low, "a kink lies at the minimum or above it", i.kinks, "raise it"
+    turned = i.turns and (len(i.turns) != N or any(c * c + s * s != 1 for c, s in i.turns))
+    yield turned, "a turn is a cosine and a sine", i.turns, "use 3/5 and 4/5"
+    positive = {"rare": [i.rare], "curvatures": i.spectrum, "p": i.p, "eta": i.eta}
+    for name, numbers in positive.items():
+        yield min(numbers, default=1) <= 0, f"{name} must be positive", [*map(str, numbers)], "use fractions above 0"
+    yield sum(i.p) != 1, "p must sum to 1", sum(i.p), "divide p by its sum"
+    uneven = i.tau < 1 or i.total % i.tau or not i.total
+    yield uneven, "tau must divide the number of steps", f"tau = {i.tau}, T = {i.total}", "fix eta"
+    nobody = not 1 <= i.present <= N
+    yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
+    narrow = max(i.spectrum) > i.L or i.mu > min(i.spectrum)
+    yield narrow, "L and mu must enclose every curvature", f"L = {i.L}, mu = {i.mu}", "widen them"
+    yield _unknown(i), "weighting must be known", i.weighting, f"use one of {', '.join(('fixed', *weightings()))}"
+    unmatched = (i.weighting == "fixed") != bool(i.weights)
+    yield unmatched, "weights go with the weighting fixed", i.weighting, "give both or neither"
+    count = len(i.weights) not in (0, 1, i.rounds)
+    yield count, "weights need one row, or one a round", len(i.weights), f"give {i.rounds} rows"
+    for row in i.weights:
+        off = len(row) != N or min(row) < 0 or sum(row) != 1
+        yield off, "a row of weights must lie on the simplex", [*map(str, row)], "normalise it"
 
 
-def _check_positive(name: str, numbers: Iterable[Fraction]) -> None:
-    if any(x <= 0 for x in numbers):
-        raise reject(f"{name} must be positive", [str(x) for x in numbers], "use fractions above 0")
+def _rows(name: str, d: int, rows: Rows, N: int) -> tuple[str, object, str]:
+    return f"{name} needs one row of {d} numbers a client", rows, f"give {N} rows"
 
 
-def _check_shapes(instance: Instance) -> None:
-    """Reject kinks below a minimum, rotations that are none, and noise of no variance 1."""
-    if bool(instance.upper) != bool(instance.kinks) or (instance.turns and (instance.upper or instance.d != 2)):
-        given = f"d = {instance.d}"
-        raise reject("upper goes with kinks, and turns with d = 2 and neither", given, "give two or none")
-    if instance.kinks and (instance.losses.kinks < instance.losses.minima).any():
-        raise reject("a kink lies at the minimum or above it", instance.kinks, "raise it")
-    if instance.turns and (len(instance.turns) != instance.N or any(c * c + s * s != 1 for c, s in instance.turns)):
-        raise reject("a turn is a cosine and a sine", instance.turns, "use 3/5 and 4/5")
-    _check_positive("rare", [instance.rare])
-
-
-def _check_weighting(instance: Instance) -> None:
+def _unknown(instance: Instance) -> bool:
+    """Whether there is no such weighting, or it chooses more clients than there are."""
     key, _, k = instance.weighting.partition(":")
-    if instance.weighting != "fixed":
-        try:
-            weighting_named(instance.weighting)
-        except InputError:
-            known = ", ".join(("fixed", *weightings()))
-            raise reject("weighting must be known", instance.weighting, f"use one of {known}") from None
-    if key == "fedmax" and k.isdigit() and int(k) > instance.N:
-        raise reject("weighting must be known", instance.weighting, f"choose at most {instance.N} clients")
-    if (instance.weighting == "fixed") != bool(instance.weights):
-        raise reject("weights go with the weighting fixed", instance.weighting, "give both or neither")
-    if instance.weights and len(instance.weights) not in (1, instance.rounds):
-        raise reject("weights need one row, or one a round", len(instance.weights), f"give {instance.rounds} rows")
-    for row in instance.weights:
-        if len(row) != instance.N or min(row) < 0 or sum(row) != 1:
-            raise reject("a row of weights must lie on the simplex", [str(a) for a in row], "normalise it")
+    if key == "fixed" or (key == "fedmax" and k.isdigit()):
+        return key == "fedmax" and int(k) > instance.N
+    with contextlib.suppress(InputError):
+        return not weighting_named(instance.weighting)
+    return True

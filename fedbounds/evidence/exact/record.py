@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from fedbounds.engine.reference import Step
-from fedbounds.evidence.exact.instance import Instance, Vector
-from fedbounds.evidence.quantity_values import Values
+from fedbounds.evidence.exact.instance import Instance, Vector, array
+from fedbounds.evidence.exact.measure import whole_paths
+from fedbounds.evidence.quantity_values import Values, values
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
@@ -70,9 +73,22 @@ class ExactRun:
         known |= {"local_step": step - start, "eta_L": seen[0] if len(set(seen)) == 1 else seen}
         return known
 
-    def measurement(self, reading: Reading, own: Values | None = None) -> Measurement[Any]:
-        """The run as claims see it in a reading; a place of the scope ``point`` is an entry of ``points``."""
-        own = own or Values()
+    def computed(self, claim: Claim, reading: Reading) -> Values:
+        """The values of the claim's quantities in a reading; none where they need paths that were not enumerated."""
+        if not claim.computed:
+            return Values()
+        losses, tau, eta = self.instance.losses, self.instance.tau, array(self.instance.eta)
+
+        def paths() -> Iterator[tuple[Fraction, Path]]:
+            if self.history is None:
+                raise ValueError("too many paths of chance")
+            yield from whole_paths(*self.history, tau, eta, losses, reading.virtual)
+
+        return values(claim, losses, Path(tau, eta), paths)
+
+    def measurement(self, claim: Claim, reading: Reading) -> Measurement[Any]:
+        """The run as a claim sees it in a reading; a place of the scope ``point`` is an entry of ``points``."""
+        computed = self.computed(claim, reading)
         paths, steps = self.paths[reading.virtual], range(self.instance.total)
         fields: dict[str, Sequence[Any]] = {
             **paths,
@@ -88,8 +104,8 @@ class ExactRun:
             "horizon": range(self.instance.total + 1),
         }
         return Measurement(
-            {**self.constants(reading.skew), **own.constants},
+            {**self.constants(reading.skew), **computed.constants},
             times.__getitem__,
             lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],
-            own.fields,
+            computed.fields,
         )

@@ -44,17 +44,22 @@ class Face:
 
 
 def prove(
-    model: Program, rational: Program, lhs: str, rhs: Mapping[str, Fraction], unit: Form | None = None
+    model: Program,
+    rational: Program,
+    lhs: str,
+    rhs: Mapping[str, Fraction],
+    unit: Form | None = None,
+    face: Face | None = None,
 ) -> dict[str, Fraction] | None:
     """Rational multipliers that prove lhs <= sum_k rhs_k quantity_k in a programme, verified exactly; else None.
 
     ``model`` and ``rational`` are the programme in floats and exactly. Proofs on a face are sought where ``unit``
-    bounds everything; else only those with room to spare, which is quicker.
+    bounds everything, or on the ``face`` given; else only those with room to spare, which is quicker.
     """
     gap, proved = model.combine(rhs) - model.forms[lhs], rational.sum(rhs) - rational[lhs]
     target = rational.form(proved)
-    for multipliers, face in _candidates(model, gap, unit):
-        repaired = _repair(rational, multipliers, target, face)
+    for multipliers, where in _candidates(model, gap, unit, face):
+        repaired = _repair(rational, multipliers, target, where)
         if repaired is not None and min(repaired) >= 0:
             result = {label: value for label, value in zip(model.labels, repaired, strict=True) if value}
             if verify(rational, proved, result)[0]:
@@ -62,8 +67,13 @@ def prove(
     return None
 
 
-def _candidates(model: Program, gap: Form, unit: Form | None) -> Iterator[tuple[NDArray[Any], Face | None]]:
+def _candidates(
+    model: Program, gap: Form, unit: Form | None, face: Face | None
+) -> Iterator[tuple[NDArray[Any], Face | None]]:
     """Floating-point proofs, the most promising first."""
+    if face is not None:
+        yield interior(model, gap, face.keep, face.floats)[1], face
+        return
     delta, inside = interior(model, gap)
     if delta > MARGIN:
         yield inside, None

@@ -33,10 +33,8 @@ def proportional(
 ) -> Indices:
     """A whole table (R, K) with these row and column sums (n each), every entry within 1 of rows_i columns_k / n.
 
-    Rounding entry by entry, or row by row by largest remainder, would miss the other sums. What is left above the
-    floors is a flow from rows to columns with capacity 1 where the exact entry is no whole number; the fractional
-    parts are such a flow, hence a whole one exists (Cox, 1987, "A constructive procedure for unbiased controlled
-    rounding"). Rows and columns are shuffled first, so that no client is preferred.
+    What is left above the floors is a flow from rows to columns with capacity 1, hence a whole one exists (Cox, 1987,
+    "A constructive procedure for unbiased controlled rounding"). Rows and columns are shuffled first.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import maximum_flow

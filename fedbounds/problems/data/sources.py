@@ -89,8 +89,8 @@ def _typed(features: NDArray, targets: NDArray, name: str) -> Dataset:
 def of_object(data: Any, target: Any = None, client: Any = None) -> Dataset:
     """The data in a frame, a mapping of columns, an array (n, d), or what a loader of scikit-learn returns.
 
-    ``target`` and ``client`` are names of columns or arrays (n,). Columns must be numbers without gaps, the client's
-    apart. Raises InputError that names the column and the row.
+    ``target`` and ``client`` are names of columns or arrays (n,). Raises InputError that names the column and the
+    row.
     """
     if target is None and isinstance(data, Mapping) and {"data", "target"} <= set(data):
         data, target = data["data"], data["target"]

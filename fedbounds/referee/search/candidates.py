@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.assumption_checks import penalty
-from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import weighting_named, weightings
 from fedbounds.referee.search.family import (
     MANY_STEPS,
@@ -38,14 +39,21 @@ SAME_COST = 4
 FEW_ROUNDS = 2
 # Denominators in an instance of which only the assumptions are asked.
 CLOSE = 10**8
+# Generations of the first rung.
+FIRST = 4
+# Members of a generation, and numbers in the runs of all of them.
+LEAST_MEMBERS, MOST_MEMBERS, MOST_NUMBERS = 8, 64, 10**6
+# Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
+PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
 OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
 
 
 @dataclass(frozen=True)
 class Budget:
-    """How much a search may spend: generations of the last rung and restarts, which sizes, seconds of shrinking.
+    """How much a search may spend: generations of the last rung, restarts, sizes, numbers computed while shrinking.
 
-    ``longest`` is the largest T; ``rungs`` how often the best third of the arms goes on with twice the generations.
+    ``longest`` is the largest T; ``rungs`` how often the best third of the arms goes on with twice the generations;
+    ``seconds`` of a processor by `cost`, which leaves the most expensive arms out.
     """
 
     name: str
@@ -55,17 +63,23 @@ class Budget:
     clients: tuple[int, ...]
     dimensions: tuple[int, ...]
     polish: int
-    shrink_seconds: float
+    shrink: int
     longest: int
     rungs: int = 4
+    seconds: float = 30.0
+
+    def members(self, shape: Shape, family: InstanceFamily) -> int:
+        """How many instances of a shape a generation has."""
+        wanted = min(self.population * dimension(shape, family), MOST_MEMBERS, MOST_NUMBERS // size(shape))
+        return max(wanted, LEAST_MEMBERS)
 
 
 BUDGETS = {
     b.name: b
     for b in (
-        Budget("small", 40, 6, 1, (2,), (1,), 100, 4.0, 800),
-        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 30.0, 2000),
-        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 120.0, 2000),
+        Budget("small", 40, 10, 1, (2,), (1,), 60, 40_000, 800),
+        Budget("medium", 150, 10, 2, (2, 3), (1, 2), 400, 200_000, 2000, seconds=300.0),
+        Budget("large", 500, 15, 4, (2, 3, 4), (1, 2), 2000, 1_000_000, 2000, seconds=3600.0),
     )
 }
 
@@ -94,14 +108,27 @@ def arms(
         family = known["diagonal"]
         shapes = [Shape(family.key, 2, 1, *family.lengths[claim.scope][0], "fedavg", _schedules(claim, family)[0])]
     ordered = sorted(shapes, key=lambda s: _cost(s, known[s.family]))
-    return [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
+    every = [Arm(shape, scale) for shape in ordered for scale in scales(claim)]
+    spent = itertools.accumulate(cost(arm.shape, known[arm.shape.family], budget, FIRST) for arm in every)
+    affordable = [arm for arm, seconds in zip(every, spent, strict=True) if seconds <= budget.seconds / budget.rungs]
+    return affordable or every[:1]
+
+
+def size(shape: Shape) -> int:
+    """How many numbers one instance's run has about."""
+    return shape.total * shape.N * shape.d * (2 * shape.N * shape.total + 3 if shape.along_paths else shape.count)
+
+
+def cost(shape: Shape, family: InstanceFamily, budget: Budget, generations: int) -> float:
+    """About how many seconds of a processor so many generations take: the same on every machine, for a plan."""
+    steps = 0 if shape.straight else shape.total
+    each = PER_CALL + PER_STEP * steps + PER_NUMBER * budget.members(shape, family) * size(shape)
+    return (generations + 1) * each
 
 
 def _cost(shape: Shape, family: InstanceFamily) -> tuple[int, bool, bool, int]:
     """What one instance costs about, plain shapes first among equals."""
-    outcomes = 2 * shape.N * shape.total + 3 if shape.along_paths else shape.count
-    size = shape.total * shape.N * shape.d * outcomes
-    return size.bit_length() // SAME_COST, family.key != "diagonal", shape.random, dimension(shape, family)
+    return size(shape).bit_length() // SAME_COST, family.key != "diagonal", shape.random, dimension(shape, family)
 
 
 def _schedules(claim: Claim, family: InstanceFamily) -> tuple[str, ...]:
@@ -202,7 +229,7 @@ def _possible(
     population = examples(shape, family, claim)
     values = simulate(population, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
-    met = any(meets(narrow, claim, reading, population, k) for k in near)
+    met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
         answers[step] = answers.get(step, False) or met
     return met
@@ -218,18 +245,35 @@ def without_penalty(claim: Claim, reading: Reading) -> list[Assumption]:
     return [a for a in claim.assumptions_in(reading) if a.exactly is not None and not a.parts]
 
 
-def meets(assumed: Iterable[Assumption], claim: Claim, reading: Reading, population: Population, k: int) -> bool:
-    """Whether member k of a population, one step long, meets assumptions that are no relation of symbols."""
-    wanted = [a for a in assumed if a.exactly is not None]
+def admitted(
+    assumed: Iterable[Assumption],
+    claim: Claim,
+    reading: Reading,
+    population: Population,
+    members: Iterable[int] | None = None,
+) -> NDArray[np.bool_]:
+    """Which members (all by default) of a population meet what is no relation of symbols, after one step.
+
+    Their constants are measured in floats: an instance that is confirmed is asked again, exactly.
+    """
+    wanted = [a.exactly for a in assumed if a.exactly is not None]
+    met = np.ones(len(population.w0), dtype=bool)
     if not wanted:
-        return True
+        return met
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
-    # Step sizes play no part, and with small ones a run of many noisy clients is taken along few paths.
-    small = 1 / (2 * population.losses.L[k : k + 1, None])
-    member = population.member(k, eta=small, weights=population.weights[k : k + 1, :1])
-    try:
-        instance = round_to(replace(member, shape=shape), claim, CLOSE)
-        values = run(instance).constants(reading.skew)
-    except InputError:
-        return False
-    return all(a.exactly(instance, values)[0] for a in wanted if a.exactly is not None)
+    small = 1 / (2 * population.losses.L[:, None])
+    short = replace(population, shape=shape, eta=small, weights=population.weights[:, :1])
+    constants = simulate(short, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
+    for k in range(len(met)) if members is None else members:
+        try:
+            instance = round_to(short.member(k), claim, CLOSE)
+        except InputError:
+            met[k] = False
+            continue
+        values = {
+            name: Fraction(float(np.broadcast_to(row, (len(met), 1))[k, 0]))
+            for name, row in constants.items()
+            if np.isfinite(np.broadcast_to(row, (len(met), 1))[k, 0])
+        }
+        met[k] = all(exactly(instance, values)[0] for exactly in wanted)
+    return met

@@ -38,6 +38,8 @@ STEP_SYMBOLS = frozenset({"L", "mu", "tau", "N", "eta_0", "t"})
 MAX_COUNT = 64
 # Runs of more steps take one step size for all, or a formula, and mostly have a closed form.
 MANY_STEPS = 60
+# So many clients at most have noise of different sizes: of a crowd one number is searched.
+FEW_CLIENTS = 4
 # Kinds of noise, with the number of coordinates that one client's noise needs. A rare shock is 3 standard deviations
 # up with probability 1/10, and a third of one down otherwise.
 NOISES = {"": 0, "additive": 1, "proportional": 1, "samples": 2, "rare": 1}
@@ -176,7 +178,7 @@ def _blocks(shape: Shape, family: InstanceFamily) -> dict[str, int]:
         "p": 0 if shape.equal or shape.N == 1 else shape.N,
         "eta": {"free": shape.total, "start": 1, "constant": 1}.get(shape.schedule, 0),
         "weights": shape.N * shape.rows if shape.weighting == "fixed" else 0,
-        "noise": NOISES[shape.noise] * shape.N,
+        "noise": NOISES[shape.noise] * (shape.N if shape.N <= FEW_CLIENTS else 1),
     }
 
 
@@ -194,7 +196,9 @@ def decode(shape: Shape, family: InstanceFamily, cube: Array, claim: Claim) -> P
     weights = weights / weights.sum(-1, keepdims=True)
     losses, w0 = family.build(shape, parts, p, weights)
     if shape.noise:
-        losses = replace(losses, **_noise(shape, parts["noise"].reshape(P, -1, N), losses.L[:, None]))
+        sizes = parts["noise"].reshape(P, NOISES[shape.noise], -1)
+        sizes = np.broadcast_to(sizes, (*sizes.shape[:2], N))
+        losses = replace(losses, **_noise(shape, sizes, losses.L[:, None]))
     eta = _steps(shape, parts["eta"], losses, claim)
     return Population(shape, losses, w0, eta, weights)
 

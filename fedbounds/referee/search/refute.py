@@ -22,7 +22,7 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
-from fedbounds.referee.search.candidates import Budget, arms, examples, meets, without_penalty
+from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
 from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task
@@ -34,8 +34,6 @@ from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# Generations of the first rung.
-FIRST = 4
 # One arm in so many goes on to the next rung.
 KEPT = 3
 # If so many examples of a shape all meet what no penalty leads to, the shape decides it; else the search asks.
@@ -51,11 +49,12 @@ Each = Callable[[str, Callable[[Any], Any], list[Any]], Iterable[Any]]
 def run_arm(search: Search, task: Task) -> Outcome:
     """Minimise the margin over one arm: differential evolution with restarts, in the last rung Nelder-Mead too."""
     from scipy.optimize import differential_evolution, minimize
+    from scipy.stats import qmc
 
     claim, reading, budget, shape = search.claim, search.reading, search.budget, task.arm.shape
     family, spent, rng = search.known[shape.family], 0, np.random.default_rng([search.seed, task.rung, task.number])
     narrow, seen = without_penalty(claim, reading), examples(shape, family, claim)
-    if all(meets(narrow, claim, reading, seen, k) for k in range(EXAMPLES)):
+    if admitted(narrow, claim, reading, seen, range(EXAMPLES)).all():
         narrow = []
 
     def objective(cube: Array) -> Array:
@@ -64,17 +63,17 @@ def run_arm(search: Search, task: Task) -> Outcome:
         spent += len(points)
         population = decode(shape, family, points, claim)
         found = objectives(claim, reading, population, task.arm.scale).values
-        for k in np.flatnonzero(found < OUTSIDE).tolist() if narrow else ():
-            found[k] += 0.0 if meets(narrow, claim, reading, population, k) else OUTSIDE
-        return found
+        inside = np.flatnonzero(found < OUTSIDE).tolist()
+        return np.where(admitted(narrow, claim, reading, population, inside), found, found + OUTSIDE)
 
+    members, size = budget.members(shape, family), dimension(shape, family)
     best: tuple[float, tuple[float, ...]] = (np.inf, ())
     for _ in range(budget.restarts if task.last else 1):
         result = differential_evolution(
             objective,
-            [(0.0, 1.0)] * dimension(shape, family),
+            [(0.0, 1.0)] * size,
             maxiter=task.generations,
-            popsize=budget.population,
+            init=qmc.LatinHypercube(size, rng=rng).random(members),
             rng=rng,
             x0=np.array(task.start) if task.start else None,
             polish=False,
@@ -137,7 +136,7 @@ def _confirmed(search: Search, outcome: Outcome, violates: Judge) -> Verdict | N
     if instance is None:
         return None
     formula = schedule(search.claim, population.shape)
-    smallest = shrink(instance, formula, violates, search.budget.shrink_seconds)
+    smallest = shrink(instance, formula, violates, search.budget.shrink)
     verdict = examine(smallest, search.claim, search.reading)
     return replace(verdict, data={**verdict.data, **by_hand(smallest, search.claim, search.reading)})
 

@@ -5,7 +5,6 @@ Every candidate is judged by the exact evaluator alone; sizes are counted in cli
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Iterator
 from fractions import Fraction
 from typing import Any
@@ -19,7 +18,6 @@ from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, run
-from fedbounds.evidence.exact.paths import quantity_values
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.referee.search.rounding import Judge, with_steps
 from fedbounds.theory.claim import Claim
@@ -32,6 +30,9 @@ BY_HAND = frozenset({"G_sq", "sigma_sq", "C", "rho_bar", "rho_tilde", "Gamma"})
 
 # Outcomes beyond which a linear run is taken along 2 N T + 1 paths: enumerating thousands takes seconds.
 FEW_OUTCOMES = 2**8
+
+# What any run costs, in numbers of a longer one.
+OVERHEAD = 50
 
 Change = dict[str, Any]
 # Tables of numbers with a row a client.
@@ -61,7 +62,7 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
     record = run(instance)
-    seen = record.measurement(reading, quantity_values(claim, record, reading))
+    seen = record.measurement(claim, reading)
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
@@ -106,19 +107,31 @@ def size(instance: Instance) -> tuple[int, ...]:
     return instance.N, instance.d, instance.total, odd, characters, height
 
 
-def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, seconds: float) -> Instance:
-    """Replace the instance by smaller violating ones until none is found or the time is up.
+def numbers(instance: Instance) -> int:
+    """About how many numbers an exact run of an instance computes."""
+    noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
+    outcomes = 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds
+    if outcomes > FEW_OUTCOMES and linear(instance):
+        outcomes = 2 * noisy * instance.total + 3
+    return instance.N * instance.d * instance.total * min(outcomes, MAX_OUTCOMES)
+
+
+def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, effort: int) -> Instance:
+    """Replace the instance by smaller violating ones until none is found or so many numbers were computed.
 
     Numbers are simplified one after the other, the plainest replacement first; then all over again.
     """
-    deadline = time.monotonic() + seconds
+    left = effort
 
     def better(changes: Iterable[Change], current: Instance) -> Instance | None:
+        nonlocal left
         for candidate in _candidates(current, changes, formula):
-            if time.monotonic() > deadline:
+            if left <= 0:
                 return None
-            if size(candidate) < size(current) and violates(candidate) is not None:
-                return candidate
+            if size(candidate) < size(current):
+                left -= OVERHEAD + numbers(candidate)
+                if violates(candidate) is not None:
+                    return candidate
         return None
 
     while True:
@@ -127,7 +140,7 @@ def shrink(instance: Instance, formula: sp.Expr | None, violates: Judge, seconds
             instance = smaller
         for slot in _slots(instance, formula is None):
             instance = better(_simplified(instance, *slot), instance) or instance
-        if instance == before or time.monotonic() > deadline:
+        if instance == before or left <= 0:
             return instance
 
 

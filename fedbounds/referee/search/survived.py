@@ -9,16 +9,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import examine, judge_assumptions
+from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
-from fedbounds.evidence.exact.outcomes import run
-from fedbounds.referee.search.candidates import OF_STEPS
-from fedbounds.referee.search.family import MANY_STEPS
+from fedbounds.referee.search.candidates import admitted, without_penalty
 from fedbounds.referee.search.objective import OUTSIDE, UNTESTED, objectives
 from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search
 from fedbounds.referee.search.regions import limits, region, regions
-from fedbounds.referee.search.rounding import DENOMINATORS, round_to
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
@@ -103,26 +99,9 @@ def _untested(search: Search, best: Outcome, spent: str, total: int) -> Verdict:
 
 
 def _meets(search: Search, outcome: Outcome) -> bool:
-    """Whether an arm's best point, made exact, meets the assumptions: some of them no margin in floats counts.
-
-    Step sizes that are no fractions are rounded, and then what is assumed of them is what the margin says.
-    """
-    claim, reading, population = search.claim, search.reading, search.population(outcome)
-    if outcome.arm.shape.total > MANY_STEPS:
-        return True  # its numbers grow long, and what no penalty leads to was asked during the search
-    rounded = replace(population, shape=replace(population.shape, schedule="free"))
-    for denominator, (members, exact) in itertools.product(
-        reversed(DENOMINATORS), ((population, True), (rounded, False))
-    ):
-        try:
-            record = run(round_to(members, claim, denominator))
-        except InputError:
-            continue
-        failed = {failure.key for failure in judge_assumptions(claim, record, reading)[0]}
-        steps = {a.key for a in claim.assumptions_in(reading) if not exact and a.symbols() & OF_STEPS}
-        if failed <= steps:
-            return True
-    return False
+    """Whether the best point of an arm meets what no penalty leads to: the search asks some points only."""
+    claim, reading = search.claim, search.reading
+    return bool(admitted(without_penalty(claim, reading), claim, reading, search.population(outcome))[0])
 
 
 def _approach(best: Outcome, ratio: float, unconfirmed: bool) -> str:

@@ -63,8 +63,8 @@ def lines(scope: Scope) -> Lines:
     drawn = [claim for claim in with_role(Role.PICTURED) if claim.scope == scope]
     first = max(drawn, key=lambda claim: len(claim.readings))
     readings = distinct_readings(first)[::-1] if scope == "horizon" else first.readings
-    found: Lines = {(first.key, name): (f"{first.short}, {name}", READING_STYLES[name]) for name in readings}
+    result: Lines = {(first.key, name): (f"{first.short}, {name}", READING_STYLES[name]) for name in readings}
     rest = [claim for claim in drawn if claim is not first][::-1]
     for claim, style in zip(rest, itertools.cycle(OTHER_STYLES)):
-        found[claim.key, claim.readings[0]] = (claim.short or claim.title, style)
-    return found
+        result[claim.key, claim.readings[0]] = (claim.short or claim.title, style)
+    return result

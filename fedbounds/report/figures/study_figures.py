@@ -20,7 +20,7 @@ from matplotlib.ticker import MaxNLocator
 
 from fedbounds import plugins
 from fedbounds.engine.processes import in_processes
-from fedbounds.report.figures import line_styles, messages, series
+from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.files import save
 from fedbounds.report.figures.line_styles import BLACK, BLUE, DASHES, GREEN, ORANGE, Style
 from fedbounds.report.figures.panel_grid import VIOLATED, legend, panels_of
@@ -52,7 +52,7 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
     gamma = gamma_of(result.facts.L.value, result.facts.mu.value)
     bounds = distinct(bounds or line_styles.lines("horizon"), drawn)
     labels = (rf"$T+\gamma$, with $\gamma={gamma:.4g}$", name("gap"))
-    figure, panels = panels_of(result, messages.bounds(result), labels, "xy", sharex=True, sharey=True)
+    figure, panels = panels_of(result, series.bounds_title(result), labels, "xy", sharex=True, sharey=True)
     for axes, run in zip(panels, drawn, strict=True):
         seen = series.measured_gap(result.settings, run)
         positive = np.where(seen.y > 0, seen.y, np.nan)
@@ -62,9 +62,9 @@ def bounds_figure(result: Result, drawn: Drawn, bounds: line_styles.Lines | None
         _guide(axes, seen.x + gamma, positive)
         for k, (key, (label, style)) in enumerate(bounds.items()):
             if key in run.sides and not _drawn_before(key, bounds, run):
-                found = series.bound(run.sides[key])
-                _line(axes, found.x + gamma, found.y, label, style, 0.04 * k)
-                _mark_negative(axes, found, gamma, label, style["color"])
+                values = series.bound(run.sides[key])
+                _line(axes, values.x + gamma, values.y, label, style, 0.04 * k)
+                _mark_negative(axes, values, gamma, label, style["color"])
     _make_room(panels, foot=True)
     legend(figure, panels)
     return figure
@@ -147,7 +147,7 @@ def ratio_figure(result: Result, drawn: Drawn, steps: line_styles.Lines | None =
     steps = distinct(steps or line_styles.lines("step"), drawn)
     labels = ("$t+1$", "left side / right side")
     figure, panels = panels_of(
-        result, messages.one_step(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
+        result, series.one_step_title(result, {key for key, _ in steps}), labels, "xy", sharex=True, sharey=True
     )
     for axes, run in zip(panels, drawn, strict=True):
         axes.axhline(1, color=BLACK, lw=1)
@@ -182,8 +182,8 @@ def _mark_negative_sides(axes: Axes, times: Any, label: str, colour: str) -> Non
 def skew_figure(result: Result, drawn: Drawn) -> Figure:
     """rho(t, w_t) and rho(t, w*) along t, median and range over replicates, between rho_bar and rho_tilde."""
     result, drawn = weighted(result, drawn)
-    figure, panels = panels_of(result, messages.skew(result), ("$t+1$", "skew"), sharex=True)
-    for axes, run, found in zip(panels, drawn, result.runs, strict=True):
+    figure, panels = panels_of(result, series.skew_title(result), ("$t+1$", "skew"), sharex=True)
+    for axes, run, items in zip(panels, drawn, result.runs, strict=True):
         paths = (
             (run.rho, r"$\rho(t,w_t)$", BLUE, "-", 0.25),
             (run.rho_star, r"$\rho(t,w^\star)$", ORANGE, DASHES[1], 0.2),
@@ -196,9 +196,9 @@ def skew_figure(result: Result, drawn: Drawn) -> Figure:
             axes.fill_between(curve.x + 1, curve.lower, curve.upper, color=colour, alpha=alpha, lw=0)
             axes.plot(curve.x + 1, curve.y, color=colour, ls=dash, lw=1.2, label=label)
         levels = (
-            (found.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
-            (found.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
-            (found.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
+            (items.rho_tilde, name("rho_tilde"), ORANGE, DASHES[3]),
+            (items.rho_bar_sync, name("rho_bar") + ", synchronisation times", GREEN, DASHES[2]),
+            (items.rho_bar, name("rho_bar") + ", every step", BLACK, DASHES[3]),
         )
         for level, label, colour, dash in levels:
             if level is not None:
@@ -221,7 +221,7 @@ def weights_figure(result: Result, drawn: Drawn) -> Figure:
     result, drawn = weighted(result, drawn)
     tau, p = result.settings.tau, np.array(result.facts.p)
     named = len(p) <= line_styles.NAMED_CLIENTS
-    title = messages.weights(result, drawn)
+    title = series.weights_title(result, drawn)
     figure, panels = panels_of(result, title, ("round + 1", r"$\alpha_t^i-p_i$"), bar=not named, sharex=True)
     norm, cividis = Normalize(0, max(len(p) - 1, 1)), matplotlib.colormaps["cividis"]
     for axes, run in zip(panels, drawn, strict=True):
@@ -244,7 +244,7 @@ def participation_figure(result: Result, drawn: Drawn) -> Figure:
     N, tau = result.facts.N, result.settings.tau
     result, drawn = weighted(result, drawn)
     count = series.marked(N)
-    title = f"{messages.participation(result, drawn)}; dots: the {count} largest weights of a round"
+    title = f"{series.participation_title(result, drawn)}; dots: the {count} largest weights of a round"
     height = float(np.clip(0.14 * N, 1.3, 3.2)) + 0.35
     figure, panels = panels_of(result, title, ("", "client $i$"), "", 1, (8.0, height), bar=True, sharex=True)
     grouped = [series.grouped(run.round_times / tau, run.alpha.mean(axis=0)) for run in drawn]
@@ -274,12 +274,12 @@ def lines_of(claims: Mapping[str, Claim], drawn: Drawn, scope: Scope) -> line_st
     Where none of the usual ones was examined, every claim that was.
     """
     usual = line_styles.lines(scope)
-    found = dict.fromkeys(key for run in drawn for key in run.sides)
-    known = {key: line for key, line in usual.items() if key in found}
+    result = dict.fromkeys(key for run in drawn for key in run.sides)
+    known = {key: line for key, line in usual.items() if key in result}
     shipped = plugins.claims()
     others = [
         (key, reading)
-        for key, reading in found
+        for key, reading in result
         if (key, reading) not in usual
         and key in claims
         and claims[key].scope == scope

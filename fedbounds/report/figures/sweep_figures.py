@@ -69,8 +69,8 @@ def lines_of(
     rows = [row for row in stored.rows() if row[x] is not None and row[columns[0]] is not None]
     rows = [row for row in rows if all(_matches(row[name], value) for name, value in chosen.items())]
     if not rows:
-        said = ", ".join(f"{name} = {value}" for name, value in chosen.items()) or "the whole table"
-        raise reject(f"a picture of {y} against {x} needs rows that have both", said, "ask for others")
+        message = ", ".join(f"{name} = {value}" for name, value in chosen.items()) or "the whole table"
+        raise reject(f"a picture of {y} against {x} needs rows that have both", message, "ask for others")
     positions, labels = positions_of([row[x] for row in rows])
     values = np.array([[np.nan if row[name] is None else row[name] for name in columns] for row in rows], dtype=float)
     if np.nanmax(np.abs([*positions, *values.ravel()])) > LARGEST:

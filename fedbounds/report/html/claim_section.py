@@ -64,8 +64,8 @@ class Proof:
         ]
 
     def because(self, step: Step) -> list[Markup]:
-        told = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
-        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in told]
+        data = reasons(step, lambda multiplier: f"\0{latex(multiplier, self._known)}\0")
+        return [mixed(reason.replace("\0 x ", "\0 × ")) for reason in data]
 
 
 SIGNS = {Kind.INEQUALITY: r"\le", Kind.IDENTITY: "="}
@@ -146,10 +146,10 @@ def run_table(claim: Claim, lines: Iterable[Line], result: Result) -> Table:
     body: list[list[object]] = []
     for kind in (Evidence.EMPIRICAL, Evidence.EXPECTATION):
         for line in lines:
-            found = [next(iter(line.verdicts(kind, name)), None) for name in names]
-            if any(found):
+            values = [next(iter(line.verdicts(kind, name)), None) for name in names]
+            if any(values):
                 head = Markup('{} <span class="quiet">{}</span>').format(line.reading, kind.label.lower())
-                body.append([head, *(None if verdict is None else describe(verdict) for verdict in found)])
+                body.append([head, *(None if verdict is None else describe(verdict) for verdict in values)])
     caption = "Status, bound / measured (how loose) and the step where the two come nearest, for each weighting"
     return Table.of(["Reading", *names], body, caption)
 
@@ -162,8 +162,8 @@ def details(lines: Iterable[Line]) -> Bullets:
             key = f"{line.reading}, {verdict.evidence.label.lower()}"
             groups.setdefault((key, line.grounds(verdict)), []).extend([] if where == ANYWHERE else [where])
     items = [
-        f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(said)}"
-        for (key, said), names in groups.items()
+        f"{key}{f', {chr(44).join(dict.fromkeys(names))}' if names else ''}: {readable(message)}"
+        for (key, message), names in groups.items()
     ]
     return Bullets("On which grounds", tuple(items))
 

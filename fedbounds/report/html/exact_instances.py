@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
@@ -13,10 +12,15 @@ from markupsafe import Markup
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
+from fedbounds.evidence.symbolic import library
+from fedbounds.io import shaped
 from fedbounds.report.counterexample_script import script
+from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.mathml import formula, fraction, prose, rounded
+from fedbounds.report.html.templates import template
 from fedbounds.report.number_format import number, readable
 from fedbounds.report.table import Table
+from fedbounds.study.cache import cached
 from fedbounds.study.ledger import certificates, counterexample
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -95,10 +99,6 @@ def examples() -> list[Example]:
     return [Example(*counterexample(path)) for path in all_files()]
 
 
-def decimal(value: Fraction) -> str:
-    return readable(number(float(value)))
-
-
 def fields(data: Mapping[str, Any], prefix: str = "") -> list[tuple[Markup, str, Markup]]:
     """(symbol, meaning, value) of the fields of an instance, nested ones flattened."""
     rows: list[tuple[Markup, str, Markup]] = []
@@ -132,12 +132,12 @@ def tight_constants() -> dict[str, list[TightConstant]]:
     """Claim -> its tight constants, from the certificates that note one, each verified now without a solver."""
     from fedbounds.evidence.sdp.one_step.tight_constants import noted
 
-    found: dict[str, list[TightConstant]] = {}
+    result: dict[str, list[TightConstant]] = {}
     for certificate in certificates():
         constant = noted(certificate) if "certified" in certificate.note else None
         if constant is not None:
-            found.setdefault(constant.claim, []).append(constant)
-    return found
+            result.setdefault(constant.claim, []).append(constant)
+    return result
 
 
 def tight_table(claim: str, tight: Iterable[TightConstant]) -> Table:
@@ -168,3 +168,41 @@ def _setting(setting: Any) -> str:
     alpha, p = (", ".join(map(str, row)) for row in (setting.alpha, setting.p))
     kappa = setting.L / setting.mu if setting.mu else "∞"
     return f"L/μ = {kappa}, τ = {setting.tau}, α = ({alpha}), p = ({p})"
+
+
+# The evidence that is about no claim: steps of proofs, and counterexamples to remarks.
+OTHERS = ""
+
+
+def evidence() -> Mapping[str, Markup]:
+    """Claim -> its proofs, counterexamples and tight constants as HTML; OTHERS -> those that are about none.
+
+    Each is checked here or was on this machine, with these very sources.
+    """
+
+    def read(result: object) -> dict[str, str]:
+        return shaped(result, dict[str, str], "the stored evidence")
+
+    # Unlike verdicts, it follows from how things are shown too.
+    result = cached("evidence", _checked, read, dict, {"referee", "cli", "vision"})
+    return {key: Markup(html) for key, html in result.items()}
+
+
+def _checked() -> dict[str, str]:
+    proofs = [Proof(checked) for checked in library.check_all().values()]
+    shown, tight = examples(), tight_constants()
+    part = template("shipped.html.jinja").module
+    keys = {*(proof.derivation.claim for proof in proofs), *(example.subject for example in shown), *tight}
+    result = {OTHERS: part.others(*_about("", proofs, shown))}  # type: ignore[attr-defined]
+    for key in sorted(keys - {"", None}):
+        own = tight.get(key, ())
+        tables = tight_table(key, own), tight_words(own)
+        result[key] = part.about(*_about(key, proofs, shown), *tables)  # type: ignore[attr-defined]
+    return {key: str(html) for key, html in result.items()}
+
+
+def _about(key: str, proofs: list[Proof], shown: list[Example]) -> tuple[list[object], list[object]]:
+    return (
+        [proof for proof in proofs if (proof.derivation.claim or "") == key],
+        [example for example in shown if example.subject == key],
+    )

@@ -11,6 +11,7 @@ from latex2mathml.converter import convert
 from markupsafe import Markup, escape
 from sympy.printing.pretty.pretty_symbology import greek_unicode
 
+from fedbounds.report.number_format import number, readable
 from fedbounds.theory.symbols import QUANTITIES
 
 PAPER: Mapping[str, str] = {name: notation.latex for name, notation in QUANTITIES.items()}
@@ -74,7 +75,7 @@ def formula(text: str) -> Markup:
     """LaTeX as one inline <math> element, with the LaTeX as its alternative text."""
     # Inside \text{} a bracket would begin a tag.
     made = FENCE.sub("<mo>", convert(text.replace("<", r"\lt ").replace(">", r"\gt ")))
-    made = CODE.sub(lambda found: unescape(found[0]), made.replace(DASH, OVERLINE))
+    made = CODE.sub(lambda result: unescape(result[0]), made.replace(DASH, OVERLINE))
     made = FOREIGN.sub("", made)
     made = re.sub(r"<mi>(?=[Α-Ω]<)", '<mi mathvariant="normal">', made)
     return Markup(re.sub(r"<math[^>]*>", lambda _: f'<math alttext="{escape(text)}">', made, count=1))
@@ -91,7 +92,7 @@ def pieces(expression: sp.Expr, known: Mapping[str, str] = PAPER) -> list[Markup
     if not expression.is_Add:
         return [math(expression, known)]
     orders = [[latex(term, known) for term in expression.as_ordered_terms(order=order)] for order in ORDERS]
-    texts = min(orders, key=lambda found: bool(LEADING.match(found[0])))
+    texts = min(orders, key=lambda result: bool(LEADING.match(result[0])))
     return [addend(text, first=k == 0) for k, text in enumerate(texts)]
 
 
@@ -105,13 +106,18 @@ def addend(text: str, first: bool) -> Markup:
 
 def fraction(value: object) -> Markup:
     """A rational number, exactly: stacked where it is short, on the line where it is long."""
-    number = Fraction(str(value))
-    if number.denominator == 1:
-        return formula(str(number))
-    if len(f"{number.numerator}{number.denominator}") <= STACKED:
-        sign = "-" if number < 0 else ""
-        return formula(rf"{sign}\frac{{{abs(number.numerator)}}}{{{number.denominator}}}")
-    return Markup('<code class="long">{}/{}</code>').format(number.numerator, number.denominator)
+    exact = Fraction(str(value))
+    if exact.denominator == 1:
+        return formula(str(exact))
+    if len(f"{exact.numerator}{exact.denominator}") <= STACKED:
+        sign = "-" if exact < 0 else ""
+        return formula(rf"{sign}\frac{{{abs(exact.numerator)}}}{{{exact.denominator}}}")
+    return Markup('<code class="long">{}/{}</code>').format(exact.numerator, exact.denominator)
+
+
+def decimal(value: Fraction) -> str:
+    """A rational number to four digits."""
+    return readable(number(float(value)))
 
 
 def rounded(value: Fraction) -> Markup:

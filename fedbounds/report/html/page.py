@@ -12,10 +12,10 @@ from markupsafe import Markup
 from fedbounds.report.check_text import DECAY_NOTE, decay_words, known_sentences, problem_sentence, summary_line
 from fedbounds.report.describe import evidence_cell
 from fedbounds.report.html.claim_section import section
+from fedbounds.report.html.exact_instances import OTHERS as OTHER_EVIDENCE
+from fedbounds.report.html.exact_instances import evidence
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.pictures import Drawn, all_pictures
-from fedbounds.report.html.stored_evidence import OTHERS as OTHER_EVIDENCE
-from fedbounds.report.html.stored_evidence import evidence
 from fedbounds.report.html.templates import PACKAGE, template
 from fedbounds.report.number_format import MISSING, number, readable
 from fedbounds.report.table import ORDER, Cell, Phrase, Table
@@ -77,7 +77,7 @@ def page(result: Result, lines: Sequence[Line], drawn: Drawn, command: str = "")
             f"Shares, sample sizes and minima (within {value(facts.minima_excess_bound)})",
         ),
         settings={
-            **{name.replace("_", " "): setting(found) for name, found in result.settings.to_json().items()},
+            **{name.replace("_", " "): setting(values) for name, values in result.settings.to_json().items()},
             "engine used": ", ".join(sorted({run.engine for run in result.runs} - {""})) or MISSING,
             **result.versions,
         },
@@ -102,10 +102,7 @@ def heading(result: Result) -> list[str]:
     known = [f"{name} = {number(item.value)} ({item.provenance})" for name, item in constants.items()]
     sampled = "" if settings.batch is None or settings.replacement else ", without replacement"
     protocol = f"{settings.rounds} rounds, C = {settings.participation:g}, step {settings.step}{sampled}"
-    return [
-        f"{', '.join(known)}, F* = {number(facts.F_star)}",
-        f"{protocol}, seed {settings.seed}",
-    ]
+    return [f"{', '.join(known)}, F* = {number(facts.F_star)}", f"{protocol}, seed {settings.seed}"]
 
 
 def rate_table(result: Result) -> Table:
@@ -130,7 +127,7 @@ def tally(lines: Sequence[Line]) -> Table:
     for kind in Evidence:
         seen = [{verdict.status for verdict in line.verdicts(kind)} for line in lines]
         name = Markup('{} <span class="quiet">{}</span>').format(kind.label, kind.about)
-        body.append([name, *(sum(status in found for found in seen) or None for status in ORDER)])
+        body.append([name, *(sum(status in result for result in seen) or None for status in ORDER)])
     head = ["Evidence", *(Phrase(STATUSES[status], status) for status in ORDER)]
     return Table.of(head, body, "In how many rows of the ledger each kind of evidence says so").without_empty()
 
@@ -138,10 +135,10 @@ def tally(lines: Sequence[Line]) -> Table:
 def constants(result: Result) -> Table:
     """Every constant of the runs, then the other quantities, each with its provenance."""
     runs = result.runs
-    found = dict.fromkeys(name for run in runs for name in run.constants)
+    items = dict.fromkeys(name for run in runs for name in run.constants)
     body: list[list[object]] = []
     for name in sorted(
-        found, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
+        items, key=lambda name: list(QUANTITIES).index(name) if name in QUANTITIES else len(QUANTITIES)
     ):
         own = [run.constants.get(name) for run in runs]
         symbol = (

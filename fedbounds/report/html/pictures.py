@@ -44,10 +44,10 @@ def claim_picture(name: str, claim: Claim, result: Result, drawn: Drawn) -> Pict
     """
     from fedbounds.report.figures import study_figures
 
-    found = {reading for run in drawn for key, reading in run.sides if key == claim.key}
-    if not found or claim.scope not in DRAWN:
+    values = {reading for run in drawn for key, reading in run.sides if key == claim.key}
+    if not values or claim.scope not in DRAWN:
         return None
-    lines = styles(claim, found)
+    lines = styles(claim, values)
     if claim.scope == "horizon":
         caption = (
             f"{claim.title}: what was measured (black, with its simultaneous band) and the right side of "
@@ -110,7 +110,7 @@ def inline(drawn: str, name: str, description: str) -> Markup:
     """An SVG document as an element of a page: every id begins with ``name``, which no other picture may have."""
     body = EXTRAS.sub("", PROLOGUE.sub("", drawn, count=1)).replace("xlink:href", "href")
     body = _renamed(body, name)
-    body = PATH.sub(lambda found: COORDINATE.sub(_rounded, " ".join(found[0].split())), body)
+    body = PATH.sub(lambda result: COORDINATE.sub(_rounded, " ".join(result[0].split())), body)
     for colour, variable in THEME.items():
         body = re.sub(rf"(fill|stroke): {colour}", rf"\1: {variable}", body)
     width, height = ROOT.search(body).groups()  # type: ignore[union-attr]
@@ -123,10 +123,10 @@ def inline(drawn: str, name: str, description: str) -> Markup:
 
 def _renamed(body: str, name: str) -> str:
     """Short ids of the picture's own for what is referred to; what is not needs none."""
-    used = dict.fromkeys(found[2] for found in REFERENCE.finditer(body))
+    used = dict.fromkeys(result[2] for result in REFERENCE.finditer(body))
     short = {old: f"{name}-{k}" for k, old in enumerate(used)}
-    body = ID.sub(lambda found: f' id="{short[found[1]]}"' if found[1] in short else "", body)
-    return REFERENCE.sub(lambda found: found[1] + short[found[2]], body)
+    body = ID.sub(lambda result: f' id="{short[result[1]]}"' if result[1] in short else "", body)
+    return REFERENCE.sub(lambda result: result[1] + short[result[2]], body)
 
 
 def _rounded(found: re.Match[str]) -> str:

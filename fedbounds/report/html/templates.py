@@ -5,8 +5,7 @@ from functools import cache
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
-from fedbounds.report.html.exact_instances import decimal
-from fedbounds.report.html.mathml import fraction, prose
+from fedbounds.report.html.mathml import decimal, fraction, prose
 from fedbounds.report.table import LOOKS, ORDER, Block
 
 PACKAGE = "fedbounds.report.html"

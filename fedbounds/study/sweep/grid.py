@@ -129,8 +129,8 @@ class _File:
             self.table = tomllib.loads(text)
         except tomllib.TOMLDecodeError as wrong:
             line = re.search(r" \(at line (\d+), column \d+\)", str(wrong))
-            number, said = (line[1], str(wrong).replace(line[0], "")) if line else (len(text.splitlines()), wrong)
-            raise InputError(f"{name}, line {number}: not valid TOML: {said}.") from None
+            number, message = (line[1], str(wrong).replace(line[0], "")) if line else (len(text.splitlines()), wrong)
+            raise InputError(f"{name}, line {number}: not valid TOML: {message}.") from None
         except (RecursionError, ValueError) as wrong:
             # Brackets within brackets without end, or an integer of thousands of digits.
             raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None

@@ -95,10 +95,10 @@ class SweepTable:
                     )
                 _require_format(self._connection)
                 self._keep("version", version)
-                (found,) = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
-            if found != version:
+                (result,) = self._connection.execute("SELECT value FROM meta WHERE name = 'version'").fetchone()
+            if result != version:
                 remedy = "use another folder for --out"
-                raise reject(f"{self.path} was computed by fedbounds {found}", f"version {version}", remedy)
+                raise reject(f"{self.path} was computed by fedbounds {result}", f"version {version}", remedy)
             self._opened = opened.pop_all()
 
     def __enter__(self) -> SweepTable:

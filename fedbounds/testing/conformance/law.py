@@ -40,12 +40,9 @@ class Law:
         first, second = np.triu_indices(z.shape[1])
         return np.hstack([z, z[:, first] * z[:, second]])
 
+    @np.errstate(over="ignore", invalid="ignore")  # states may be as large as floats are
     def difference(self, states: Array, error_rate: float) -> str:
         """What tells samples (S, D) from this law, in words; empty where nothing does, at the error rate."""
-        with np.errstate(over="ignore", invalid="ignore"):  # states may be as large as floats are
-            return self._difference(states, error_rate)
-
-    def _difference(self, states: Array, error_rate: float) -> str:
         scale = max(1.0, float(np.abs(self.outcomes).max()))
         exact = self.features(self.outcomes)
         expected = self.probability @ exact

@@ -87,11 +87,10 @@ def conforms(
 ) -> Conformance:
     """Is ``function(state, task, rng) -> state`` one round of the algorithm?
 
-    ``state`` is a dictionary of arrays: "w" (d,), the server's model, and the algorithm's own, c (d,) and c_i (N, d)
-    for SCAFFOLD; ``task`` is a `Task`, which holds the data and the settings. A right function is called wrong with
-    probability ``error_rate`` at most, by Bernstein's inequality over ``samples`` independent rounds; that no
+    ``state`` maps "w" (d,) and the algorithm's own arrays; ``task`` is a `Task`. A right function is called wrong
+    with probability ``error_rate`` at most, by Bernstein's inequality over ``samples`` independent rounds; that no
     difference was found does not prove that there is none. ``full``, ``batches`` and ``partial`` set to False leave
-    out the rounds on all samples, on drawn ones, and of some of the clients, where an implementation has none.
+    out the rounds on all samples, on drawn ones, and of some of the clients.
 
     >>> def averaging(state, task, rng):
     ...     models = [state["w"].copy() for _ in task.targets]

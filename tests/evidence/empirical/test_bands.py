@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import special, stats
+from scipy import stats
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.empirical.bands import (
@@ -19,10 +19,6 @@ from fedbounds.evidence.empirical.bands import (
 )
 from fedbounds.evidence.empirical.error_floor import MIN_SPAN, floor_fit
 from validate import calibration, critical_values
-
-levels = st.floats(LEVELS[-1], MAX_LEVEL)
-quantiles = -special.ndtri(LEVELS)
-sizes = st.integers(8, 5000)
 
 
 @pytest.mark.parametrize("R", [10, 16, 40, 64])

@@ -14,6 +14,7 @@ import sympy as sp
 from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.one_step.gradient_descent import descends
 from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.evidence.sdp.one_step.program import entries
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
@@ -202,6 +203,9 @@ def coverage(claim: Claim, setting: Setting) -> Coverage:
     axes = place(setting)
     if pointwise(claim):
         axes = {"kappa": axes["kappa"]}
+    if descends(claim):  # its clients, of any number and weights, take the steps of the one client
+        axes = {name: axes[name] for name in ("kappa", "eta_L", "gradients", "participation")}
+        axes |= {"tau": only(1), "T": only(setting.step)}
     return Coverage(axes if homogeneous(claim) else {**axes, "L": only(setting.L)})
 
 

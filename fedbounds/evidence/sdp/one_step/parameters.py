@@ -11,6 +11,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.one_step.gradient_descent import descends
 from fedbounds.evidence.sdp.rational_functions import (
     Function,
     Interval,
@@ -29,11 +30,10 @@ Gradients = Literal["full", "stochastic"]
 FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
-# What has a value at a setting.
+LINEAR = (*FORMS, "Delta_0")
 NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
-# The reading in which a formula is as stated, its definitions put in.
 PLAIN = READINGS["plain"]
 
 
@@ -179,7 +179,6 @@ def round_setting(
     known = {"L": L, "mu": mu}
     sizes = sizes_at(with_role(Role.MAIN)[0], known, start, step + 1) if eta is None else (eta,) * (step + 1)
     if rho_bar is None:
-        # Without a positive p the setting itself says what is wrong.
         rho_bar = min((a / q for a, q in zip(alpha, p, strict=False) if q > 0), default=Fraction(0))
     return Setting(alpha, p, sizes, tau, mu, L, rho_bar, rho_tilde, reading, local)
 
@@ -198,8 +197,8 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
 
 def applies(claim: Claim) -> bool:
     """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    used = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
-    used -= {symbol for symbol in used if getattr(symbol, "in_class", None) is not None}
+    symbols = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
+    used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
     known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
     return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
 
@@ -212,11 +211,13 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     """
     scale, terms = scale or {}, claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
-    if not applies(claim) or unknown:
+    run = descends(claim) and setting.N == len(set(setting.eta)) == 1
+    if not (applies(claim) or run) or unknown:
         remedy = f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}"
         what = "the SDP evidence needs a one-round claim and the names of its terms"
         raise reject(what, f"{claim.key} {sorted(unknown)}", remedy)
     factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
+    factors |= {"T": Fraction(setting.step), "eta_0": setting.eta[0]} if run else {}
     total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
     return _linear(total, setting, claim.key, factors)
 
@@ -255,7 +256,7 @@ def _linear(
     put = plain.xreplace({sp.Symbol(name): sp.Rational(values[name]) for name in values.keys() - functions.keys()})
     if setting.gradients == "full":
         put = _without_noise(put, key, functions)
-    bias, forms = sp.Symbol("Gamma") * sp.Symbol("rho_tilde"), (*FORMS, FREE_BIAS)
+    bias, forms = sp.Symbol("Gamma") * sp.Symbol("rho_tilde"), (*LINEAR, FREE_BIAS)
     result: dict[str, Any] = {}
     for term in sp.Add.make_args(sp.expand(put.doit()).subs(bias, sp.Symbol(FREE_BIAS))):
         factor, monomial = term.as_independent(*map(sp.Symbol, forms), as_Add=False)

@@ -226,7 +226,9 @@ class _Writer:
             noise = mean([eta**2 * a**2 for a in alpha], [self.noise(i) for i in self.clients])
             return Vector.mean(after, [q.x - eta * q.g for q in local]).squared + noise
 
-        return {
+        # The round of a single client is a run of gradient descent from w_0.
+        run = {"gap": lambda: local[0].f, "Delta_0": lambda: iterates[0].squared} if setting.N == 1 else {}
+        return run | {
             "zero": Expression,
             "Delta": lambda: w.squared,
             "Delta_next": moved,
