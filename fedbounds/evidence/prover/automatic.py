@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.prover import horizon, statement
+from fedbounds.evidence.prover import horizon, implied, statement
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
@@ -48,6 +48,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
         return
     universe = granted_definitions(reading, claim)
+    yield from implied.proposals(claim, reading, {one.key: one for one in claim.assumptions_in(reading)})
     universe |= {one.key: one for one in claim.assumptions_in(reading)}
     right = sp.Add(*claim.stated(reading.repaired).values())
     goal = statement.Goal(sp.sympify(claim.lhs), right, claim.scope, universe, claim.steps)

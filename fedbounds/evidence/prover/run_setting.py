@@ -47,12 +47,17 @@ class Setting:
     def noises(self) -> Iterator[sp.Expr]:
         """What the variance of the mean gradient is at most, of that which the claim speaks of."""
         names = self.claim.symbols
+        if "no-noise" in self.universe:
+            yield sp.Integer(0)
+            return
         if "sigma_p_sq" in names:
             yield sy.sigma_p_sq
         if "sigma_sq" in names or not {"sigma_p_sq", "sigma_sq"} & names:
             if "equal-p" in self.universe:
                 yield sy.sigma_sq / sy.N
             yield sy.sigma_sq
+        if "G_sq" in names and not {"sigma_p_sq", "sigma_sq"} & names:
+            yield sy.G_sq
 
 
 def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Setting | None:

@@ -159,6 +159,7 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
             "tau = 1 or N = 1: every local model is the virtual iterate",
             lambda o, v: zero(Inner(X - W, v)),
         ),
+        _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),

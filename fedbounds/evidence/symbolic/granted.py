@@ -14,13 +14,15 @@ from fedbounds.theory.reading import Reading
 def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
     """The definitions that hold in a reading of a claim.
 
-    rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, and T > 0, a claim says.
+    rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
+    sigma^2 = 0, and T > 0, a claim says.
     """
     parts = [part for one in claim.assumptions_in(reading) for part in one.parts] if claim is not None else []
     sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()
     lacking = {
         "rho-bar": reading.skew != "all-steps",
         "single-step": not any(_is_one(part, symbol) for part in parts for symbol in (sy.tau, sy.N)),
+        "no-noise": not any(part.sign == "=" and {part.left, part.right} == {sy.sigma_sq, 0} for part in parts),
         "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
     }
     return {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}

@@ -18,7 +18,9 @@ from fedbounds.theory.symbols import (
     L,
     T,
     average_gap,
+    drift,
     eta,
+    eta_ratio,
     excess,
     gamma,
     gap,
@@ -80,7 +82,7 @@ LOCAL = (*CLASS, a.bounded_variance, a.bounded_gradient, a.full_participation, a
         (Delta_T, (1 - mu / L) ** T * Delta_0 + sigma_sq / (L * mu), SGD, {"eta": 1 / L}),
         (
             gap,
-            L / (2 * (gamma + T)) * (gamma * Delta_0 + (4 + 16 * (tau - 1) ** 2 * L / mu) * G_sq / mu**2),
+            L / (2 * (gamma + T)) * (gamma * Delta_0 + (4 * sigma_sq + 16 * (tau - 1) ** 2 * L / mu * G_sq) / mu**2),
             LOCAL,
             RATE,
         ),
@@ -95,3 +97,11 @@ def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
     bound = 2 * L * Delta_0 / T + sigma_sq / (2 * L)
     assert proved("horizon", average_gap, bound, *SGD, eta=1 / (2 * L))
     assert not proved("horizon", average_gap, bound / 2, *SGD, eta=1 / (2 * L))
+
+
+def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own_is_proved():
+    equal = Assumption("equal-steps", "a round's steps are equal", sp.Eq(eta_ratio, 1))
+    way = (tau - 1) ** 2 * eta**2 * G_sq
+    assert proved("step", drift, way, a.bounded_gradient, a.full_participation, equal)
+    assert not proved("step", drift, way / 2, a.bounded_gradient, a.full_participation, equal)
+    assert not proved("step", drift, way, a.bounded_gradient, a.full_participation)
