@@ -5,29 +5,32 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from fedbounds.engine.simulate import simulate
-    from fedbounds.errors import DivergedError, InputError
-    from fedbounds.model.algorithm import Algorithm
-    from fedbounds.model.experiment import Experiment
-    from fedbounds.model.problem import Problem
-    from fedbounds.model.trajectory import Trajectory
-    from fedbounds.model.weighting import Weighting
-    from fedbounds.referee.counterexamples import refute
-    from fedbounds.referee.theorems import referee
-    from fedbounds.referee.trial import Trial
-    from fedbounds.study.bounds import bounds
-    from fedbounds.study.certify import certify
-    from fedbounds.study.check import check
-    from fedbounds.study.compare import compare
-    from fedbounds.study.derive import derive
-    from fedbounds.study.ledger import ledger
-    from fedbounds.study.result import Result
-    from fedbounds.study.sweep.run import sweep
-    from fedbounds.study.worst import worst
-    from fedbounds.theory.assumption import Assumption
-    from fedbounds.theory.claim import Claim
-    from fedbounds.theory.quantity import Quantity
-    from fedbounds.theory.verdict import Evidence, Status, Verdict
+    from fedbounds.engine.simulate import simulate as simulate
+    from fedbounds.errors import DivergedError as DivergedError
+    from fedbounds.errors import InputError as InputError
+    from fedbounds.model.algorithm import Algorithm as Algorithm
+    from fedbounds.model.experiment import Experiment as Experiment
+    from fedbounds.model.problem import Problem as Problem
+    from fedbounds.model.trajectory import Trajectory as Trajectory
+    from fedbounds.model.weighting import Weighting as Weighting
+    from fedbounds.referee.counterexamples import refute as refute
+    from fedbounds.referee.theorems import referee as referee
+    from fedbounds.referee.trial import Trial as Trial
+    from fedbounds.study.bounds import bounds as bounds
+    from fedbounds.study.certify import certify as certify
+    from fedbounds.study.check import check as check
+    from fedbounds.study.compare import compare as compare
+    from fedbounds.study.derive import derive as derive
+    from fedbounds.study.ledger import ledger as ledger
+    from fedbounds.study.result import Result as Result
+    from fedbounds.study.sweep.run import sweep as sweep
+    from fedbounds.study.worst import worst as worst
+    from fedbounds.theory.assumption import Assumption as Assumption
+    from fedbounds.theory.claim import Claim as Claim
+    from fedbounds.theory.quantity import Quantity as Quantity
+    from fedbounds.theory.verdict import Evidence as Evidence
+    from fedbounds.theory.verdict import Status as Status
+    from fedbounds.theory.verdict import Verdict as Verdict
 
 # Name -> the module it is loaded from on first use, so that importing the package stays quick.
 _HOME = {
@@ -59,39 +62,12 @@ _HOME = {
     "worst": "study.worst",
 }
 
-__all__ = [
-    "Algorithm",
-    "Assumption",
-    "Claim",
-    "DivergedError",
-    "Evidence",
-    "Experiment",
-    "InputError",
-    "Problem",
-    "Quantity",
-    "Result",
-    "Status",
-    "Trajectory",
-    "Trial",
-    "Verdict",
-    "Weighting",
-    "bounds",
-    "certify",
-    "check",
-    "compare",
-    "derive",
-    "ledger",
-    "referee",
-    "refute",
-    "simulate",
-    "sweep",
-    "worst",
-]
+__all__ = list(_HOME)
 __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> object:
-    from importlib import import_module
+    from importlib import import_module as import_module
 
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report.describe import alarm_blocks, grounds_of, run_table
-from fedbounds.report.number_format import compact, number
+from fedbounds.report.number_format import compact, counted, number
 from fedbounds.report.table import Block, Cell, Phrase, Table
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.resolve import target_units
@@ -262,13 +262,10 @@ def summary_line(result: Result, lines: Sequence[Line]) -> str:
     refuted = [f"{key} ({', '.join(names)})" for key, names in here.items() if names]
     exact = sum(any(v.status is Status.REFUTED for v in line.verdicts(Evidence.EXACT)) for line in lines)
     proved = sum(any(where == ANYWHERE and v.status is Status.HOLDS for where, v in line.found) for line in lines)
-    count = f"{_many(len(claims), 'claim')}, {_many(len(lines), 'reading')}, {_many(len(result.runs), 'weighting')}"
+    parts = ((claims, "claim"), (lines, "reading"), (result.runs, "weighting"))
+    count = ", ".join(counted(len(items), what) for items, what in parts)
     known = f"{exact} false by a counterexample, {proved} proved or certified"
     return f"{count}: {known}; refuted on this run: {', '.join(refuted) or 'none'}."
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _refuting(result: Result, claim: Claim) -> list[str]:

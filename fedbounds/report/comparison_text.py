@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from fedbounds.report.figures import line_styles, series
 from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
 from fedbounds.report.figures.sweep_figures import MARKERS
-from fedbounds.report.number_format import downward, number, times, upward
+from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow
 from fedbounds.study.iteration_complexity import MOST_ROUNDS
@@ -53,7 +53,7 @@ def _recommendation(found: TheoremComparison) -> str:
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
     at = f"at a constant step of {first.step:.3g}/L and tau = {found.settings.tau}"
-    rounds = f"{_many(first.reached.first or 0, 'round')} here"
+    rounds = f"{counted(first.reached.first or 0, 'round')} here"
     if not first.by:
         return f"Recommended: {first.algorithm} {at}, {rounds}; no theorem here bounds its rounds."
     theory = f"{first.by} promises the target after {_promise(first.promised)} rounds at its own step"
@@ -61,7 +61,7 @@ def _recommendation(found: TheoremComparison) -> str:
 
 
 def _theorems(found: TheoremComparison) -> str:
-    rows, rounds = found.standing, _many(found.settings.rounds, "round")
+    rows, rounds = found.standing, counted(found.settings.rounds, "round")
     false = [row.claim for row in found.applying if row.status is Status.REFUTED]
     low = [row.claim for row in found.applying if not row.stands and row.claim not in false]
     message = f"REFUTED on its run here: {', '.join(false)}. " if false else ""
@@ -90,7 +90,7 @@ def _algorithms(found: TheoremComparison) -> str:
     rows, level = found.ranked, f"{found.target:g} of the start"
     reached = [row for row in rows if row.reached and row.reached.first is not None]
     if not reached:
-        within = _many(found.settings.rounds, "round")
+        within = counted(found.settings.rounds, "round")
         return f"No algorithm stays at {level} within {within}, so that they have no order."
     best = reached[0]
     near = [row.algorithm for row in rows[1:] if _overlap(row, best)]
@@ -118,13 +118,9 @@ def _ranking(found: TheoremComparison) -> str:
         return f"{what}; the runs leave the order of every pair open."
     tau = (both - 2 * wrong) / both
     right = "right" if not wrong else f"wrong in {wrong}"
-    which = f"{both} of {_many(ordered, 'pair')} that the runs order, they are"
+    which = f"{both} of {counted(ordered, 'pair')} that the runs order, they are"
     which = "the one pair, which the runs order too, they are" if ordered == 1 else f"the {which}"
     return f"{what}; of {which} {right} (Kendall's tau {tau:.2g})."
-
-
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def theorem_table(found: TheoremComparison) -> Table:
@@ -143,7 +139,7 @@ def theorem_table(found: TheoremComparison) -> Table:
         "in truth",
     )
     settings = found.settings
-    run = f"{_many(settings.rounds, 'round')} of {_many(settings.tau, 'step')}"
+    run = f"{counted(settings.rounds, 'round')} of {counted(settings.tau, 'step')}"
     caption = f"Theorems after {run}, in units of the start; "
     caption += f"rounds to {found.target:g} of ||w_0 - w*||^2, by the theorem and in truth with its step"
     return Table.of(head, map(_theorem_row, found.applying), caption).without_empty()
@@ -191,8 +187,8 @@ def notes(found: TheoremComparison) -> list[str]:
     gradients = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     silent = [row.algorithm for row in found.ranked if not row.by]
     lines = [
-        f"{_many(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
-        f"{number(found.facts.mu.value)}, {gradients}, {_many(settings.replicates, 'replicate')}; limits hold at "
+        f"{counted(found.facts.N, 'client')}, d = {found.facts.d}, L = {number(found.facts.L.value)}, mu = "
+        f"{number(found.facts.mu.value)}, {gradients}, {counted(settings.replicates, 'replicate')}; limits hold at "
         f"error rate {settings.error_rate:g} a row, at all rounds at once.",
         "progress: log(start/bound) / log(start/measured). A round is reached from when on the mean stays at the "
         "target. rank: the places that the limits leave; an algorithm that communicates after every step has none.",

@@ -79,6 +79,11 @@ def _decimal(value: Fraction, digits: int) -> str:
     return f"{plain}e{int(exponent)}" if mark else plain
 
 
+def counted(count: int, what: str) -> str:
+    """Such as 1 round, 2 rounds."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
+
+
 def times(ratio: float | None) -> str:
     """Bound over measured, as "1.07×"; in words where the bound is negative."""
     text = compact(ratio)

@@ -74,12 +74,11 @@ MANY = (
 @pytest.mark.parametrize("name", ["study.toml", "pyproject.toml"])
 def test_a_study_file_gives_the_same_result(tmp_path, name):
     file = tmp_path / name
-    wrote = call(*QUICK, *MANY, "--save-config", str(file), "--out", str(tmp_path / "flags"))
+    wrote = call(*QUICK, *MANY, "--save-config", str(file), "--format", "json", "--quiet")
     if name == "pyproject.toml":
         file.write_text(f'[project]\nname = "mine"\n[tool.fedbounds]\n{file.read_text()}')
-    read = call("check", "--config", str(file), "--out", str(tmp_path / "file"))
-    assert wrote.exit_code == read.exit_code == 0, wrote.output + read.output
-    assert (tmp_path / "flags" / "result.json").read_bytes() == (tmp_path / "file" / "result.json").read_bytes()
+    read = call("check", "--config", str(file), "--format", "json", "--quiet")
+    assert wrote.exit_code == read.exit_code == 0 and wrote.stdout == read.stdout
     other = call("check", "--config", str(file), "--seed", "4", "--format", "json", "--quiet")
     assert json.loads(other.stdout)["settings"]["seed"] == 4
 
@@ -142,30 +141,15 @@ def test_fail_on_refuted_sets_the_exit_code():
     ("arguments", "says"),
     [
         (("--weighting", "fedmx"), "did you mean 'fedmax'"),
-        (("--claim", "theorem1"), "did you mean 'theorem-1'"),
-        (("--reading", "synk"), "did you mean 'sync'"),
-        (("--problem", "logistics"), "did you mean 'logistic'"),
         (("--weighting", "fedmax:3"), "3"),
         (("--weighting", "fedsoftmax:0"), "temperature"),
-        (("--weighting", "fedsoftmax:-1"), "temperature"),
         (("--tau", "0"), "tau"),
-        (("--rounds", "0"), "rounds"),
-        (("--replicates", "0"), "replicates"),
-        (("--stride", "0"), "stride"),
         (("--participation", "0"), "participation"),
-        (("--participation", "1.5"), "participation"),
-        (("--batch", "0"), "batch"),
         (("--batch", "many"), "--batch"),
         (("--p", "0.5,0.6"), "distribution"),
-        (("--p", "0.5,nan"), "distribution"),
         (("--p", "a,b"), "--p"),
-        (("--clients", "0"), "client"),
-        (("--error-rate", "2"), "error rate"),
-        (("--constants-from", "given"), "sigma_sq"),
         (("--constants-from", "ball"), "radius"),
-        (("--step", "slow"), "step size"),
         (("--plugin", "nowhere.py"), "nowhere.py"),
-        (("--seed", "-1"), "seed"),
         (("--tau", "two"), "--tau"),
         (("--moments", "none"), "--moments"),
         (("--nonsense",), "--nonsense"),
@@ -278,12 +262,10 @@ def test_rounds_to_epsilon_is_never_below_the_error():
 
 def test_bound_prints_a_table_and_json():
     table = call(*BOUND, "--epsilon", "2")
-    assert table.exit_code == 0, table.output
-    assert "never: the error term alone is" in " ".join(table.stdout.split())
+    assert table.exit_code == 0 and "never: the error term alone is" in " ".join(table.stdout.split())
     value = json.loads(call(*BOUND, "--epsilon", "2", "--format", "json").stdout)
-    assert value["T"] == 1000
+    assert value["T"] == 1000 and value["constants"]["Delta_0"] == 4.0
     assert {b["claim"] for b in value["bounds"]} == {"corollary", "sharper-corollary"}
-    assert value["constants"]["Delta_0"] == 4.0
 
 
 def test_bound_adds_what_more_constants_determine():

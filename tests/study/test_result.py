@@ -67,7 +67,7 @@ def refused_or_read(text):
     return result
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PLACES), JUNK, st.booleans())
 def test_no_changed_value_of_a_result_gives_a_traceback(path, junk, removed):
     value = copy.deepcopy(FOUND)
@@ -81,7 +81,7 @@ def test_no_changed_value_of_a_result_gives_a_traceback(path, junk, removed):
     refused_or_read(json.dumps(value))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.integers(0, len(TEXT)), st.integers(0, 20), st.text(max_size=4) | st.sampled_from(['"', "{", "]", "1e999"]))
 def test_no_changed_text_of_a_result_gives_a_traceback(start, length, put):
     refused_or_read(TEXT[:start] + put + TEXT[start + length :])
@@ -201,7 +201,7 @@ weightings = "fedavg"
 """
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(
     st.integers(0, len(SWEEP)),
     st.integers(0, 20),

@@ -96,7 +96,7 @@ def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
 def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
     bound = 2 * L * Delta_0 / T + sigma_sq / (2 * L)
     assert proved("horizon", average_gap, bound, *SGD, eta=1 / (2 * L))
-    assert not proved("horizon", average_gap, bound / 2, *SGD, eta=1 / (2 * L))
+    assert not proved("horizon", average_gap, bound / 4, *SGD, eta=1 / (2 * L))
 
 
 def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own_is_proved():
