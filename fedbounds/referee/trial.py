@@ -72,7 +72,7 @@ class Stage:
 
 @dataclass(frozen=True, repr=False)
 class Trial(Tabled):
-    """A claim in one reading, what each stage found, and whether all stages that were due have run.
+    """A claim in one reading, what each stage found, and whether all stages have run.
 
     ``trial["sanity"]`` is a stage. As a table it is one row.
     """
