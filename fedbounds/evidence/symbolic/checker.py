@@ -12,9 +12,10 @@ from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
-from fedbounds.evidence.symbolic.exactness import require_exact
+from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -24,13 +25,14 @@ from fedbounds.evidence.symbolic.proof_state import (
     StepCheck,
     Unproved,
 )
-from fedbounds.evidence.symbolic.signs import shown_positive
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS, Reading
+
+STEP_PARAMETERS = {sy.L, sy.mu, sy.tau, sy.N, sy.eta_0, sy.t, sy.gamma}
 
 
 def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim]) -> Checked:
@@ -90,8 +92,8 @@ def _schedule(
         used = set(claim.symbols) | ({s.name for s in eta.free_symbols} if eta is not None else set())
         given = {symbol: sp.sympify(value) for symbol, value in claim.definitions.items() if symbol.name in used}
     require_exact(sp.sympify(eta or 0))
-    if eta is not None and not (eta.free_symbols <= {sy.mu, sy.t, sy.gamma} and shown_positive(eta)):
-        raise Unproved(f"the step size {eta} is not shown to be positive for every t, mu and gamma")
+    if eta is not None and not (eta.free_symbols <= STEP_PARAMETERS and shown_positive(eta)):
+        raise Unproved(f"the step size {eta} is not shown to be positive for every value of its parameters")
     for symbol, value in given.items():
         if (
             type(symbol) is not type(sy.gamma)
@@ -107,13 +109,13 @@ def _schedule(
 
 def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Basic, sp.Expr]:
     """The step sizes and the symbols that a statement defines; a multiple of L is solved for L, which is simpler."""
-    found: dict[sp.Basic, sp.Expr] = {}
+    meanings: dict[sp.Basic, sp.Expr] = {}
     for symbol, value in given.items():
         share = sp.cancel(value / sy.L)
-        found |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
+        meanings |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
     if eta is not None:
-        found |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
-    return found
+        meanings |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
+    return meanings
 
 
 def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
@@ -143,7 +145,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         else set()
     )
     cited, clash = _cited_universe(scope, keys)
-    granted = definitions.granted(scope.reading)
+    granted = granted_definitions(scope.reading, claim)
     failed += clash
     return Checked(
         derivation,
@@ -176,14 +178,14 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
 
 def _cited_universe(scope: Context, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:
     """The assumptions that the derivations cited may name, and the clashes among those used."""
-    found: dict[str, Assumption] = {}
+    cited: dict[str, Assumption] = {}
     clash = []
     for name in sorted(citations(scope.derivation)):
         other = scope.shelf.checked.get((name, scope.reading.name))
         for key, assumption in (other.universe if other is not None else {}).items():
-            if found.setdefault(key, assumption) != assumption and key in keys:
+            if cited.setdefault(key, assumption) != assumption and key in keys:
                 clash.append(f"two derivations cited mean different things by {key}")
-    return found, clash
+    return cited, clash
 
 
 def _slacks(
@@ -195,7 +197,7 @@ def _slacks(
         label = getattr(condition.shown, "label", None)
         if condition.symbol in slacks or (label is not None and not (label in outcomes and outcomes[label].ok)):
             continue
-        found, grounds = shown(condition, replace(scope, outcomes=outcomes, slacks=slacks))
-        resolved[condition.symbol] = found
-        slacks[condition.symbol] = (found.expression, grounds)
+        condition_shown, grounds = shown(condition, replace(scope, outcomes=outcomes, slacks=slacks))
+        resolved[condition.symbol] = condition_shown
+        slacks[condition.symbol] = (condition_shown.expression, grounds)
     return slacks

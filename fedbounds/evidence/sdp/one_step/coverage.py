@@ -198,7 +198,7 @@ def coverage(claim: Claim, setting: Setting) -> Coverage:
     if descends(claim):  # its clients, of any number and weights, take the steps of the one client
         axes = {name: axes[name] for name in ("kappa", "eta_L", "gradients", "participation")}
         axes |= {"tau": only(1), "T": only(setting.step)}
-    return Coverage(axes if homogeneous(claim) else {**axes, "L": only(setting.L)})
+    return Coverage(axes if homogeneous(claim, setting.step) else {**axes, "L": only(setting.L)})
 
 
 def place(setting: Setting) -> dict[str, Region]:
@@ -242,10 +242,11 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
     return any(one is not None and not one.holds for one in answers)
 
 
-def homogeneous(claim: Claim) -> bool:
-    """Whether the claim says the same in every unit of F, so that its truth at L = 1 is its truth at every L."""
+def homogeneous(claim: Claim, T: int) -> bool:
+    """Whether the claim says the same in every unit of F after T steps: true at L = 1 is true at every L."""
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
+    plain = {**plain, "T": Fraction(T)}
     scaled = {name: value * UNIT ** _joules(name) for name, value in plain.items()}
     terms = claim.sides(PLAIN).terms.values()
     before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))
