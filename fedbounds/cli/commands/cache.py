@@ -7,8 +7,9 @@ from fedbounds.cli.adapter import command, say
 def clear() -> None:
     """Delete the studies, pages and checks that are kept on disk, a gigabyte at most.
 
-    All is made anew when the package, Python or another package that computes changes, or the machine. A study that
-    reads files or code of your own is not kept. --fresh, or FEDBOUNDS_FRESH=1, runs and keeps nothing.
+    Results are computed again after a change of the package, of Python, of a package that it computes with, or of
+    the machine. A study that reads files or code of your own is not stored. --fresh, or FEDBOUNDS_FRESH=1, reads and
+    stores nothing.
     """
     from fedbounds.study import cache
 

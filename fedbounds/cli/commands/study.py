@@ -34,10 +34,10 @@ def check(
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
 
     out: Folder for result.json, trajectories and pictures.
-    config: Settings from a TOML file; flags come before it.
+    config: Settings from a TOML file; flags override it.
     save_config: Write the settings of this study as TOML.
     fail_on: Exit with code 1 if a claim is refuted.
-    verbose: Also a table a weighting and the grounds of every verdict.
+    verbose: Also print a table for each weighting and the grounds of every verdict.
     show_constants: Print the constants of the problem and of every run alone.
     """
     from fedbounds.cli.builder import contradiction_code, given
