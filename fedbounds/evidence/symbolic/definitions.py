@@ -29,7 +29,6 @@ from fedbounds.evidence.symbolic.formal_vectors import (
 from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
 I, S = sp.Symbol("i"), sp.Symbol("s")
@@ -154,6 +153,10 @@ def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
+        _define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
+        _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
+        _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
+        _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
@@ -239,6 +242,8 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
 ALL_PRESENT = "full-participation"
 RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
+    "attained": ("strongly-convex",),
+    "single-step": (ALL_PRESENT,),
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
@@ -266,6 +271,7 @@ STATES = {
     sy.drift: Mean(ALPHA, norm_sq(W - X)),
     sy.Gamma: Mean(P, gap(W_STAR)),
     sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
+    sy.zeta_star_sq: Mean(P, norm_sq(grad(W_STAR))),
 }
 
 
@@ -275,9 +281,3 @@ def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]
         return {**STATES, W: Centre(P, X)}
     step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
     return {**STATES, W: Centre(ALPHA, X), **step}
-
-
-def granted(reading: Reading) -> dict[str, Assumption]:
-    """The definitions that hold in a reading: rho_bar bounds the skew at every t only where it is taken there."""
-    everywhere = reading.skew == "all-steps"
-    return {key: definition for key, definition in DEFINITIONS.items() if everywhere or key != "rho-bar"}
