@@ -1,4 +1,4 @@
-"""``fedbounds check``, ``report`` and ``plot``: a study, its page and its pictures."""
+"""``fedbounds check``, ``report``, ``plot`` and ``cache clear``: a study, its page and its pictures."""
 
 from __future__ import annotations
 
@@ -189,3 +189,16 @@ def plot(
         paths = study_figures.draw(out)
     for path in paths:
         show(str(path))
+
+
+@command("Files", "cache clear")
+def clear() -> None:
+    """Delete the studies, pages and checks that are kept on disk, a gigabyte at most.
+
+    All is made anew when the package, Python or another package that computes changes, or the machine. A study that
+    reads files or code of your own is not kept. --fresh, or FEDBOUNDS_FRESH=1, runs and keeps nothing.
+    """
+    from fedbounds.study import cache
+
+    gone = cache.clear()
+    say(f"Deleted {len(gone)} entries{f' in {gone[0].parent}' if gone else ''}.")
