@@ -21,7 +21,7 @@ project_copyright = "2026, The fedbounds authors"
 release = metadata.version("fedbounds")
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["_build", "gallery", "paper/*.bib"]
+exclude_patterns = ["_build", "gallery", "paper"]
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 # Pages also link to files of the repository (CONTRIBUTING.md, a script): they are offered as downloads.

@@ -3,14 +3,18 @@
 import sympy as sp
 
 from fedbounds.evidence.symbolic import library as symbolic
-from fedbounds.evidence.symbolic.derivation import Derivation
+from fedbounds.evidence.symbolic.derivation import Derivation, step
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 
+PAPER = (a.smooth, a.strongly_convex, a.bounded_gradient, a.bounded_variance, a.full_participation)
 
-def gives(key, expression, sign="<="):
+
+def gives(key, expression, sign="<=", **more):
     """An assumption of that name which gives one fact: the expression is at least zero, positive or zero."""
-    return Assumption(key, key, gives=lambda o: Part(sp.Integer(0), sign, expression))
+    return Assumption(key, key, gives=lambda o: Part(sp.Integer(0), sign, expression), **more)
 
 
 def outcome(*steps, **more):
@@ -23,7 +27,32 @@ def fault(*steps, **more):
     return outcome(*steps, **more).fault
 
 
+def refused(*steps, **more):
+    """Why a derivation under the paper's assumptions does not check."""
+    return fault(*steps, **{"assumes": PAPER, **more})
+
+
 def checked(derivation, claim, reading="repaired"):
     """The check of a derivation about a claim that no module registers."""
     shelf = symbolic.shelf({derivation.key: derivation}, {derivation.claim: claim})
     return symbolic.check(derivation.key, shelf, READINGS[reading])
+
+
+def toy_claim(lhs, rhs, reading="repaired", **more):
+    """A claim lhs <= rhs of one step, under the paper's assumptions."""
+    stated = {"scope": "step", "assumptions": PAPER, "readings": (reading,), **more}
+    return Claim("toy", "toy", "here", lhs=lhs, terms={"all": rhs}, **stated)
+
+
+def verdict(claim, *uses, right=None, reading="repaired", **more):
+    """The verdict on a claim of a derivation whose one line combines these facts."""
+    line = step("end", claim.lhs, "<=", claim.rhs if right is None else right).by(*uses)
+    proof = Derivation("toy", "toy", (line,), claim="toy", readings=(reading,), **more)
+    return symbolic.judge(checked(proof, claim, reading), claim, READINGS[reading])
+
+
+def citing(lemma, *steps, **more):
+    """Why a derivation that cites a lemma does not check, though the lemma does."""
+    found = symbolic.check_all([lemma, Derivation("citing", "citing", steps, **more)])
+    assert not found["lemma"].fault
+    return found["citing"].fault

@@ -60,7 +60,7 @@ def test_the_first_own_verdict_is_as_the_quickstart_says(tmp_path, monkeypatch):
     file.write_text(written.replace("import Delta, Delta_next, L,", "import Delta, Delta_next, L, N,"))
     (trial,) = fedbounds.referee(file)
     assert trial.refutation.detail == "lhs 5/9 > rhs 1/2, exactly"
-    assert "REFUTED, 5/9 > 1/2, with two clients of weights 1/3 and 2/3" in text("docs/quickstart.md")
+    assert "FALSE, 5/9 > 1/2, with two clients of weights 1/3 and 2/3" in text("docs/quickstart.md")
 
 
 def test_the_symbols_page_is_that_of_the_package():

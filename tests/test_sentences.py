@@ -167,7 +167,7 @@ def test_the_rates_of_the_calibration_page_are_those_recorded():
     table = calibration.table(records, 1e-3).splitlines()[2:]
     text = (ROOT / "docs/calibration.md").read_text()
     shown = [line for line in text.splitlines() if line.count("|") == 14][2:]
-    assert len(table) == 60 and len(shown) > 20 and set(shown) <= set(table)
+    assert len(table) == 60 and len(shown) > 5 and set(shown) <= set(table)
     said = {name: worst(records, name) for name in ("lognormal", "chi-square product")}
     assert f"up to {said['lognormal']} was measured on lognormal data" in BAND_NEEDS
     assert f"{said['chi-square product']} on products of two chi-square variables" in BAND_NEEDS

@@ -67,23 +67,9 @@ def row(found: TheoremComparison, seconds: float) -> dict[str, Any]:
 
 
 def section(name: str, kept: dict[str, Any]) -> str:
-    """A data set on the page: its command, the answer, the picture and the tables."""
+    """A data set on the page: its command, the answer and the picture."""
     answer = "\n".join(f"- {sentence}" for sentence in kept["answer"])
-    tables = _shortened(kept["page"])
-    picture = f"![Bounds and runs on {name}](img/compare-{name}.png)"
-    tail = f"{kept['seconds']} processor seconds."
-    return f"```\n{command(name)}\n```\n\n{answer}\n\n{picture}\n\n{tables}\n{tail}"
-
-
-# Rows of a table that the page shows; the record has all.
-SHOWN = 3
-
-
-def _shortened(page: str) -> str:
-    """The tables of a record with their first rows, and without what does not apply or was not run."""
-    blocks = page.split("\n\n")
-    tables = [k for k, block in enumerate(blocks) if block.startswith("| ")]
-    return "\n\n".join(f"{blocks[k - 1]}\n\n" + "\n".join(blocks[k].split("\n")[: 2 + SHOWN]) for k in tables) + "\n"
+    return f"```\n{command(name)}\n```\n\n{answer}\n\n![Bounds and runs on {name}](img/compare-{name}.png)"
 
 
 def written(page: str) -> str:

@@ -24,7 +24,7 @@ Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
 COMMON = {
     "plugins": "A Python file with claims of your own.",
     "format": "How to print.",
-    "fresh": "Run it even where it was run before, and keep nothing.",
+    "fresh": "Run it again even if its result is stored, and store nothing.",
     "quiet": "No progress and no remarks on standard error.",
     "verbose": "Also the grounds of every verdict, with what a HOLDS covers.",
 }

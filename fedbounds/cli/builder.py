@@ -113,7 +113,7 @@ def _type_of(hint: Any) -> tuple[Any, bool]:
     return {Path: Place(), ModuleType: Plugin()}.get(hint, hint), False
 
 
-OUTPUT = "Output"
+OUTPUT = "Other options"
 SECTIONS = (PROBLEM, SCHEME, PROTOCOL, READING, OUTPUT)
 # Further spellings of a flag.
 ALSO = {"claims": ("--claim",)}

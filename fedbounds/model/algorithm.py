@@ -46,8 +46,8 @@ class Round:
 class Algorithm(abc.ABC):
     """One round is tau local steps of every client from the server's model, then an aggregation.
 
-    A subclass is a frozen dataclass whose fields are its parameters and whose docstring begins with what a table says
-    of it; ``key`` is its name on the command line. ``reshuffles``: a round draws the samples of a client without
+    A subclass is a frozen dataclass. Its fields are its parameters, and tables show the first line of its docstring;
+    ``key`` is its name on the command line. ``reshuffles``: a round draws the samples of a client without
     replacement; ``everyone``: it is defined only where every client takes part; ``invariant``: what `zero` gives;
     ``central``: it communicates after every local step, so that no round of it is one communication; ``tosses``: it
     looks at a round's coins, so that it is random where gradients are full too.

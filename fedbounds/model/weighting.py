@@ -32,7 +32,7 @@ class Weighting(abc.ABC):
 
     ``depends_on_w`` is False where alpha is the same whatever the losses; ``random`` says that it draws from the
     stream; ``needs_problem`` that it is found from L, mu and w* of a strongly convex problem; ``returns_p`` that
-    alpha is p whoever takes part, so that it need not be asked. A subclass with its own weights does not inherit it.
+    alpha is p whoever takes part; the engine then does not call it. A subclass with its own weights resets it.
     """
 
     depends_on_w: ClassVar[bool] = True

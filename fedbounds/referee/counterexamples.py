@@ -14,6 +14,8 @@ from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.referee.search import refute as search_for
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.family import InstanceFamily, families
+from fedbounds.referee.work_items import Pieces
+from fedbounds.study import fingerprint
 from fedbounds.study.fingerprint import stated, tell_anew
 from fedbounds.study.parallel import in_order
 from fedbounds.study.result import verdicts_from
@@ -101,7 +103,10 @@ def _one(
     known: Mapping[str, InstanceFamily] | None,
     pair: tuple[Claim, str],
 ) -> Verdict:
-    return search_for.refute(pair[0], READINGS[pair[1]], BUDGETS[budget], seed, state, progress, known=known)
+    claim, reading = pair
+    items = Pieces(fingerprint.identity(claim, reading, budget, seed), state)
+    each = partial(items.each, stands=search_for.is_outcome)
+    return search_for.refute(claim, READINGS[reading], BUDGETS[budget], seed, progress, each, known)
 
 
 def _place(pair: tuple[Claim, str]) -> str:

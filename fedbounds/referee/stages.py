@@ -21,11 +21,11 @@ from fedbounds.referee import limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
+from fedbounds.referee.mutants import slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.slips import slips
 from fedbounds.referee.strength import after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger

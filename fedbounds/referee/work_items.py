@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +18,17 @@ from fedbounds.theory.verdict import Evidence, Status
 
 @dataclass(frozen=True)
 class Pieces:
-    """``jobs`` processes (-1: one a core), or a Dask ``scheduler``; ``file`` keeps what is ``of`` this trial."""
+    """``jobs`` processes (-1: one a core), or a Dask ``scheduler``; ``file`` holds results by their keys."""
 
     of: Mapping[str, Any] = field(default_factory=dict)
     file: Path | None = None
     jobs: int = 1
     scheduler: str | None = None
+
+    def key(self, stage: str, item: Any) -> str:
+        """Where the result of an item is held: its stage, and a digest of all that it depends on."""
+        content = json.dumps([dict(self.of), item], sort_keys=True, default=asdict)
+        return f"{stage}/{hashlib.sha256(content.encode()).hexdigest()[:32]}"
 
     def each(
         self,
@@ -35,30 +42,21 @@ class Pieces:
         What the file holds of an item is taken only where it ``stands``; the item is computed again elsewhere.
         """
         todo: Sequence[Any] = list(items)
-        found = self._kept(stage)[: len(todo)]
-        due = [k for k, item in enumerate(todo) if k >= len(found) or not stands(item, found[k])]
-        fresh = in_order(function, [todo[k] for k in due], self.jobs, self.scheduler)
-        for k in range(len(todo)):
-            if k in due:
-                found[k : k + 1] = [next(fresh)]
+        keys = [self.key(stage, item) for item in todo]
+        held = self._held() if self.file is not None else {}
+        usable = [key in held and stands(item, held[key]) for key, item in zip(keys, todo, strict=True)]
+        due = [item for item, known in zip(todo, usable, strict=True) if not known]
+        fresh = in_order(function, due, self.jobs, self.scheduler)
+        for key, known in zip(keys, usable, strict=True):
+            if not known:
+                held[key] = next(fresh)
                 if self.file is not None:
-                    io.write_json(self.file, {"of": dict(self.of), "stage": stage, "found": found})
-            yield found[k]
+                    io.write_json(self.file, held)
+            yield held[key]
 
-    def _kept(self, stage: str) -> list[Any]:
-        if self.file is None or not self.file.exists():
-            return []
-        saved = io.shaped(io.read_json(self.file), _Saved, self.file.name)
-        return saved.found if (saved.of, saved.stage) == (self.of, stage) else []
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """The pieces of a stage as their file holds them."""
-
-    of: dict[str, Any]
-    stage: str
-    found: list[Any]
+    def _held(self) -> dict[str, Any]:
+        exists = self.file is not None and self.file.exists()
+        return io.shaped(io.read_json(self.file), dict[str, Any], self.file.name) if exists and self.file else {}
 
 
 # What only a computation may say: a file that says so is not believed.

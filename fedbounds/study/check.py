@@ -42,9 +42,9 @@ def check(
 ) -> Result:
     """Examine claims on a federated problem under each weighting, and return a `Result`.
 
-    ``problem`` is a problem's name or a `Problem` of one's own; ``weightings`` and ``claims`` are names or
+    ``problem`` is a problem's name or a `Problem` of your own; ``weightings`` and ``claims`` are names or
     objects; the other keywords are the fields of `Settings`. Raises InputError for bad settings, for a problem or
-    weighting of one's own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
+    weighting of your own that breaks its contract (`fedbounds.testing.check_problem`, `check_weighting`), and
     DivergedError for a run that left the finite numbers.
 
     >>> result = check("quadratic", claims="lemma-1", weightings="fedavg", clients=2, rounds=4, replicates=8)

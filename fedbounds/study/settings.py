@@ -104,11 +104,11 @@ class Settings:
     )
     w0_scale: Annotated[Start, About(PROTOCOL, "Norm of w_0, in a random direction; 0 starts at the origin.")] = 0.0
     seed: Annotated[Seed, About(PROTOCOL, "Seed of everything random.")] = 0
-    stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps anyway.")] = 1
+    stride: Annotated[Count, About(PROTOCOL, "Record every STRIDE-th step; extremes are over all steps.")] = 1
     error_rate: Annotated[Rate, About(READING, "Family-wise error rate of a verdict.")] = ERROR_RATE
     constants: Annotated[Source, About(READING, "Where sigma_sq and G_sq come from.", "--constants-from")] = "run"
-    moments: Annotated[Moments, About(READING, "Which expectation they bound.")] = "conditional"
-    across: Annotated[Across, About(READING, "Skews worst over replicates, or per path.")] = "worst"
+    moments: Annotated[Moments, About(READING, "What they bound: conditional or total expectations.")] = "conditional"
+    across: Annotated[Across, About(READING, "Skews: the worst over replicates, or of each path.")] = "worst"
     radius: Annotated[Positive | None, About(READING, "Radius around w* for --constants-from ball.")] = None
     sigma_sq: Annotated[NonNegative | None, About(READING, "sigma^2 for --constants-from given.")] = None
     G_sq: Annotated[NonNegative | None, About(READING, "G^2 for --constants-from given.")] = None

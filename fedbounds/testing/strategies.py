@@ -144,7 +144,7 @@ def runs(noise: bool = True, theory: bool = False, homogeneous: bool = False) ->
 
 
 def property_test(claim: Claim, reading: str | None = None, **drawn: bool) -> Callable[[], None]:
-    """A test of pytest: the claim on `runs`, ``drawn`` with their arguments, as `assert_claim` examines it.
+    """A test for pytest that examines the claim on `runs`; ``drawn`` are the arguments of `runs`.
 
     >>> test_lemma = property_test(claim_named("lemma-1"))
     >>> test_lemma()

@@ -113,14 +113,14 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Assumption:
-    """A condition, with what each kind of evidence makes of it.
+    """A condition of a claim, and how each kind of evidence checks it.
 
     ``relation`` is a sympy relation, or several in a tuple, between run symbols; symbols of a step (``eta``,
     ``t``) range over every step. A facet given beside it replaces what would follow from the relation: ``on_run``
     checks a run, ``exactly`` an instance and its constants in fractions, ``in_class`` says whether the class of
     the SDP evidence builds it in, and ``gives`` is a fact for a proof, made of `Objects` and points. Evidence that
-    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` says in words
-    what was found where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
+    has neither a facet nor the relation's symbols answers UNDECIDED, "cannot express <key>". ``found`` is the
+    message where it fails: a format string of the symbols' values there and of ``left`` and ``right``.
     ``tolerance`` is the relative rounding allowed for in <= and = where floats are compared.
     Raises TypeError where the relation is none, ValueError where sympy decides it from the symbols' signs alone.
     """

@@ -11,7 +11,7 @@ from fedbounds.theory.coverage import Coverage
 
 
 class Status(enum.StrEnum):
-    """The outcomes; none is 'proved', which only the evidence may add in words. VACUOUS: nothing was tested."""
+    """The status of a claim by one kind of evidence. VACUOUS: both sides are 0, so nothing was compared."""
 
     HOLDS = "HOLDS"
     REFUTED = "REFUTED"
@@ -23,8 +23,8 @@ class Status(enum.StrEnum):
 class Evidence(enum.StrEnum):
     """The six kinds of evidence, in the order of their columns.
 
-    ``label`` heads a column, ``about`` says what the kind speaks of, ``on_holds`` what it calls a HOLDS, ``on_run``
-    whether it is about one run.
+    ``label`` heads a column, ``about`` says what the kind covers, ``on_holds`` is its word for a HOLDS, ``on_run``
+    says whether it is about one run.
     """
 
     label: str

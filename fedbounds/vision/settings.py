@@ -37,7 +37,7 @@ class ImageSettings:
     seed: Seed of partitions, initial models and batches.
     target: With --stop-after: the test accuracy to reach.
     stop_after: End a run this many rounds after it first reached the target.
-    precision: Of the operands of products.
+    precision: Precision of products.
     client_losses: Record F_i(w_r) also where the weighting does not need it.
     losses: Weights from F_i(w_r), or from F_i of what each client sends back.
     """

@@ -50,7 +50,7 @@ def sentence(result):
 
 def test_check_help_has_sections_and_defaults():
     text = " ".join(call("check", "--help").stdout.split())
-    for section in ("Problem:", "Protocol:", "Weightings and claims:", "Readings and constants:", "Output:"):
+    for section in ("Problem:", "Protocol:", "Weightings and claims:", "Readings and constants:", "Other options:"):
         assert section in text
     assert "[default: 200]" in text
 

@@ -133,25 +133,6 @@ def test_extremes_and_skew_do_not_depend_on_the_stride(engine):
     assert np.array_equal(thin.alpha, full.alpha[:, ::2])
 
 
-def test_extremes_are_those_of_the_full_record():
-    experiment = experiment_on("binary", rounds=4)
-    trajectory, problem = run(experiment), experiment.problem
-    extremes, sums, rho = trajectory.extremes, trajectory.skew_sums[:, :-1], trajectory.rho()[:, :-1]
-    np.testing.assert_allclose(extremes.rho_bar_all, rho.min(1), rtol=ROUNDING)
-    np.testing.assert_allclose(extremes.rho_bar_sync, rho[:, ::3].min(1), rtol=ROUNDING)
-    np.testing.assert_allclose(extremes.rho_star_max, sums[..., 2].max(1), rtol=ROUNDING)
-    ratio = trajectory.alpha / problem.p
-    np.testing.assert_allclose(extremes.pi_min, ratio.min((1, 2)), rtol=ROUNDING)
-    np.testing.assert_allclose(extremes.pi_max, ratio.max((1, 2)), rtol=ROUNDING)
-    assert extremes.G_sq_mean <= extremes.G_sq.max()
-    assert extremes.sigma_sq_mean <= extremes.sigma_i_sq.max()
-    assert (extremes.G_sq >= trajectory.grad_sq[:, :-1].max((1, 2))).all()
-    first = problem.client_variance(experiment.start[None, :], 2)
-    assert (extremes.sigma_i_sq >= first * (1 - ROUNDING)).all()
-    np.testing.assert_allclose(sums[:, 0, 0], (trajectory.alpha[:, 0] * problem.excess(experiment.start)).sum(-1))
-    np.testing.assert_allclose(trajectory.skew_sums[..., 1], trajectory.excess @ problem.p, rtol=ROUNDING)
-
-
 def test_equation_2_aggregates_after_the_first_step():
     experiment = experiment_on(tau=3, rounds=3, aggregation="equation-2")
     plan = make_time_grid(experiment)

@@ -29,121 +29,12 @@ def make(problem, weighting=None, **changes):
     return Experiment(problem, weighting or FedAvg(), step, **(settings | changes))
 
 
-def sample_covariance(problem, i, mean, covariance, experiment):
-    """E Cov(g_i | x_i) from one gradient a sample: the law of total expectation, written out."""
-    b, d = experiment.batch_size, problem.d
-    if b is None:
-        return np.zeros((d, d))
-    if problem.sampling == "normal":
-        return np.eye(d) * problem.noise_std[i] ** 2 / (d * b)
-    X, y = problem.features[i], problem.targets[i]
-    n = len(X)
-    second = np.zeros((d, d))
-    for x, target in zip(X, y, strict=True):
-        slope = x @ mean - target
-        second += np.outer(x, x) * (slope**2 + x @ covariance @ x) / n
-    S = X.T @ X / n
-    centre = S @ mean - X.T @ y / n
-    factor = 1 if experiment.replacement else (n - b) / max(n - 1, 1)
-    return (second - np.outer(centre, centre) - S @ covariance @ S) * factor / b
-
-
-def joint_recursion(experiment, aggregates):
-    """Mean (N d,) and covariance (N d, N d) of all local models together, at every t; no structure is used."""
-    problem, d, N = experiment.problem, experiment.problem.d, experiment.problem.N
-    H = quadratic_clients.hessians(problem)[0]
-    alpha = experiment.rule(problem.p, np.zeros((1, N)), 0, None)[0]
-    gather = np.kron(np.outer(np.ones(N), alpha), np.eye(d))
-    mean, covariance = np.tile(experiment.start, N), np.zeros((N * d, N * d))
-    states = [(mean, covariance)]
-    for t in range(experiment.total_steps):
-        eta = experiment.eta(t)
-        A, pull, Q = np.eye(N * d), np.zeros(N * d), np.zeros((N * d, N * d))
-        for i in range(N):
-            own = slice(i * d, (i + 1) * d)
-            A[own, own] -= eta * H[i]
-            pull[own] = eta * H[i] @ problem.w_i_star[i]
-            Q[own, own] = sample_covariance(problem, i, mean[own], covariance[own, own], experiment)
-        mean, covariance = A @ mean + pull, A @ covariance @ A.T + eta**2 * Q
-        if aggregates(t + 1):
-            mean, covariance = gather @ mean, gather @ covariance @ gather.T
-        states.append((mean, covariance))
-    return alpha, states
-
-
-def path_of(problem, alpha, weights, state):
-    """E||w - w*||^2, E F(w) - F*, E drift, for w = sum_i weights_i x_i."""
-    N, d = problem.N, problem.d
-    H = quadratic_clients.hessians(problem)[0]
-
-    def second(c):  # E v v^T for v = sum_i c_i x_i - (sum_i c_i) w*
-        row = np.kron(c[None, :], np.eye(d))
-        centre = row @ state[0] - c.sum() * problem.w_star
-        return np.outer(centre, centre) + row @ state[1] @ row.T
-
-    M = second(weights)
-    drift = sum(alpha[i] * np.trace(second(weights - np.eye(N)[i])) for i in range(N))
-    return np.trace(M), np.trace(M @ np.tensordot(problem.p, H, 1)) / 2, drift
-
-
-CASES = {
-    "ridge, FedAvg": (ridge_problem, {}),
-    "ridge, fixed": (ridge_problem, {"weighting": ALPHA, "batch_size": 2}),
-    "ridge, no replacement": (ridge_problem, {"weighting": ALPHA, "replacement": False}),
-    "ridge, full gradients": (ridge_problem, {"weighting": ALPHA, "batch_size": None}),
-    "ridge, tau = 1": (ridge_problem, {"weighting": ALPHA, "tau": 1, "rounds": 9}),
-    "ridge, equation (2)": (ridge_problem, {"weighting": ALPHA, "aggregation": "equation-2"}),
-    "quadratic, FedAvg": (quadratic_problem, {}),
-    "quadratic, fixed": (quadratic_problem, {"weighting": ALPHA, "batch_size": 3}),
-}
-
-
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("form", ["table", "samples"])
-def test_every_curve_agrees_with_the_joint_covariance_of_all_clients(case, form, monkeypatch):
-    if form == "samples":
-        monkeypatch.setattr(quadratic_clients, "TABLE_ENTRIES", 0)
-    else:  # the clients of the zoo hold fewer samples than a table is wide
-        monkeypatch.setattr(quadratic_clients, "COLUMNS_PER_SAMPLE", 1000)
-    build, changes = CASES[case]
-    problem = build(1)
-    experiment = make(problem, **changes)
-    trajectory = simulate(experiment, exact=True)
-    first = 0 if experiment.aggregation == "algorithm-1" else 1
-    alpha, states = joint_recursion(experiment, lambda t: (t - first) % experiment.tau == 0)
-    for name, weights in (("alpha", alpha), ("p", problem.p)):
-        for k, state in enumerate(states):
-            gathered = k > 0 and (k - first) % experiment.tau == 0
-            expected = path_of(problem, alpha, alpha if gathered or name == "alpha" else weights, state)
-            found = [getattr(trajectory.paths[name], field)[0, k] for field in FIELDS]
-            np.testing.assert_allclose(found, expected, rtol=ROUNDING, atol=1e-13)
-    check_clients(problem, experiment, trajectory, states)
-
-
-def check_clients(problem, experiment, trajectory, states):
-    """Gradients, excesses and variances at the local models, and sigma_sq and G_sq in the `total` reading."""
-    H, d = quadratic_clients.hessians(problem)[0], problem.d
-    largest = np.zeros((2, problem.N))
-    for k, (mean, covariance) in enumerate(states):
-        for i in range(problem.N):
-            own = slice(i * d, (i + 1) * d)
-            u = mean[own] - problem.w_i_star[i]
-            M = np.outer(u, u) + covariance[own, own]
-            grad_sq = np.trace(H[i] @ M @ H[i])
-            np.testing.assert_allclose(trajectory.grad_sq[0, k, i], grad_sq, rtol=ROUNDING)
-            np.testing.assert_allclose(trajectory.local_excess[0, k, i], np.trace(H[i] @ M) / 2, rtol=ROUNDING)
-            if k < experiment.total_steps:
-                noise = np.trace(sample_covariance(problem, i, mean[own], covariance[own, own], experiment))
-                largest[:, i] = np.maximum(largest[:, i], [noise, noise + grad_sq])
-    extremes = trajectory.extremes
-    np.testing.assert_allclose(extremes.sigma_i_sq[0], largest[0], rtol=1e-9, atol=1e-13)
-    np.testing.assert_allclose(extremes.sigma_sq_mean, largest[0].max(), rtol=ROUNDING, atol=1e-13)
-    np.testing.assert_allclose([extremes.G_sq[0], extremes.G_sq_mean], largest[1].max(), rtol=ROUNDING)
-
-
 @pytest.mark.parametrize("replacement", [True, False])
 @pytest.mark.parametrize("tau", [1, 2])
-def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement):
+@pytest.mark.parametrize("entries", [0, 2**17], ids=["samples", "table"])
+def test_two_steps_by_enumeration_of_every_minibatch(tau, replacement, entries, monkeypatch):
+    monkeypatch.setattr(quadratic_clients, "TABLE_ENTRIES", entries)
+    monkeypatch.setattr(quadratic_clients, "COLUMNS_PER_SAMPLE", 1000)  # clients here hold few samples
     rng = np.random.default_rng(5)
     X, y = rng.standard_normal((2, 3, 2)), rng.standard_normal((2, 3))
     problem = LeastSquaresProblem(list(X), list(y), 0.2, np.array([0.3, 0.7]))

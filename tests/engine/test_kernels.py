@@ -14,7 +14,6 @@ from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import InverseTime
-from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.logistic import LogisticProblem
 from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
@@ -27,8 +26,6 @@ AGREEMENT = 1e-12
 DIVERGENCE_ACCURACY = 5e-15
 # A probability inherits the roundings of s and 1 - s, of an exponential and of a quotient.
 PROBABILITY_ACCURACY = 2e-15
-# The gradient that is left at a numerical minimum is known to extended precision only.
-RESIDUAL = float(np.finfo(np.longdouble).eps)
 # Below this numbers lose digits as they underflow.
 TINY = 1e-300
 COMPILED = ("quadratic", "least-squares", "binary")
@@ -130,35 +127,6 @@ def test_divergence_keeps_relative_accuracy(margin):
                 assert abs(large - 1 / (1 + odds)) <= PROBABILITY_ACCURACY / (1 + odds) + TINY
 
 
-@pytest.mark.parametrize("distance", [1e-9, 1e-3, 0.1, 1.0, 30.0, 1e4])
-def test_binary_losses_keep_relative_accuracy_wherever_they_are_taken(distance):
-    """Next to w* and to each client's minimum, where logarithms and the losses at w* would cancel, and far away."""
-    problem, rng = PROBLEMS["binary"], np.random.default_rng(3)
-    engine = compiled_engine(experiment_on("binary"))
-    W = np.concatenate([problem.w_star[None], problem.w_i_star])
-    W = W + distance * rng.standard_normal(W.shape)
-    with mpmath.workdps(40):
-        exact = np.array([[binary_excess(problem, i, w, problem.w_i_star[i]) for i in range(problem.N)] for w in W])
-        gaps = [
-            sum(p * binary_excess(problem, i, w, problem.w_star) for i, p in enumerate(problem.p.tolist())) for w in W
-        ]
-        excess, gap = engine.levels(W)
-        local = engine.moments(np.repeat(W[:, None], problem.N, axis=1)).excess
-        for found, right in ((excess, exact), (local, exact), (gap, np.array(gaps))):
-            assert np.all(np.abs(found - right) <= AGREEMENT * right + RESIDUAL * distance)
-
-
-def binary_excess(problem, i, w, centre):
-    """F_i(w) - F_i(centre) in mpmath's precision."""
-    part, total = slice(*problem.offsets[i : i + 2]), mpmath.mpf(0)
-    for sign, point in ((1, w.tolist()), (-1, centre.tolist())):
-        for x, y in zip(problem.X[part].tolist(), problem.y[part].tolist(), strict=True):
-            margin = sum(mpmath.mpf(a) * b for a, b in zip(x, point, strict=True))
-            total += sign * mpmath.log1p(mpmath.exp(-margin if y else margin)) / int(problem.sizes[i])
-        total += sign * mpmath.mpf(problem.regularisation) / 2 * sum(mpmath.mpf(v) ** 2 for v in point)
-    return total
-
-
 @pytest.mark.parametrize(("batch_size", "replacement"), BATCHES)
 @pytest.mark.parametrize(
     ("name", "distance"),
@@ -244,28 +212,3 @@ def test_bits_depend_on_neither_threads_nor_replicates_nor_blocks(name, engine, 
         if values.ndim and len(values) == many:
             assert np.array_equal(values, together[field], equal_nan=True), field
             assert np.array_equal(values[:5], narrow[field], equal_nan=True), field
-
-
-@pytest.mark.parametrize("classes", [0, 2, 3])
-@pytest.mark.parametrize("seed", range(4))
-def test_clients_of_any_sizes_agree_with_the_reference(classes, seed):
-    rng = np.random.default_rng(seed)
-    N, d = int(rng.integers(2, 7)), int(rng.integers(1, 12))
-    sizes = rng.integers(5, 40, N)
-    X = [rng.standard_normal((n, d)) for n in sizes]
-    if classes:
-        problem = LogisticProblem(X, [np.arange(n) % classes for n in sizes], 0.1)
-    else:
-        problem = LeastSquaresProblem(X, [rng.standard_normal(n) for n in sizes], 0.1)
-    experiment = experiment_on("quadratic", 3, bool(seed % 2), problem=problem, w0=None)
-    ours, oracle = compiled_engine(experiment), NumpyEngine(experiment)
-    R = int(rng.integers(1, 40))
-    W = problem.w_star + rng.standard_normal((R, problem.d)) * 10 ** rng.uniform(-3, 1)
-    x = problem.w_star + rng.standard_normal((R, N, problem.d)) * 10 ** rng.uniform(-3, 1)
-    for found in (ours.levels(W), (ours.excess(W), ours.gap(W))):
-        close(found[0], oracle.excess(W))
-        close(found[1], oracle.gap(W))
-    for name, wanted in oracle.moments(x)._asdict().items():
-        np.testing.assert_allclose(
-            getattr(ours.moments(x), name), wanted, rtol=0, atol=1e-11 * np.abs(wanted).max(), err_msg=name
-        )

@@ -174,18 +174,6 @@ def test_damaged_idx(tmp_path, how, message):
     assert "\n" not in str(caught.value) and "train-images-idx3-ubyte" in str(caught.value)
 
 
-def test_wrong_idx_folders(tmp_path):
-    folder = write_folder(tmp_path / "a")
-    (folder / "train-labels-idx1-ubyte").write_bytes(idx_bytes(LABELS[:4]))
-    with pytest.raises(InputError, match="one label for each of the 5 images, but received 4 labels"):
-        data.load(f"idx:{folder}")
-    (folder / "t10k-labels-idx1-ubyte").unlink()
-    with pytest.raises(InputError, match=r"must contain t10k-labels-idx1-ubyte or t10k-labels-idx1-ubyte\.gz"):
-        idx.read_folder(folder, "test")
-    with pytest.raises(InputError, match="must be a folder"):
-        data.load(f"idx:{folder}/nowhere")
-
-
 def test_checksums_look_at_the_uncompressed_content(tmp_path):
     folder = write_folder(tmp_path, compress=True)
     image_path, label_path = (folder / f"train-{name}-ubyte.gz" for name in ("images-idx3", "labels-idx1"))

@@ -203,14 +203,6 @@ def test_parse_errors(text, message):
         partition.parse(text)
 
 
-@pytest.mark.parametrize("content", ["{", "3", "[]", "[1, 2]", "[[1.5]]", "[[true]]", "[[1, 2], [1]]", '{"0": [1]}'])
-def test_hand_files_that_hold_no_table(tmp_path, content):
-    path = tmp_path / "table.json"
-    path.write_text(content)
-    with pytest.raises(InputError, match=r"table.json must"):
-        partition.parse(f"hand:{path}")
-
-
 @pytest.mark.parametrize(
     "text", ["iid", "stratified", "shards:1", "shards:1,unbalanced", "dirichlet:1", "quantity:1", "power:1"]
 )

@@ -21,7 +21,7 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
-from fedbounds.referee import stages
+from fedbounds.referee import limit_cases, stages
 from fedbounds.referee.implication import follows
 from fedbounds.referee.limit_cases import misprints
 from fedbounds.referee.regime import Suite, experiment, line
@@ -64,6 +64,14 @@ from fedbounds.weightings.fedmax import FedMax
 PLAIN = READINGS["plain"]
 ONE = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": ["1/4"]})
 FEW = Suite(REGIMES[:4])
+
+
+@pytest.fixture(autouse=True)
+def few_instances(monkeypatch):
+    monkeypatch.setitem(stages.BUDGETS, "small", replace(stages.BUDGETS["small"], shrink=2000))
+    monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1), (5, 1)))
+
+
 NOISELESS = Assumption("noiseless", "full gradients", sp.Eq(sigma_sq, 0))
 ONE_STEP = Assumption("one-step", "a round has one local step", sp.Eq(tau, 1))
 DESCENT = (a.smooth, a.strongly_convex, a.full_participation, a.unbiased, NOISELESS)

@@ -26,15 +26,15 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search import survived
 from fedbounds.referee.search.candidates import BUDGETS, Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
 from fedbounds.referee.search.objective import OUTSIDE, objectives
-from fedbounds.referee.search.outcome import Outcome
+from fedbounds.referee.search.outcome import Outcome, _approach
 from fedbounds.referee.search.populations import simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
+from fedbounds.referee.work_items import Pieces
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.assumptions import homogeneous
 from fedbounds.theory.claim import Claim, in_readings
@@ -42,13 +42,14 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
 
-SMALL = BUDGETS["small"]
+SMALL = replace(BUDGETS["small"], shrink=10_000)
 # Enough to find the plainest violations and to leave true claims alone, in a fraction of a second a family.
 TINY = replace(SMALL, name="tiny", generations=8, population=4, polish=20, shrink=10_000)
 # Populations round every operation a few times more than the exact run does not at all.
 ROUNDING = 1e-9
 FAMILIES = families()
 DIAGONAL = {"diagonal": FAMILIES["diagonal"]}
+WITHOUT_CHANCE = {"diagonal": replace(DIAGONAL["diagonal"], noises=("",), absent=False)}
 
 
 def diagonal(*numbers, **more):
@@ -159,7 +160,7 @@ def long_run():
 
 
 # Enough to go through every line of a search, not to find anything.
-TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink=0, rungs=1)
+TINIEST = replace(TINY, name="tiniest", generations=1, population=1, polish=1, shrink=0, rungs=1, seconds=1.0)
 OWN = [
     Claim("gap-step", "", "", "step", gap_t, {"start": Delta_0}, readings=("literal",)),
     Claim("constant-steps", "", "", "horizon", gap, {"start": L * Delta_0}, eta=1 / (4 * L), readings=("literal",)),
@@ -170,7 +171,7 @@ OWN = [
 @pytest.mark.parametrize("claim", [*claims().values(), *OWN], ids=lambda claim: claim.key)
 def test_no_claim_is_too_odd_to_search(claim):
     for reading in claim.readings:
-        verdict = refute(claim, READINGS[reading], TINIEST, known=DIAGONAL)
+        verdict = refute(claim, READINGS[reading], TINIEST, known=WITHOUT_CHANCE)
         said = summary(verdict)[2] + instance_text(verdict)
         assert verdict.status in ("REFUTED", "UNDECIDED") and "inf" not in said and "nan" not in said
 
@@ -191,8 +192,8 @@ def test_the_same_seed_gives_the_same_verdict():
 def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
     claim, reading, state = claim_named("theorem-1"), READINGS["repaired"], tmp_path / "state.json"
     budget = replace(TINIEST, rungs=2)
-    whole = refute(claim, reading, budget, known=DIAGONAL)
-    count = len(arms(claim, reading, budget, DIAGONAL))
+    whole, each = refute(claim, reading, budget, known=WITHOUT_CHANCE), Pieces({}, state).each
+    count = len(arms(claim, reading, budget, WITHOUT_CHANCE))
     searched = []
     original = module.run_arm
 
@@ -204,25 +205,12 @@ def test_continues_from_its_state_with_the_same_result(tmp_path, monkeypatch):
 
     monkeypatch.setattr(module, "run_arm", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        refute(claim, reading, budget, state=state, known=DIAGONAL)
-    assert len(json.loads(state.read_text())["outcomes"]) == count + 1
-    resumed = refute(claim, reading, budget, state=state, known=DIAGONAL)
+        refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
+    assert len(json.loads(state.read_text())) == count + 1
+    resumed = refute(claim, reading, budget, each=each, known=WITHOUT_CHANCE)
     assert resumed.to_json() == whole.to_json()
     assert len(searched) == 1 + count + -(-count // 3)
-    with pytest.raises(InputError, match="another search"):
-        refute(claim, reading, budget, seed=1, state=state)
     assert [path.name for path in tmp_path.iterdir()] == ["state.json"]
-
-
-def test_a_state_of_an_older_statement_is_started_anew_and_that_is_said(tmp_path, capsys):
-    claim, state = claim_named("lemma-1"), tmp_path / "state.json"
-    refute(claim, READINGS["literal"], TINIEST, state=state, known=DIAGONAL)
-    assert capsys.readouterr().err == ""
-    halved = replace(claim, terms={name: term / 100 for name, term in claim.terms.items()})
-    assert refute(halved, READINGS["literal"], TINIEST, state=state, known=DIAGONAL).to_json() == (
-        refute(halved, READINGS["literal"], TINIEST, known=DIAGONAL).to_json()
-    )
-    assert capsys.readouterr().err == f"{state} belongs to another statement of 'lemma-1': it is started anew.\n"
 
 
 def test_a_right_side_without_terms_is_zero():
@@ -260,7 +248,7 @@ def test_what_no_instance_met_was_not_tested(claim):
         claim,
         READINGS["plain"],
         TINIEST,
-        known={"diagonal": replace(DIAGONAL["diagonal"], noises=("",), absent=False)},
+        known=WITHOUT_CHANCE,
     )
     assert verdict.margin is None and "no instance met its assumptions" in verdict.detail
     assert verdict.data["closest"] is None and verdict.coverage is None
@@ -275,7 +263,11 @@ def test_irrational_steps_are_tested_all_the_same():
 def test_progress_counts_families():
     seen = []
     refute(
-        claim_named("lemma-1"), READINGS["literal"], TINY, progress=lambda *call: seen.append(call), known=DIAGONAL
+        claim_named("lemma-1"),
+        READINGS["literal"],
+        TINIEST,
+        progress=lambda *call: seen.append(call),
+        known=WITHOUT_CHANCE,
     )
     assert [call[1] for call in seen] == list(range(seen[0][2]))
 
@@ -474,7 +466,7 @@ def test_a_counterexample_can_be_checked_by_hand():
 @pytest.mark.parametrize("margin, ratio", [(-2.92e-32, np.inf), (-2.92e-32, 1.0), (-0.1, 2.0), (0.1, np.inf)])
 def test_what_is_not_refuted_never_reads_like_a_refutation(margin, ratio):
     outcome = Outcome(Arm(diagonal(2, 1, 1, 1, "fedavg", "free")), 0, 1, margin, ())
-    said = survived._approach(outcome, ratio, margin == -0.1)
+    said = _approach(outcome, ratio, margin == -0.1)
     assert "inf" not in said and "margin -" not in said
     assert ("no instance in fractions confirmed" in said) == (margin == -0.1)
 

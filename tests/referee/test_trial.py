@@ -25,9 +25,9 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import limit_cases, stages, trial
 from fedbounds.referee.implication import follows
+from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.slips import kind, slips
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
@@ -53,6 +53,11 @@ INSTANCES = FALSE.INSTANCES | FRESH_FALSE.INSTANCES
 FEW = Suite(REGIMES[:4])
 
 
+@pytest.fixture(autouse=True)
+def little_shrinking(monkeypatch):
+    monkeypatch.setitem(stages.BUDGETS, "small", replace(stages.BUDGETS["small"], shrink=2000))
+
+
 @pytest.mark.parametrize("claim", ALL_FALSE, ids=lambda c: c.key)
 def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
     reading = READINGS[claim.readings[0]]
@@ -65,7 +70,9 @@ def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
 
 
 @pytest.mark.parametrize("claim", ALL_TRUE, ids=lambda c: c.key)
-def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim):
+def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim, monkeypatch):
+    monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1)))
+    monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (2, 3)))
     case = stages.Case(claim, READINGS["plain"], "small", 0, FEW)
     found = stages.glance(case)
     assert [one.status for one in found.verdicts] == [Status.UNDECIDED] and found.lines[0] == "dimensions agree"
@@ -116,12 +123,12 @@ def test_no_false_theorem_follows_from_a_shipped_one():
 
 def test_every_limit_is_named_with_how_near_the_bound_comes_there():
     _, found, *limits = stages.glance(stages.Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
-    assert found == "no violation at 81 exact instances" and not any("T = 0" in line for line in limits)
+    assert found == "no violation at 75 exact instances" and not any("T = 0" in line for line in limits)
     names = [line.split(":")[0].removeprefix("  at ") for line in limits[:-2]]
     assert {"tau = 1", "Gamma = 0", "sigma = 0", "N = 1", "kappa = 1", "alpha = p"} <= set(names)
     *limits, unseen, noise = limits
     assert unseen == "  not seen (outside its assumptions, or 0 on both sides): alpha not p, absent clients"
-    assert noise == "  noise under FedAvg only; beyond 6 client steps with everyone present and eta L <= 1 only"
+    assert noise == f"  {limit_cases.NOISY}"
     own = stages.glance(stages.Case(TRUE.GRADIENT_DESCENT, READINGS["plain"], "small", 0, FEW)).lines
     assert "  at kappa = 1: 5, bound/measured >= 1" in own
 

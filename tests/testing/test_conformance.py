@@ -108,11 +108,8 @@ def test_what_default_parameters_hide_is_said(key, slip):
     [
         (None, "must be a dictionary of arrays, but received None"),
         ([1.0, 2.0], "must be a dictionary of arrays, but received [1.0, 2.0]"),
-        ({"w": "a"}, "w of the next state must be an array of shape (2,) of finite real numbers, but received 'a'"),
         ({"w": ["1", "2"]}, "but received ['1', '2']"),
         ({"w": [[1.0], [1.0, 2.0]]}, "but received [[1.0], [1.0, 2.0]]"),
-        ({"w": [None, object]}, "of finite real numbers, but received [None,"),
-        ({"w": np.array([1.0, 1j])}, "of finite real numbers, but received array("),
         ({"w": [1j, 1.0]}, "but received [1j, 1.0]"),
         ({"w": [np.inf, np.nan]}, "but received one with 2 entries that are infinite or no numbers"),
         ({"w": [1.0]}, "but received one of shape (1,)"),
@@ -129,10 +126,8 @@ def test_what_is_no_state_is_refused_in_a_sentence(after, said):
     ("asked", "said"),
     [
         ({"samples": 0}, "samples must be a whole number of at least 1, but received 0"),
-        ({"samples": 2.5}, "samples must be a whole number"),
         ({"seed": -1}, "seed must be a whole number of at least 0, but received -1"),
         ({"error_rate": 0}, "the error rate must lie between 0 and 1, but received 0"),
-        ({"error_rate": 2}, "the error rate must lie between 0 and 1, but received 2"),
         ({"error_rate": float("nan")}, "the error rate must lie between 0 and 1, but received nan"),
         ({"full": False, "batches": False, "partial": False}, "there must be a round to try"),
         ({"function": None}, "the round must be a function"),
@@ -142,15 +137,6 @@ def test_what_is_no_state_is_refused_in_a_sentence(after, said):
 def test_what_cannot_be_asked_is_refused_in_a_sentence(asked, said):
     with pytest.raises(InputError, match=said):
         conforms(**{"function": study.by_hand(), "algorithm": "fedavg", "samples": 5} | asked)
-
-
-def test_states_as_large_as_floats_are_told_apart():
-    assert not conforms(lambda state, task, rng: {"w": state["w"] * 1e200}, "fedavg", samples=5)
-
-
-def test_rounds_that_an_implementation_lacks_are_left_out():
-    found = conforms(study.by_hand(), "fedavg", samples=50, full=False, partial=False)
-    assert found.tried == ("batches of one sample", "batches of two samples")
 
 
 def wrapped(key, change):

@@ -41,7 +41,7 @@ def cells(kept, name, first):
 
 
 def test_the_answer_of_the_page_is_that_of_the_record(kept):
-    page = re.sub(r"\s+", " ", study.PAGE.read_text(encoding="utf-8")).split("`fedbounds compare` asks")[0]
+    page = re.sub(r"\s+", " ", study.PAGE.read_text(encoding="utf-8"))
     assert all("fedavg-rounds is the tightest" in one["answer"][0] for one in kept.values())
     for name in ("digits", "diabetes"):
         *_, asked, needed = cells(kept, name, "fedavg-rounds")
@@ -72,4 +72,4 @@ def test_a_section_holds_the_command_and_the_answer():
     )
     assert made["seconds"] == 1 and made["answer"] == comparison_text.answer(small)
     section = study.section("diabetes", made)
-    assert "fedbounds compare --data diabetes --partition shards:22" in section and "| li-2020 |" in section
+    assert "fedbounds compare --data diabetes --partition shards:22" in section

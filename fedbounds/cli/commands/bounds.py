@@ -84,7 +84,7 @@ def bounds(
     rho_bar: Smallest skew rho(t, w_t).
     rho_tilde: Largest skew rho(t, w*).
     rounds: Rounds; T = rounds * tau.
-    epsilon: Say how many rounds bring the bound to EPSILON.
+    epsilon: Also print the rounds after which the bound is at most EPSILON.
     pi_min: Smallest alpha_i/p_i, for the final bound.
     p_min: Smallest p_i, for the final bound.
     best: The smallest bound on FedAvg that any claim has, and its step and tau.

@@ -16,18 +16,18 @@ FAILED = 1
 class OneStep:
     """The parameters of one step of FedAvg.
 
-    clients: N, where no weights are given.
+    clients: Number of clients N, without --weights.
     tau: Local steps a round.
     kappa: L/mu, a number or a fraction, or 1..1000, 1..inf.
-    time: Which step t; every step of the first round unless given.
+    time: One step t of the first round.
     start: t0, the first step of the round.
-    eta: Not the claim's own step size: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).
-    alpha: Weights alpha, uniform unless given.
-    p: Weights p, uniform unless given.
-    rho_bar: rho_bar; min alpha_i/p_i unless given.
-    rho_tilde: rho_tilde; every value at once unless given.
+    eta: Another step size than the claim's: a constant in units of 1/L, 0..1, or diminishing, 1/(mu (t + 4 kappa)).
+    alpha: Weights alpha, with commas (default: uniform).
+    p: Weights p, with commas (default: uniform).
+    rho_bar: The value of rho_bar (default: min alpha_i/p_i).
+    rho_tilde: The value of rho_tilde (default: every value at once).
     reading: plain, literal, sync, all-steps or repaired.
-    local: What local models may be.
+    local: Local models are gradient steps, or any points of mean w_t.
     """
 
     clients: int = 2
@@ -101,7 +101,7 @@ def tight(
     "contraction" is the largest b in 1 - eta mu (1 + b rho_bar). At the last local step unless --t is given.
 
     over: Find them along kappa, tau, start or clients.
-    term: One term only; every term unless given.
+    term: One term only (default: every term).
     out: Folder for the certificates, one a line, in a file a claim.
     """
     from fedbounds.report.terminal import plain_table, progress

@@ -34,10 +34,10 @@ def check(
     The TOML file holds a setting a line (tau = 5), or is a pyproject.toml with a table [tool.fedbounds].
 
     out: Folder for result.json, trajectories and pictures.
-    config: Settings from a TOML file; flags come before it.
+    config: Settings from a TOML file; flags override it.
     save_config: Write the settings of this study as TOML.
     fail_on: Exit with code 1 if a claim is refuted.
-    verbose: Also a table a weighting and the grounds of every verdict.
+    verbose: Also print a table for each weighting and the grounds of every verdict.
     show_constants: Print the constants of the problem and of every run alone.
     """
     from fedbounds.cli.builder import contradiction_code, given
@@ -195,8 +195,9 @@ def plot(
 def clear() -> None:
     """Delete the studies, pages and checks that are kept on disk, a gigabyte at most.
 
-    All is made anew when the package, Python or another package that computes changes, or the machine. A study that
-    reads files or code of your own is not kept. --fresh, or FEDBOUNDS_FRESH=1, runs and keeps nothing.
+    Results are computed again after a change of the package, of Python, of a package that it computes with, or of
+    the machine. A study that reads files or code of your own is not stored. --fresh, or FEDBOUNDS_FRESH=1, reads and
+    stores nothing.
     """
     from fedbounds.study import cache
 

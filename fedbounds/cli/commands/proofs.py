@@ -24,8 +24,8 @@ def derive(
 ) -> None:
     """Check the proof of claim or derivation NAME, and print it.
 
-    Markdown is the table of --all. As rocq: the script that proves the statement of a claim about one client at a
-    point from the proof's multipliers.
+    --format markdown prints the table of --all. --format rocq prints a script that proves, from the multipliers, the
+    statement of a claim about one client at a point.
 
     every: Check every derivation and print the summary table.
     """
@@ -49,7 +49,7 @@ def derive(
 def rocq(claim: str, *, reading: str | None = None, plugins: tuple[ModuleType, ...] = ()) -> None:
     """Write CLAIM as a proposition of Rocq (Coq), from its own terms.
 
-    reading: The reading; the one with a proof unless given.
+    reading: The reading (default: the one with a proof).
     """
     from fedbounds.evidence.kernel import reading_of
     from fedbounds.evidence.kernel import statement as written
@@ -76,7 +76,7 @@ def kernel(
     Without Rocq it repeats what was checked at release.
 
     out: JSON file for what was checked.
-    afresh: Compile also what this machine has checked before.
+    afresh: Compile also what was checked before on this machine.
     certificates: Certificates instead of theorems and counterexamples.
     """
     from fedbounds.errors import reject

@@ -48,7 +48,7 @@ def referee(
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
-    out: Folder for results, page, appendix; how to continue.
+    out: Folder for results, page and appendix; the same folder continues a trial.
     as_json: Print JSON.
     junit: Write a JUnit file.
     fail_on: Exit with code 1 if a claim is refuted.
@@ -131,14 +131,14 @@ def refute(
 ) -> int:
     """Search for a counterexample to CLAIM and confirm it in exact arithmetic.
 
-    What is not refuted is said so, with the closest approach and the budget spent, which proves nothing. Exits with 3
-    where a proof or a certificate covers the very instance that refutes a claim.
+    Otherwise prints the closest approach and the budget spent; that proves nothing. Exits with 3 if a proof or a
+    certificate covers the instance that refutes a claim.
 
     every: Search every claim in every reading.
     reading: plain, literal, sync, all-steps or repaired (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes, for --all.
-    out: JSON file for the result; also how to continue.
+    out: JSON file for the result; the same file continues a search.
     script: Print a counterexample as a script of plain Python, and nothing else.
     verify: Verify the shipped counterexamples exactly; search nothing.
     """

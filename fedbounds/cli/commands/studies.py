@@ -27,9 +27,9 @@ def compare(
 ) -> None:
     """Set every theorem that applies to a problem, and every algorithm, side by side.
 
-    Bound against measured, rounds to the target by theorem and in truth, and whether the theorems rank the algorithms
-    as the runs do; each has its own step size. About a minute for 20 clients, 60 rounds and 64 replicates. Of a file
-    of many samples take a part with --limit, as w* is found first.
+    Prints each bound beside the measured error, the rounds to the target by theorem and in truth, and whether the
+    theorems rank the algorithms as the runs do. Each has its own step size. Takes about a minute for 20 clients, 60
+    rounds and 64 replicates. The minimiser is computed first: of a large file take a part with --limit.
 
     algorithms: An algorithm or a weighting, such as fedprox:strength=0.5 or fedmax. Repeatable.
     target: Fraction of ||w_0 - w*||^2 to reach.
@@ -73,8 +73,8 @@ def pareto(
 ) -> None:
     """Set speed 1/rho_bar against error rho_tilde/rho_bar - 1 of each weighting and of the best weights.
 
-    "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front: the best constant weights over the
-    points that FedAvg visits, which no scheme can use, as weights change the points.
+    "cost" is (price + rho_tilde)/rho_bar over that of the hindsight front, the best constant weights at the points
+    that FedAvg visits. No scheme attains the front, because other weights visit other points.
 
     weightings: A scheme to place; repeat it. A default set if none.
     horizons: T at which to price speed.
@@ -119,10 +119,10 @@ def sweep(
 ) -> int:
     """Examine every cell of the grid in STUDY (TOML) and keep the verdicts in one table under --out.
 
-    The same command goes on where it stopped, however it was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
+    The same command continues a sweep that was stopped. Writes sweep.sqlite and sweep.csv. Exits with 2
     if cells failed.
 
-    out: Folder of the table; also how to continue.
+    out: Folder of the table; the same folder continues a sweep.
     jobs: Processes; -1 is one a core.
     scheduler: A Dask scheduler to use instead, as tcp://host:8786.
     retry_failed: Compute the cells that failed once more.

@@ -48,7 +48,7 @@ def run(
 ) -> None:
     """Train with every weighting on the same partitions and initial models, and tabulate what came out.
 
-    The same command goes on where it stopped, however it was stopped. --out gets one JSON record a run.
+    The same command continues where it stopped. --out receives one JSON record for each run.
 
     out: Folder of the records.
     data_dir: Folder of IDX files; else they are downloaded.
@@ -58,7 +58,7 @@ def run(
     first_repetition: Number of the first.
     device: auto, cpu, cuda or cuda:1.
     threads: Clients that train side by side. [default: one a core]
-    precision: Of the operands of products; auto is bfloat16 where the device has it, else float32.
+    precision: Precision of products; auto is bfloat16 where the device has it, else float32.
     """
     numbers = range(first_repetition, first_repetition + repetitions)
     machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
@@ -79,7 +79,7 @@ def demo(
     out: Folder to write.
     device: auto, cpu, cuda or cuda:1.
     threads: Clients that train side by side. [default: one a core]
-    precision: Of the operands of products; auto is bfloat16 where the device has it, else float32.
+    precision: Precision of products; auto is bfloat16 where the device has it, else float32.
     """
     machine = {"device": device, "threads": threads, "precision": precision, "quiet": quiet}
     _experiment(DEMO, DEMO_WEIGHTINGS, range(2), out, None, True, machine)

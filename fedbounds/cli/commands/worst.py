@@ -39,11 +39,11 @@ def worst(
 ) -> None:
     """Bound ||w_R - w*||^2 after R rounds of FedAvg, over every problem of a class and every N >= 2.
 
-    Or F(w_R) - F*, or F - F* at the mean of the iterates before w_R, by --measure. --step theory is the corollary's
-    1/(mu (t + 4 kappa)), and the key of a claim the step size that it states. Clients are L-smooth and mu-strongly
-    convex, of equal weight or of --weights. "worst case" is proved for all of them where it is marked certified, by
-    rational multipliers checked in exact arithmetic, and no run exceeds it; "instance" is a run; "theorem" the
-    smallest bound that a claim's formula gives and that this run does not exceed.
+    --measure takes F(w_R) - F* instead, or F - F* at the mean of the iterates before w_R. --step theory is the
+    corollary's 1/(mu (t + 4 kappa)); the key of a claim is the step size that it states. Clients are L-smooth and
+    mu-strongly convex. "instance" is a run. "worst case" is an upper bound for the whole class; certified means that
+    rational multipliers were verified in exact arithmetic. "theorem" is the smallest bound of a claim that this run
+    does not exceed.
 
     tau: Local steps a round.
     kappa: L/mu, with L = 1.
@@ -51,7 +51,7 @@ def worst(
     zeta_star: Root mean square of ||grad F_i(w*)||.
     sigma: Root of the largest variance of a client's noise.
     Delta_0: Largest ||w_0 - w*||^2.
-    weights: alpha, with commas, or any; equal, and every N, unless given.
+    weights: alpha, with commas, or any (default: equal weights and every N).
     p: p, where it is not the weights.
     over: A curve along this.
     values: Its values, with commas.

@@ -26,7 +26,7 @@ COORDINATES = 64
 
 
 def problem_findings(problem: Problem) -> tuple[Finding, ...]:
-    """Every fact that was tried, up to the first group with one that fails, as the later ones rest on it.
+    """The facts that were checked, up to the first group with a failure: later groups rest on it.
 
     >>> all(finding.holds for finding in problem_findings(problem))
     True

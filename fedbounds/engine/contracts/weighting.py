@@ -35,7 +35,7 @@ class _Stream:
 
 
 def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
-    """Every fact that was tried of a weighting bound to ``problem``, up to the first that fails.
+    """The facts that were checked of a weighting bound to ``problem``, up to the first that fails.
 
     >>> all(finding.holds for finding in weighting_findings(experiment.weighting, problem))
     True

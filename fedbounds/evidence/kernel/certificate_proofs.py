@@ -12,7 +12,7 @@ from math import lcm
 
 from fedbounds.evidence.kernel import certificate_statements as stated
 from fedbounds.evidence.kernel.certificate_vectors import ONE, Numbers, Squared, numbers_of, squares_of
-from fedbounds.evidence.kernel.integer_squares import fraction, listed, numeral, scale, squares
+from fedbounds.evidence.kernel.integer_squares import fraction, listed, numeral, scale, summed
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.evidence.sdp.program import exact
@@ -43,13 +43,11 @@ def proof(certificate: Certificate) -> str:
     rows, rest = [_row(numbers, label) for label in used], claim.quad.copy()
     for label, value in used.items():
         rest = rest - model.quad[model.labels.index(label)] * exact(value)
-    parts = list(squares([[fraction(x) for x in row] for row in rest.tolist()]))
-    weights = [1 / Fraction(enlarged * numbers.D**2)]
-    weights += [value / row.scale for value, row in zip(used.values(), rows, strict=True)] + [w for w, _ in parts]
-    common = lcm(*(weight.denominator for weight in weights))
-    factor, *whole = [int(weight * common) for weight in weights]
-    quads = "; ".join(f"({numeral(int(c * enlarged))}, {numbers.whole(vector)})" for c, vector, _ in squared)
-    roots = "; ".join(listed(root) for _, root in parts)
+    weights = [value / row.scale for value, row in zip(used.values(), rows, strict=True)]
+    factor, multipliers, of_squares, roots = summed(rest, 1 / Fraction(enlarged * numbers.D**2), weights)
+    quads = "; ".join(
+        f"({numeral(int(c * enlarged))}, {numbers.whole(numbers.row(vector))})" for c, vector, _ in squared
+    )
     return (
         f"Definition D : Z := {numeral(numbers.D)}%Z.\n{_definitions(numbers)}"
         "Definition constraints : list (list Z) := [\n  " + ";\n  ".join(row.text for row in rows) + "]%Z.\n"
@@ -60,8 +58,8 @@ def proof(certificate: Certificate) -> str:
         + "".join(f"    apply Forall_cons; [{row.tactic}|].\n" for row in rows)
         + "    apply Forall_nil. }\n  assert (Y : 0 <= vals v claim_squares + value claim_values f).\n"
         "  { rewrite <- (value_row v f) by (unfold claim_squares; repeat constructor).\n"
-        f"    apply (sound v f {numeral(factor)}%Z _ {listed(whole[: len(rows)])}%Z constraints\n"
-        f"      {listed(whole[len(rows) :])}%Z [{roots}]%Z); [vm_compute; reflexivity|exact A]. }}\n"
+        f"    apply (sound v f {factor}%Z _ {multipliers}%Z constraints\n"
+        f"      {of_squares}%Z {roots}%Z); [vm_compute; reflexivity|exact A]. }}\n"
         "  unfold claim_squares, claim_values, f in Y. cbn [vals value] in Y. unfold D in *.\n"
         f"  unfold distance, spread_of, Gamma. {_without_noise(numbers)}{_means(numbers)}. lra.\nQed.\n"
     )
@@ -75,9 +73,9 @@ def _row(numbers: Numbers, label: str) -> Row:
     if kind == "interpolation":
         i, (a, b) = where[0], where[1].split("|")
         q, m, high = numbers.bounds
-        known = f"{m} {high} {q}"
-        tactic = f"exact (interpolated v f D {known} {i} _ _ _ _ q0 ml i{i} Ls ms A{i}_{a} A{i}_{b})"
-        return Row(f"interpolates {n} D {known} a{i}_{a} a{i}_{b}", tactic, 2 * (s.L - s.mu) * q**2 * D**2)
+        constants = f"{m} {high} {q}"
+        tactic = f"exact (interpolated v f D {constants} {i} _ _ _ _ q0 ml i{i} Ls ms A{i}_{a} A{i}_{b})"
+        return Row(f"interpolates {n} D {constants} a{i}_{a} a{i}_{b}", tactic, 2 * (s.L - s.mu) * q**2 * D**2)
     if kind == "gradient":
         i, a = where
         steps = s.local == "steps"
@@ -87,7 +85,9 @@ def _row(numbers: Numbers, label: str) -> Row:
         return Row(row, tactic, Fraction(D**2))
     if kind == "drift":
         by = scale([*lin, *s.alpha])
-        parts = "; ".join(f"({numeral(-int(a * by))}, {numbers.whole(x)})" for a, x, _ in squares_of(numbers, kind))
+        parts = "; ".join(
+            f"({numeral(-int(a * by))}, {numbers.whole(numbers.row(x))})" for a, x, _ in squares_of(numbers, kind)
+        )
         tactic = (
             "unfold holds; rewrite (value_row v f) by (repeat constructor); cbn [vals]; "
             "unfold f, D in *; cbn [value]; lra"
@@ -104,7 +104,7 @@ def _in_use(numbers: Numbers) -> list[tuple[int, str]]:
 
 
 def _definitions(numbers: Numbers) -> str:
-    points = ((i, a, ", ".join(map(numbers.whole, numbers.points[i, a]))) for i, a in _in_use(numbers))
+    points = ((i, a, ", ".join(map(numbers.whole, numbers.rows(numbers.points[i, a])))) for i, a in _in_use(numbers))
     return "".join(f"Definition a{i}_{a} : at_point := ({vectors}).\n" for i, a, vectors in points)
 
 
@@ -206,7 +206,7 @@ def _located(numbers: Numbers, squared: list[Squared]) -> str:
         for i, a in _in_use(numbers)
     )
     vectors = "".join(
-        f"  assert (C{j} : located v D {numbers.whole(vector)} {words}) by ({find}).\n"
+        f"  assert (C{j} : located v D {numbers.whole(numbers.row(vector))} {words}) by ({find}).\n"
         f"  pose proof (located_norm v D _ _ C{j}).\n"
         for j, (_, vector, words) in enumerate(squared)
     )

@@ -231,15 +231,15 @@ def _instance(instance: Instance) -> str:
 
 def _data(data: Mapping[str, Any]) -> dict[str, str]:
     """The data of a remark as terms: whole numbers where JSON has them, else fractions and lists of these."""
-    known: dict[str, str] = {}
+    terms: dict[str, str] = {}
     for name, value in data.items():
         if isinstance(value, int):
-            known[name] = str(value)
+            terms[name] = str(value)
         elif isinstance(value, str):
-            known[name] = _number(fraction(value))
+            terms[name] = _number(fraction(value))
         elif isinstance(value, list):
-            known[name] = _table(rows(value)) if isinstance(value[0], list) else _list(vector(value))
-    return known
+            terms[name] = _table(rows(value)) if isinstance(value[0], list) else _list(vector(value))
+    return terms
 
 
 def _number(x: Fraction) -> str:

@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from math import lcm
 
 from fedbounds.evidence.kernel import certificate_proofs
 from fedbounds.evidence.kernel import certificate_statements as stated
-from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, numeral, scale, squares, whole
+from fedbounds.evidence.kernel.integer_squares import Row, fraction, listed, scale, summed, whole
 from fedbounds.evidence.kernel.proof_obligations import Obligation, sources
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, read
 from fedbounds.evidence.sdp.one_step.parameters import Setting
@@ -112,16 +111,11 @@ def _proof(certificate: Certificate) -> str:
     rest = rows.claim.quad.copy()
     for form, (_, value) in zip(rows.constraints, rows.used, strict=True):
         rest = rest - form.quad * exact(value)
-    parts = list(squares([[fraction(x) for x in row] for row in rest.tolist()]))
     weights = [value / scale(_flat(form)) for form, (_, value) in zip(rows.constraints, rows.used, strict=True)]
-    weights = [Fraction(1) / scale(_flat(rows.claim)), *weights, *(weight for weight, _ in parts)]
-    common = lcm(*(weight.denominator for weight in weights))
-    factor, *numbers = [int(weight * common) for weight in weights]
-    multipliers, of_squares = numbers[: len(rows.used)], numbers[len(rows.used) :]
+    factor, multipliers, of_squares, roots = summed(rest, Fraction(1) / scale(_flat(rows.claim)), weights)
     return (
         "Theorem proof : statement.\nProof.\n  intros V v f n.\n"
-        f"  apply (sound v f {numeral(factor)}%Z claim {listed(multipliers)}%Z constraints {listed(of_squares)}%Z\n"
-        f"    [{'; '.join(listed(root) for _, root in parts)}]%Z).\n"
+        f"  apply (sound v f {factor}%Z claim {multipliers}%Z constraints {of_squares}%Z\n    {roots}%Z).\n"
         "  rewrite n. vm_compute. reflexivity.\nQed.\n"
     )
 

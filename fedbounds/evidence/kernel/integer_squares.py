@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from math import lcm
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 Row = list[Fraction]
 Square = tuple[Fraction, list[int]]
@@ -50,11 +52,24 @@ def squares(S: list[Row]) -> Iterator[Square]:
             S = [[S[i][j] - pivot * column[i] * column[j] for j in range(n)] for i in range(n)]
 
 
+def summed(rest: NDArray[Any], claim: Fraction, rows: Sequence[Fraction]) -> tuple[str, str, str, str]:
+    """The claim's factor, the constraints' multipliers, the squares' weights and their roots, as whole numbers.
+
+    ``rest`` is what the squares must make; ``claim`` and ``rows`` weigh the claim and its constraints.
+    """
+    parts = list(squares([[fraction(x) for x in row] for row in rest.tolist()]))
+    weights = [claim, *rows, *(weight for weight, _ in parts)]
+    common = lcm(*(weight.denominator for weight in weights))
+    factor, *whole = [int(weight * common) for weight in weights]
+    roots = "; ".join(listed(root) for _, root in parts)
+    return numeral(factor), listed(whole[: len(rows)]), listed(whole[len(rows) :]), f"[{roots}]"
+
+
 def _unit(n: int, *entries: tuple[int, int]) -> list[int]:
-    found = [0] * n
+    row = [0] * n
     for i, value in entries:
-        found[i] = value
-    return found
+        row[i] = value
+    return row
 
 
 def fraction(x: object) -> Fraction:

@@ -110,13 +110,13 @@ def obligations() -> Iterator[Obligation]:
 
 def sources() -> dict[str, Path]:
     """The hand-written files by their modules, no two of one name: nobody could tell which a proof rests on."""
-    found: dict[str, Path] = {}
+    result: dict[str, Path] = {}
     for path in shipped("rocq/*.v"):
         if path.stem.startswith("statement_"):
             raise reject("no statement may be shipped: it is written from the claim", str(path), "delete the file")
-        if found.setdefault(path.stem, path) is not path:
-            raise reject(f"{path} needs a name of its own", f"{path.name}, which {found[path.stem]} has", "rename it")
-    return found
+        if (other := result.setdefault(path.stem, path)) is not path:
+            raise reject(f"{path} needs a name of its own", f"{path.name}, which {other} has", "rename it")
+    return result
 
 
 def needs(text: str) -> list[str]:

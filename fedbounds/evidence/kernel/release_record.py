@@ -26,9 +26,9 @@ STORED = "rocq/checked.json"
 CERTIFIED = "rocq/certified.json"
 
 
-def store(found: Sequence[Audited], path: Path) -> None:
+def store(proofs: Sequence[Audited], path: Path) -> None:
     """Write what a release remembers; only proofs without fault are kept."""
-    write_json(path, [asdict(proof) for proof in found if not proof.fault])
+    write_json(path, [asdict(proof) for proof in proofs if not proof.fault])
 
 
 @cache
@@ -47,40 +47,32 @@ def examine(claim: Claim, reading: Reading) -> Verdict | None:
 
     A counterexample in fractions speaks only of the shipped claim, whose terms it was written from.
     """
-    shown: list[Audited] = []
-    stale = False
-    for proof in stored():
-        if proof.subject != claim.key or not _speaks_of(proof, claim, reading):
-            continue
-        if not proof.module.startswith("instance_"):
-            same = _unchanged(proof, claim)
-        else:
-            same = plugins.claims().get(claim.key) is claim and _unchanged(proof, claim)
-        shown += [proof] if same else []
-        stale = stale or not same
-    if shown:
-        return _verdict(shown[0], claim.key, reading.name)
-    if stale:
-        detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
-        return Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
-    return None
+    about = [proof for proof in stored() if proof.subject == claim.key and _speaks_of(proof, claim, reading)]
+    shipped_claim = plugins.claims().get(claim.key) is claim
+    for proof in about:
+        if (shipped_claim or not _is_instance(proof)) and _unchanged(proof, claim):
+            return _verdict(proof, claim.key, reading.name)
+    detail = "the claim is not the one whose proof was checked at release: run `fedbounds kernel`"
+    stale = Verdict(claim.key, reading.name, Evidence.KERNEL, Status.UNDECIDED, detail=detail)
+    return stale if about else None
+
+
+def _is_instance(proof: Audited) -> bool:
+    return proof.module.startswith("instance_")
 
 
 def _speaks_of(proof: Audited, claim: Claim, reading: Reading) -> bool:
     """Whether a stored proof is of the claim in this reading: its file says so, not what was stored of it."""
     try:
         obligation = _piece(proof, claim)
-        if (
-            proof.status != obligation.status
-            or reading.name in obligation.readings
-            or proof.module.startswith("instance_")
-        ):
-            return proof.status == obligation.status and reading.name in obligation.readings
-        return obligation.statement == statement(
-            claim, reading, attained=obligation.negated
-        )  # another reading, word for word
+        if proof.status != obligation.status:
+            return False
+        if reading.name in obligation.readings or _is_instance(proof):
+            return reading.name in obligation.readings
+        # Another reading may say the same, word for word.
+        return obligation.statement == statement(claim, reading, attained=obligation.negated)
     except (InputError, KeyError):
-        return reading.name in proof.readings  # no longer expressed: then it is found to be stale
+        return reading.name in proof.readings  # no longer expressed, so stale
 
 
 def of_remark(key: str) -> list[Verdict]:
@@ -108,7 +100,7 @@ def _unchanged(proof: Audited, claim: Claim | None) -> bool:
 
 
 def _piece(proof: Audited, claim: Claim | None) -> Obligation:
-    if not proof.module.startswith("instance_"):
+    if not _is_instance(proof):
         return proved(proof.module, claim)
     (path,) = [path for path in all_files() if proof.module == f"instance_{path.stem.replace('-', '_')}"]
     return computed(read(path))

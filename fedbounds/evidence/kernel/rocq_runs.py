@@ -64,10 +64,10 @@ def check(
     version, every = available(), list(certified() if certificates else obligations())
     if version is None:
         raise reject("checking proofs needs Rocq (Coq) 8.16 or newer", "no coqc", "install it: apt-get install coq")
-    known = sorted({obligation.subject for obligation in every})
+    offered = sorted({obligation.subject for obligation in every})
     for subject in subjects:
-        if subject not in known:
-            raise reject("the kernel must have something to check", subject, f"known are {', '.join(known)}")
+        if subject not in offered:
+            raise reject("the kernel must have something to check", subject, f"known are {', '.join(offered)}")
     wanted = [obligation for obligation in every if not subjects or obligation.subject in subjects]
     texts = source_texts(every)
     kept = {obligation: _cached(expected_result(obligation, texts, version)) for obligation in wanted}
@@ -100,12 +100,12 @@ def _sorted(texts: Mapping[str, str], modules: Iterable[str]) -> TopologicalSort
         if module not in graph:
             graph[module] = [name for name in needs(texts[module]) if name in texts]
             waiting += graph[module]
-    found = TopologicalSorter(graph)
+    result = TopologicalSorter(graph)
     try:
-        found.prepare()
+        result.prepare()
     except CycleError as wrong:
         raise reject("proofs must not require each other in a circle", str(wrong.args[1]), "part them") from wrong
-    return found
+    return result
 
 
 def _levels(waiting: TopologicalSorter[str]) -> Iterator[tuple[str, ...]]:
@@ -138,23 +138,22 @@ def expected_result(obligation: Obligation, texts: Mapping[str, str], version: s
     )
 
 
-def _cache_path(found: Audited) -> Path:
+def _cache_path(answer: Audited) -> Path:
     """Where a finding is kept on this machine, under a hash of all that it follows from."""
-    return (
-        cache_folder() / f"rocq-{digest(f'{found.module} {found.statement} {found.sources} {found.rocq}')[:32]}.json"
-    )
+    texts = f"{answer.module} {answer.statement} {answer.sources} {answer.rocq}"
+    return cache_folder() / f"rocq-{digest(texts)[:32]}.json"
 
 
-def matches(found: Audited, expected: Audited) -> bool:
+def matches(answer: Audited, expected: Audited) -> bool:
     """Whether a finding that was kept says what is expected of the obligation today, and no foreign axiom."""
-    names = {name.rpartition(".")[2] for name in found.axioms}
-    return replace(found, axioms=()) == expected and names <= AXIOMS.keys()
+    names = {name.rpartition(".")[2] for name in answer.axioms}
+    return replace(answer, axioms=()) == expected and names <= AXIOMS.keys()
 
 
 def _cached(expected: Audited) -> Audited | None:
     with contextlib.suppress(InputError):
-        found: Audited = shaped(read_json(_cache_path(expected)), Audited, "a kept finding")
-        return found if matches(found, expected) else None
+        answer: Audited = shaped(read_json(_cache_path(expected)), Audited, "a kept finding")
+        return answer if matches(answer, expected) else None
     return None
 
 
@@ -177,19 +176,19 @@ def _compiled(
             if progress and group[0].proof:
                 progress(" ".join(obligation.module for obligation in group))
             said = [(before, ())] * len(group) if before else audited(folder, group)
-            found = [
+            answers = [
                 replace(expected_result(obligation, texts, version), fault=fault, axioms=axioms)
                 for obligation, (fault, axioms) in zip(group, said, strict=True)
             ]
-            for one in found:
+            for one in answers:
                 if not one.fault:
                     with contextlib.suppress(InputError):  # without a folder to write to it is compiled each time
                         write_json(_cache_path(one), asdict(one))
-            return found
+            return answers
 
         for level in _levels(_sorted(texts, [name for obligation in wanted for name in obligation.before])):
             faults |= zip(level, pool.map(fault, level), strict=True)
-        return [one for found in pool.map(results, _groups(wanted)) for one in found]
+        return [one for answers in pool.map(results, _groups(wanted)) for one in answers]
 
 
 def _groups(wanted: Sequence[Obligation]) -> Iterator[Sequence[Obligation]]:

@@ -1,7 +1,8 @@
-"""A performance-estimation programme: vectors, values, constraints and quantities of a class.
+"""A performance-estimation programme: vectors, values, constraints and quantities of a class, written as on paper.
 
-Every quantity is <Q, gram> + q . values, where gram holds the inner products of the vectors and ``values`` the
-function values. In coordinates a solver reads them as matrices.
+``(x - y) @ g`` is an inner product. Numbers are floats for a solver, flint's rationals for a certificate, or
+functions of one parameter. Every quantity is <Q, gram> + q . values, where gram holds the inner products of the
+vectors and ``values`` the function values; in coordinates a solver reads them as matrices.
 """
 
 from __future__ import annotations
@@ -138,14 +139,14 @@ class Form:
     def __add__(self, other: Form) -> Form:
         return Form(self.quad + other.quad, self.lin + other.lin)
 
-    def __sub__(self, other: Form) -> Form:
-        return Form(self.quad - other.quad, self.lin - other.lin)
-
     def __mul__(self, factor: Any) -> Form:
         return Form(self.quad * factor, self.lin * factor)
 
     def __neg__(self) -> Form:
         return self * -1
+
+    def __sub__(self, other: Form) -> Form:
+        return self + -other
 
 
 @dataclass(frozen=True)
@@ -200,7 +201,7 @@ class Program:
     @cached_property
     def forms(self) -> Mapping[str, Form]:
         """The quantities in coordinates."""
-        return _Made(lambda name: self.form(self[name]))
+        return {name: self.form(self[name]) for name in self.quantities}
 
     @property
     def blocks(self) -> list[list[int]]:
@@ -229,9 +230,8 @@ class Program:
 
     def form(self, expression: Expression) -> Form:
         """An expression in coordinates."""
-        zero = self.number(Fraction(0))
-        n, lin = len(self.vectors), np.full(len(self.values), zero)
-        quad = np.full((n, n), zero)
+        zero, n = self.number(Fraction(0)), len(self.vectors)
+        quad, lin = np.full((n, n), zero), np.full(len(self.values), zero)
         for key, value in expression.terms.items():
             if len(key) == 1:
                 lin[self._places[key[0]]] = value
@@ -239,15 +239,3 @@ class Program:
                 i, j = (self._places[one] for one in key)
                 quad[i, j] = quad[j, i] = value if i == j else value / 2
         return Form(quad, lin)
-
-
-class _Made(dict[str, Form]):
-    """Name -> form, made when it is first asked for: a solve needs few of them."""
-
-    def __init__(self, make: Callable[[str], Form]) -> None:
-        super().__init__()
-        self.make = make
-
-    def __missing__(self, name: str) -> Form:
-        self[name] = self.make(name)
-        return self[name]

@@ -2,9 +2,9 @@
 
 The checker of certificates, run on them with the same code, proves an inequality at every point of the interval at
 once. Relations are what makes that sound: one is True or False only where it has the same answer at every point, by
-Sturm's theorem, and an error elsewhere, so that no branch is taken which is wrong somewhere. What a file gives has no
-pole in the interval, hence neither has the remainder of a certificate; a pivot of its elimination may have one, where
-an earlier pivot vanishes: the remainder is positive semidefinite beside such a point, and by continuity there.
+Sturm's theorem, and an error elsewhere. What a file gives has no pole in the interval, hence neither has the
+remainder of a certificate; a pivot of its elimination may have one, where an earlier pivot vanishes: the remainder is
+positive semidefinite beside such a point, and by continuity there.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Function:
         return other if isinstance(other, Function) else Function(*constant(other), self.over)
 
     def __add__(self, other: Any) -> Any:
-        if not known(other):
+        if not _is_number(other):
             return NotImplemented
         if other == 0:
             return self
@@ -89,30 +89,30 @@ class Function:
         return Function(self.num * b.den + b.num * self.den, self.den * b.den, self.over)
 
     def __mul__(self, other: Any) -> Any:
-        if not known(other):
+        if not _is_number(other):
             return NotImplemented
         if other == 0:
             return other  # most entries of a form are 0
         b = self._with(other)
         return Function(self.num * b.num, self.den * b.den, self.over)
 
-    def __truediv__(self, other: object) -> Any:
-        return NotImplemented if not known(other) else self * self._with(other) ** -1
-
-    def __rtruediv__(self, other: object) -> Any:
-        return self**-1 * other
-
     def __pow__(self, power: int) -> Function:
         a, b = (self.num, self.den) if power >= 0 else (self.den, self.num)
         return Function(a ** abs(power), b ** abs(power), self.over)
 
+    def __truediv__(self, other: Any) -> Any:
+        return self * self._with(other) ** -1
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self**-1 * other
+
     def __neg__(self) -> Any:
         return self * -1
 
-    def __sub__(self, other: object) -> Any:
-        return NotImplemented if not known(other) else self + -self._with(other)
+    def __sub__(self, other: Any) -> Any:
+        return self + -other
 
-    def __rsub__(self, other: object) -> Any:
+    def __rsub__(self, other: Any) -> Any:
         return -self + other
 
     __radd__, __rmul__ = __add__, __mul__
@@ -121,7 +121,7 @@ class Function:
         """Whether they are the same function."""
         if other == 0 and not isinstance(other, Function):
             return bool(self.num == 0)
-        return known(other) and bool((self - other).signs == {0})
+        return _is_number(other) and bool((self - other).signs == {0})
 
     def __hash__(self) -> int:
         return hash(str(self))
@@ -183,8 +183,7 @@ class Function:
         return num if den == "1" else f"({num})/({den})"
 
 
-def known(other: object) -> bool:
-    """Whether arithmetic with it is that of these functions."""
+def _is_number(other: object) -> bool:
     from flint import fmpq
 
     return isinstance(other, Function | Fraction | int | fmpq)
@@ -198,6 +197,7 @@ def rational(value: Any) -> Any:
 
 
 def constant(value: Any) -> tuple[Any, Any]:
+    """(num, den) of a number."""
     from flint import fmpq_poly
 
     return fmpq_poly([rational(value)]), fmpq_poly([1])
@@ -215,13 +215,11 @@ def roots(p: Any, over: Interval) -> int:
     chain = [p, p.derivative()]
     while chain[-1] != 0:
         chain.append(-(chain[-2] % chain[-1]))
-    ends = [
-        [one[one.degree()] if end is None else one(rational(end)) for one in chain[:-1]]
-        for end in (over.low, over.high)
-    ]
-    low, high = ([value for value in end if value != 0] for end in ends)
-    before, after = ([a * b < 0 for a, b in pairwise(end)].count(True) for end in (low, high))
-    return before - after
+    changes: list[int] = []
+    for end in (over.low, over.high):
+        values = (one[one.degree()] if end is None else one(rational(end)) for one in chain[:-1])
+        changes.append(sum(bool(a * b < 0) for a, b in pairwise(value for value in values if value != 0)))
+    return changes[0] - changes[1]
 
 
 def number_of(value: Any, over: Interval | None) -> Any:

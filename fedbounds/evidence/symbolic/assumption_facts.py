@@ -9,10 +9,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.exactness import require_exact
+from fedbounds.evidence.symbolic.expressions import require_exact, shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
-from fedbounds.evidence.symbolic.signs import shown_non_negative, shown_positive
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.symbols import RECORDED

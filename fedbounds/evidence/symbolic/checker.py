@@ -12,7 +12,7 @@ from fedbounds.evidence.symbolic.derivation import (
     Derivation,
     Step,
 )
-from fedbounds.evidence.symbolic.exactness import require_exact
+from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
 from fedbounds.evidence.symbolic.proof_state import (
@@ -24,7 +24,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     StepCheck,
     Unproved,
 )
-from fedbounds.evidence.symbolic.signs import shown_positive
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -107,13 +106,13 @@ def _schedule(
 
 def _put(eta: sp.Expr | None, given: Mapping[sp.Symbol, sp.Expr]) -> dict[sp.Basic, sp.Expr]:
     """The step sizes and the symbols that a statement defines; a multiple of L is solved for L, which is simpler."""
-    found: dict[sp.Basic, sp.Expr] = {}
+    meanings: dict[sp.Basic, sp.Expr] = {}
     for symbol, value in given.items():
         share = sp.cancel(value / sy.L)
-        found |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
+        meanings |= {symbol: value} if share.has(sy.L) else {sy.L: symbol / share}
     if eta is not None:
-        found |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
-    return found
+        meanings |= {sy.eta: eta, definitions.ETA_S: eta.subs(sy.t, definitions.M_S - sy.gamma)}
+    return meanings
 
 
 def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
@@ -176,14 +175,14 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
 
 def _cited_universe(scope: Context, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:
     """The assumptions that the derivations cited may name, and the clashes among those used."""
-    found: dict[str, Assumption] = {}
+    cited: dict[str, Assumption] = {}
     clash = []
     for name in sorted(citations(scope.derivation)):
         other = scope.shelf.checked.get((name, scope.reading.name))
         for key, assumption in (other.universe if other is not None else {}).items():
-            if found.setdefault(key, assumption) != assumption and key in keys:
+            if cited.setdefault(key, assumption) != assumption and key in keys:
                 clash.append(f"two derivations cited mean different things by {key}")
-    return found, clash
+    return cited, clash
 
 
 def _slacks(
@@ -195,7 +194,7 @@ def _slacks(
         label = getattr(condition.shown, "label", None)
         if condition.symbol in slacks or (label is not None and not (label in outcomes and outcomes[label].ok)):
             continue
-        found, grounds = shown(condition, replace(scope, outcomes=outcomes, slacks=slacks))
-        resolved[condition.symbol] = found
-        slacks[condition.symbol] = (found.expression, grounds)
+        condition_shown, grounds = shown(condition, replace(scope, outcomes=outcomes, slacks=slacks))
+        resolved[condition.symbol] = condition_shown
+        slacks[condition.symbol] = (condition_shown.expression, grounds)
     return slacks

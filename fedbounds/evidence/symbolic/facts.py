@@ -10,14 +10,13 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
+from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
 from fedbounds.evidence.symbolic.gate import (
     CANONICAL,
     admit,
     admit_weights,
     meaningful,
-    require_number,
-    require_steady,
     signed,
 )
 from fedbounds.evidence.symbolic.proof_state import (
@@ -33,7 +32,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     line,
     require_text,
 )
-from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Sign
 
@@ -62,10 +60,10 @@ def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
 
 def resolve(fact: object, scope: Context) -> Total:
     """The expression, sign and grounds of a fact: only the kinds of facts below are facts."""
-    found = RESOLVERS.get(type(fact))
-    if found is None:
+    resolver = RESOLVERS.get(type(fact))
+    if resolver is None:
         raise Unproved(f"{type(fact).__name__} is no fact that a proof may use")
-    return found(fact, scope)
+    return resolver(fact, scope)
 
 
 def _square(fact: d.Square, scope: Context) -> Total:
@@ -212,12 +210,12 @@ def sound(key: str, scope: Context) -> Checked:
 
 def citations(derivation: d.Derivation) -> set[str]:
     """The derivations that one cites."""
-    found: set[str] = set()
+    keys: set[str] = set()
 
     def visit(uses: tuple[d.Use, ...]) -> None:
         for _, fact in uses:
             if isinstance(fact, d.Cited):
-                found.add(fact.derivation)
+                keys.add(fact.derivation)
             elif isinstance(fact, d.Averaged | d.Beyond):
                 visit(fact.uses)
 
@@ -227,7 +225,7 @@ def citations(derivation: d.Derivation) -> set[str]:
             visit(rule)
         elif isinstance(rule, d.Cases):
             visit(rule.first.uses + rule.second.uses)
-    return found
+    return keys
 
 
 def _discharged(assumption: Assumption, label: str, used: frozenset[Used], scope: Context) -> Grounds:

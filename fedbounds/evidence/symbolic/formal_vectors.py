@@ -168,7 +168,7 @@ def norm_sq(vector: sp.Expr) -> sp.Expr:
     return Inner(vector, vector)
 
 
-def known(expression: sp.Basic) -> int:
+def known_from(expression: sp.Basic) -> int:
     """The moment from which everything in an expression is known."""
     if isinstance(expression, Vec | Noise):
         return KNOWN.get(expression.args[0].name, LATER)
@@ -176,7 +176,7 @@ def known(expression: sp.Basic) -> int:
         return ROUND if expression.args[0].name in WEIGHTS else LATER
     if isinstance(expression, sp.Symbol) and expression.name in RECORDED:
         return LATER if RECORDED[expression.name].statistic == "measured" else ROUND
-    return max((known(argument) for argument in expression.args), default=ROUND)
+    return max((known_from(argument) for argument in expression.args), default=ROUND)
 
 
 def drawn(atom: sp.Expr) -> int | None:
@@ -184,15 +184,15 @@ def drawn(atom: sp.Expr) -> int | None:
     if isinstance(atom, Centre):
         terms = [sp.Mul.make_args(term) for term in sp.Add.make_args(atom.args[1])]
         moments = [drawn(factor) for term in terms for factor in term if random(factor)]
-        found = [moment for moment in moments if moment is not None and known(atom.args[0]) <= moment]
-        return min(found) if found and len(found) == len(moments) else None
+        before = [moment for moment in moments if moment is not None and known_from(atom.args[0]) <= moment]
+        return min(before) if before and len(before) == len(moments) else None
     return KNOWN.get(f"{atom.args[0].name}-drawn") if isinstance(atom, Noise) else None
 
 
 def orthogonal(u: sp.Expr, v: sp.Expr) -> bool:
     """Whether one of two vectors is noise drawn when the other was known."""
     first, second = drawn(u), drawn(v)
-    return (first is not None and known(v) <= first) or (second is not None and known(u) <= second)
+    return (first is not None and known_from(v) <= first) or (second is not None and known_from(u) <= second)
 
 
 def random(expression: sp.Basic) -> bool:

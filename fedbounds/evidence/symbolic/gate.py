@@ -14,16 +14,22 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation
-from fedbounds.evidence.symbolic.exactness import FUNCTIONS, NUMBERS, claim_sides, require_exact
+from fedbounds.evidence.symbolic.expressions import (
+    FUNCTIONS,
+    NUMBERS,
+    claim_sides,
+    indices,
+    require_exact,
+    shown_non_negative,
+    shown_positive,
+)
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
-from fedbounds.evidence.symbolic.signs import indices, shown_non_negative, shown_positive
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.symbols import RECORDED
 
 # What these give to a proof was compared with what they say, by hand.
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
@@ -40,10 +46,6 @@ NAMED = (
 )
 SIGNS = ("real", "nonnegative", "positive")
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
-# Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
-MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
-    symbol.name for symbol in definitions.SHIPPED_OWN
-}
 
 
 # What a derivation brings with it
@@ -270,7 +272,7 @@ def _power(power: sp.Pow, scope: Context) -> Grounds:
     return grounds | sign
 
 
-# Signs, randomness and indices
+# Signs
 
 
 def signed(expression: sp.Expr, strict: bool, scope: Context) -> Grounds | None:
@@ -290,26 +292,3 @@ def signed(expression: sp.Expr, strict: bool, scope: Context) -> Grounds | None:
             grounds |= outcome.grounds
     grounds |= union(admit(symbol, scope) for symbol in folded.free_symbols - expression.free_symbols)
     return grounds if enough(folded.xreplace(positive)) else None
-
-
-def require_number(expression: sp.Expr, scope: Context, allowed: Iterable[sp.Basic] = ()) -> None:
-    """Raise unless an expression, its meanings put in, is one number (or one for each of the allowed indices)."""
-    meaning = scope.unfolded(expression)
-    if formal.random(meaning) or not indices(meaning) <= set(allowed):
-        raise Unproved(f"{expression} is not one number")
-
-
-def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic]) -> None:
-    """Raise unless an expression, its meanings put in, keeps its value from step to step (T apart)."""
-    meaning = scope.unfolded(expression)
-    fixed = {str(s) for s in set(fixed) & meaning.free_symbols}
-    if moving(meaning) - {sy.T.name} or fixed or formal.random(meaning) or indices(meaning):
-        raise Unproved(
-            f"an induction's line speaks of more that varies in time than T and its sequence at T: {meaning}"
-        )
-
-
-def moving(expression: sp.Expr) -> set[str]:
-    """Names of the symbols in an expression that differ from step to step."""
-    names = {s.name for s in expression.free_symbols}
-    return {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}

@@ -36,24 +36,24 @@ GROUP = "fedbounds.derivations"
 @lru_cache(maxsize=1)
 def installed() -> Mapping[str, Derivation]:
     """Key -> derivation, from the modules of every package registered under the entry point group."""
-    found: dict[str, Derivation] = {}
+    result: dict[str, Derivation] = {}
     for entry in sorted(registered(GROUP), key=lambda item: item.value):
         package = entry.load()
         names = sorted(info.name for info in pkgutil.iter_modules(getattr(package, "__path__", ())))
         modules = [importlib.import_module(f"{package.__name__}.{name}") for name in names if name[0] != "_"]
-        found |= collected((package, *modules), found)
-    return found
+        result |= collected((package, *modules), result)
+    return result
 
 
-def collected(modules: Iterable[object], known: Mapping[str, Derivation]) -> dict[str, Derivation]:
+def collected(modules: Iterable[object], taken: Mapping[str, Derivation]) -> dict[str, Derivation]:
     """The derivations of modules, none of which may take the key of another or of one known."""
-    found: dict[str, Derivation] = {}
+    result: dict[str, Derivation] = {}
     for module in modules:
         for derivation in getattr(module, "DERIVATIONS", ()):
-            if derivation.key in {**known, **found}:
+            if derivation.key in {**taken, **result}:
                 raise reject("a derivation must have a key of its own", repr(derivation.key), "give it another key")
-            found[derivation.key] = derivation
-    return found
+            result[derivation.key] = derivation
+    return result
 
 
 @lru_cache(maxsize=1)
@@ -61,9 +61,9 @@ def _shared() -> Shelf:
     return shelf(installed())
 
 
-def shelf(derivations: Mapping[str, Derivation], known: Mapping[str, Claim] | None = None) -> Shelf:
+def shelf(derivations: Mapping[str, Derivation], stated: Mapping[str, Claim] | None = None) -> Shelf:
     """Derivations that may cite each other, none checked yet, about claims known (by default all)."""
-    about = claims() if known is None else known
+    about = claims() if stated is None else stated
     return Shelf(derivations, lambda key, shelf, reading: checker.check(key, shelf, reading, about))
 
 
@@ -84,8 +84,8 @@ def recheck(checked: Checked, step: Step) -> StepCheck:
 
 def check_all(derivations: Iterable[Derivation] | None = None) -> dict[str, Checked]:
     """Every derivation, checked in its first reading; those given, or those installed."""
-    found = _shared() if derivations is None else shelf({d.key: d for d in derivations})
-    return {key: check(key, found) for key in found.derivations}
+    on = _shared() if derivations is None else shelf({d.key: d for d in derivations})
+    return {key: check(key, on) for key in on.derivations}
 
 
 def proofs(name: str | None = None, extra: Iterable[ModuleType] = ()) -> list[tuple[Checked, Verdict | None]]:
@@ -95,10 +95,10 @@ def proofs(name: str | None = None, extra: Iterable[ModuleType] = ()) -> list[tu
     define DERIVATIONS and the CLAIMS that they are about.
     """
     extra = tuple(extra)
-    known = {**installed(), **collected(extra, installed())} if extra else installed()
+    derivations = {**installed(), **collected(extra, installed())} if extra else installed()
     stated = claims(extra)
-    on = shelf(known, stated) if extra else _shared()
-    keys = sorted(known) if name is None else [derivation_named(name, known, stated).key]
+    on = shelf(derivations, stated) if extra else _shared()
+    keys = sorted(derivations) if name is None else [derivation_named(name, derivations, stated).key]
     return [(checked, verdict_of(checked, stated)) for checked in (check(key, on) for key in keys)]
 
 
@@ -109,16 +109,16 @@ def verdict_of(checked: Checked, stated: Mapping[str, Claim] | None = None) -> V
 
 
 def derivation_named(
-    key: str, known: Mapping[str, Derivation] | None = None, stated: Container[str] = ()
+    key: str, derivations: Mapping[str, Derivation] | None = None, stated: Container[str] = ()
 ) -> Derivation:
     """The derivation of that key, else the first of the claim of that key, else an input error.
 
     A claim that is ``stated`` and has none is told apart from an unknown name.
     """
-    known = installed() if known is None else known
-    if key in known:
-        return known[key]
-    for derivation in known.values():
+    derivations = installed() if derivations is None else derivations
+    if key in derivations:
+        return derivations[key]
+    for derivation in derivations.values():
         if derivation.claim == key:
             return derivation
     if key in stated:
@@ -127,7 +127,7 @@ def derivation_named(
             f"{key}, which has none",
             "fedbounds derive --all lists all",
         )
-    raise nearest("derivation", key, known)
+    raise nearest("derivation", key, derivations)
 
 
 def checked_named(key: str, reading: Reading | None = None) -> Checked:
@@ -218,9 +218,9 @@ def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
 def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Which assumptions the derivation needs beyond the claim's, or an empty string."""
     derivation, stated = checked.derivation, claim.assumptions_in(reading)
-    known = checked.claim
+    claim_checked = checked.claim
     about = (claim.definitions, claim.eta, claim.algorithm)
-    if known is None or (known.definitions, known.eta, known.algorithm) != about:
+    if claim_checked is None or (claim_checked.definitions, claim_checked.eta, claim_checked.algorithm) != about:
         return f"it was checked for another statement of {claim.key}"
     if derivation.eta is not None and claim.eta is None:
         return f"proved only for eta = {derivation.eta}"

@@ -186,9 +186,9 @@ def line(step: Step) -> tuple[sp.Expr, Sign]:
 
 def earlier(label: str, scope: Context) -> Total:
     """The line of an earlier step that checks."""
-    found, outcome = scope.step(label), scope.outcomes.get(label)
-    if outcome is None or found is None:
+    before, outcome = scope.step(label), scope.outcomes.get(label)
+    if outcome is None or before is None:
         raise Unproved(f"there is no earlier step {label}")
     if not outcome.ok:
         raise Unproved(f"it rests on step {label}, which does not check")
-    return Total(*line(found), outcome.grounds)
+    return Total(*line(before), outcome.grounds)

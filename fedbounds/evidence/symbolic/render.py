@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.proof_state import Checked, Shown, StepCheck
+from fedbounds.evidence.symbolic.proof_state import Checked, StepCheck
 from fedbounds.theory import symbols
 from fedbounds.theory.verdict import Verdict
 
+Show = Callable[[sp.Expr], str]
 TICK, CROSS = "✓", "✗"
 # Characters of LaTeX after which a long right-hand side continues on the next line.
 LINE = 110
@@ -38,37 +38,61 @@ def verdict_line(checked: Checked, verdict: Verdict | None) -> str:
 def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     """The proof step by step, with ticks, conditions, notes and corrections of the paper's lines."""
     derivation = checked.derivation
-    about = (
-        f"claim {derivation.claim} ({', '.join(derivation.readings)})" if derivation.claim else "a result of its own"
-    )
-    meanings = {**checked.schedule, **derivation.abbreviations}
+    readings = ", ".join(derivation.readings)
+    about = f"claim {derivation.claim} ({readings})" if derivation.claim else "a result of its own"
     lines = [f"{derivation.key}: {derivation.title}", f"  about {about}"]
-    lines += _block("setting", [f"{key}: {text}" for key, text in checked.setting.items()])
-    lines += _block("conditions", [f"{c.symbol} = {c.expression} {_sign(c)} ({c.why})" for c in checked.conditions])
-    lines += _block("where", [f"{name} = {value}" for name, value in meanings.items()])
+    for title, items in _blocks(checked, str):
+        lines += [f"  {title}:", *(f"    {item}" for item in items)]
     for number, step in enumerate(derivation.steps, 1):
-        outcome, paper = checked.outcomes[step.label], step.paper
-        statement = f"{step.lhs} {step.relation} {step.rhs}"
-        lines += ["", f"{TICK if outcome.ok else CROSS} {number}. [{step.label}]  {statement}"]
-        remarks = [f"because {reason}" for reason in reasons(step)]
-        remarks += [f"note: {step.note}"] if step.note else []
-        if paper is not None:
-            remarks.append(f"the paper has: {step.lhs} {step.relation} {paper.rhs}")
-            remarks += [f"ours minus the paper's: {paper.difference}", f"correction: {paper.correction}"]
-        remarks += [] if outcome.ok else [f"UNDECIDED: {outcome.message}"]
-        lines += [f"      {remark}" for remark in remarks]
-    return "\n".join([*lines, "", *_block("findings", derivation.findings), f"  {verdict_line(checked, verdict)}"])
+        mark = TICK if checked.outcomes[step.label].ok else CROSS
+        lines += ["", f"{mark} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"]
+        lines += [f"      {remark}" for remark in _remarks(step, checked, str)]
+    findings = ["  findings:", *(f"    {item}" for item in derivation.findings)] if derivation.findings else []
+    return "\n".join([*lines, "", *findings, f"  {verdict_line(checked, verdict)}"])
 
 
-def _block(title: str, items: Sequence[str]) -> list[str]:
-    return [f"  {title}:", *(f"    {item}" for item in items)] if items else []
+def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
+    """A complete LaTeX page of the proof."""
+    derivation, notation = checked.derivation, names(checked)
+    show = lambda expression: f"\0{_latex(expression, notation)}\0"  # noqa: E731
+    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
+    for title, items in _blocks(checked, show):
+        body += [rf"\paragraph{{{title.capitalize()}.}}", *_listed(items)]
+    for step in derivation.steps:
+        mark = r"$\checkmark$" if checked.outcomes[step.label].ok else r"$\times$ (undecided)"
+        left, right = _latex(step.lhs, notation), _broken(step.rhs, notation)
+        line = rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[step.relation]} {right}"
+        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}}", r"\begin{align*}", line, r"\end{align*}"]
+        body += _listed(_remarks(step, checked, show))
+    body += [r"\paragraph{Findings.}", *_listed(derivation.findings)] if derivation.findings else []
+    ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
+    return "\n".join([*body, ending, r"\end{document}", ""])
 
 
-def _sign(condition: Shown) -> str:
-    return "> 0" if condition.strict else ">= 0"
+def _blocks(checked: Checked, show: Show) -> Iterator[tuple[str, list[str]]]:
+    """(title, lines) of what stands before the steps; in LaTeX a condition's symbol is what it stands for."""
+    conditions = [
+        f"{f'{c.symbol} = ' if show is str else ''}{show(c.expression)} {'>' if c.strict else '>='} 0 ({c.why})"
+        for c in checked.conditions
+    ]
+    meanings = {**checked.schedule, **checked.derivation.abbreviations}
+    where = [f"{show(name)} = {show(value)}" for name, value in meanings.items()]
+    blocks = {"setting": [f"{key}: {text}" for key, text in checked.setting.items()], "conditions": conditions}
+    yield from ((title, lines) for title, lines in {**blocks, "where": where}.items() if lines)
 
 
-def reasons(step: d.Step, show: Callable[[sp.Expr], str] = str) -> list[str]:
+def _remarks(step: d.Step, checked: Checked, show: Show) -> list[str]:
+    """Why a step holds, what the paper has in its place, and why it does not check."""
+    outcome, paper = checked.outcomes[step.label], step.paper
+    lines = [f"because {reason}" for reason in reasons(step, show)]
+    lines += [f"note: {step.note}"] if step.note else []
+    if paper is not None:
+        lines.append(f"the paper has: {show(step.lhs)} {step.relation} {show(paper.rhs)}")
+        lines += [f"ours minus the paper's: {show(paper.difference)}", f"correction: {paper.correction}"]
+    return lines if outcome.ok else [*lines, f"UNDECIDED: {outcome.message}"]
+
+
+def reasons(step: d.Step, show: Show = str) -> list[str]:
     """Why a step holds, one line a fact, with its multiplier shown by ``show``."""
     because = step.because
     if isinstance(because, d.Cases):
@@ -85,7 +109,7 @@ def reasons(step: d.Step, show: Callable[[sp.Expr], str] = str) -> list[str]:
     return [_use(use, show) for use in because] or ["both sides have the same normal form"]
 
 
-def _use(use: d.Use, show: Callable[[sp.Expr], str]) -> str:
+def _use(use: d.Use, show: Show) -> str:
     multiplier, fact = use
     if isinstance(fact, d.Earlier):
         what = f"step {fact.label}"
@@ -106,67 +130,28 @@ def names(checked: Checked) -> dict[str, str]:
     """LaTeX of every name in a derivation: the paper's notation, the derivation's own, slacks by what they are."""
     derivation = checked.derivation
     paper = {name: notation.latex for name, notation in symbols.QUANTITIES.items()}
-    known = paper | definitions.LATEX | dict(derivation.notation)
+    notation = paper | definitions.LATEX | dict(derivation.notation)
     for condition in checked.conditions:
         symbol = condition.symbol if condition.symbol.is_Symbol else condition.symbol.args[0]
         if symbol.name not in derivation.notation:
-            known[symbol.name] = rf"\left({_latex(condition.expression, known)}\right)"
-    return known
+            notation[symbol.name] = rf"\left({_latex(condition.expression, notation)}\right)"
+    return notation
 
 
-def _latex(expression: sp.Expr, known: dict[str, str]) -> str:
-    names = {s: known[s.name] for s in expression.atoms(sp.Symbol) if s.name in known}
+def _latex(expression: sp.Expr, notation: dict[str, str]) -> str:
+    names = {s: notation[s.name] for s in expression.atoms(sp.Symbol) if s.name in notation}
     return str(sp.latex(expression, symbol_names=names))
 
 
-def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
-    """A complete LaTeX page of the proof."""
-    derivation, known = checked.derivation, names(checked)
-    conditions = [
-        rf"${_latex(c.expression, known)} {RELATIONS[_sign(c)[:-2]]} 0$: {escape(c.why)}" for c in checked.conditions
-    ]
-    body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
-    body += _items("Setting", [escape(text) for text in checked.setting.values()])
-    body += _items("Conditions", conditions)
-    for step in derivation.steps:
-        outcome, paper = checked.outcomes[step.label], step.paper
-        mark = r"$\checkmark$" if outcome.ok else r"$\times$ (undecided)"
-        # What stands between marks is mathematics already.
-        shown = (enumerate(reason.split("\0")) for reason in reasons(step, lambda m: f"\0{_latex(m, known)}\0"))
-        because = ["".join(f"${part}$" if index % 2 else escape(part) for index, part in one) for one in shown]
-        body += [rf"\paragraph{{{mark} Step {escape(step.label)}.}} {escape(step.note)}"]
-        body += [_display(_latex(step.lhs, known), step.relation, _broken(step.rhs, known)), *_listed(because)]
-        if paper is not None:
-            wrong = _display(_latex(step.lhs, known), step.relation, _broken(paper.rhs, known))
-            body += [r"The paper has", wrong, "which differs from the line above by"]
-            body += [_aligned(_broken(paper.difference, known)), f"{escape(paper.correction)}."]
-        body += [] if outcome.ok else [escape(outcome.message[:400])]
-    body += _items("Findings", [escape(text) for text in derivation.findings])
-    ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
-    return "\n".join([*body, ending, r"\end{document}", ""])
+def _listed(items: Sequence[str]) -> list[str]:
+    return [r"\begin{itemize}", *(rf"\item {escape(item)}" for item in items), r"\end{itemize}"]
 
 
-def _items(title: str, items: list[str]) -> list[str]:
-    return [rf"\paragraph{{{title}.}}", *_listed(items)] if items else []
-
-
-def _listed(items: list[str]) -> list[str]:
-    return [r"\begin{itemize}", *(rf"\item {item}" for item in items), r"\end{itemize}"]
-
-
-def _display(left: str, relation: str, right: str) -> str:
-    return _aligned(rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[relation]} {right}")
-
-
-def _aligned(formula: str) -> str:
-    return "\n".join([r"\begin{align*}", formula, r"\end{align*}"])
-
-
-def _broken(expression: sp.Expr, known: dict[str, str]) -> str:
+def _broken(expression: sp.Expr, notation: dict[str, str]) -> str:
     """An expression over as many lines as its terms need."""
     lines, length = [""], 0
     for index, term in enumerate(expression.as_ordered_terms()):
-        text = _latex(term, known)
+        text = _latex(term, notation)
         text = text if index == 0 or text.lstrip().startswith("-") else f"+ {text}"
         if length and length + len(text) > LINE:
             lines.append("")
@@ -177,7 +162,10 @@ def _broken(expression: sp.Expr, known: dict[str, str]) -> str:
 
 
 def escape(text: str) -> str:
-    """Plain words as LaTeX."""
+    """Plain words as LaTeX; what stands between two zero characters is mathematics already."""
+    first, *others = text.split("\0")
+    if others:
+        return f"{escape(first)}${others[0]}${escape(chr(0).join(others[1:]))}"
     table = {
         "\\": r"\textbackslash{}",
         "^": r"\^{}",
@@ -196,7 +184,7 @@ def escape(text: str) -> str:
 
 def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, object]:
     """The derivation and its check as a JSON object."""
-    derivation, known = checked.derivation, names(checked)
+    derivation, notation = checked.derivation, names(checked)
     return {
         "derivation": derivation.key,
         "claim": derivation.claim or None,
@@ -206,20 +194,20 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": [_step_json(step, checked.outcomes[step.label], known) for step in derivation.steps],
+        "steps": [_step_json(step, checked.outcomes[step.label], notation) for step in derivation.steps],
     }
 
 
-def _step_json(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> dict[str, object]:
+def _step_json(step: d.Step, outcome: StepCheck, notation: dict[str, str]) -> dict[str, object]:
     paper = step.paper and {
-        "rhs": _latex(step.paper.rhs, known),
-        "difference": _latex(step.paper.difference, known),
+        "rhs": _latex(step.paper.rhs, notation),
+        "difference": _latex(step.paper.difference, notation),
         "correction": step.paper.correction,
     }
     return {
         "label": step.label,
         "checked": outcome.ok,
-        "statement": f"{_latex(step.lhs, known)} {RELATIONS[step.relation]} {_latex(step.rhs, known)}",
+        "statement": f"{_latex(step.lhs, notation)} {RELATIONS[step.relation]} {_latex(step.rhs, notation)}",
         "because": reasons(step),
         "note": step.note,
         "paper": paper,
@@ -229,16 +217,12 @@ def _step_json(step: d.Step, outcome: StepCheck, known: dict[str, str]) -> dict[
 
 INTRODUCTION = """# Derivations
 
-After this page you know which proofs there are, what each rests on, and which lines of the paper they correct.
-`fedbounds derive NAME` prints one proof step by step.
+Every proof below is checked each time it is printed. An identity reduces to zero exactly. An inequality is an exact
+combination of named facts, with multipliers that are visibly non-negative. `fedbounds derive --all --format markdown`
+writes this page; `fedbounds derive NAME` prints one proof step by step.
 
-Every proof is checked each time it is printed. An identity reduces to zero exactly. An inequality is an exact
-combination of named facts, with multipliers that are visibly non-negative. An author may assume no definition:
-definitions come with the reading of the claim. Each further symbol is real, non-negative or positive, and stands for
-one number.
-
-"Proved" means that every step checks; the assumptions are those used. Without a claim, a derivation is a result of
-its own.
+What a proof may bring passes one gate. Each symbol of its own is real, non-negative or positive, and stands for one
+number: never for a client's or a step's. Definitions come with the claim's reading, and no author may assume one.
 """
 
 
@@ -260,19 +244,19 @@ def table(results: Sequence[Result], form: str) -> str:
         raise reject("LaTeX is a page a derivation", "--all", "name one derivation, or use another format")
     if form == "json":
         return json.dumps([to_json(*pair) for pair in results], indent=2)
-    rows = [(c.derivation.key, c.derivation.claim or "-", verdict_line(c, v)) for c, v in results]
+    rows, corrections, findings = [], [], []
+    for checked, verdict in results:
+        derivation = checked.derivation
+        key = derivation.key
+        count = f"{sum(outcome.ok for outcome in checked.outcomes.values())}/{len(checked.outcomes)}"
+        rows.append((key, derivation.claim or "-", count, verdict_line(checked, verdict)))
+        findings += [f"- `{key}`: {text}" for text in derivation.findings]
+        corrections += [f"- `{key}`, step {s.label}: {s.paper.correction}." for s in derivation.steps if s.paper]
     if form != "markdown":
-        shown = [("derivation", "claim", "verdict"), *rows]
-        return "\n".join(f"{key:24}{claim:20}{line}" for key, claim, line in shown)
-    lines = [INTRODUCTION, "| derivation | claim | verdict |", "|---|---|---|"]
-    for key, claim, line in rows:
-        said = re.sub("HOLDS: proved under these assumptions:|every step checks; rests on", "proved:", line)
-        lines.append(f"| `{key}` | {'the same' if claim == key else claim} | {said.replace('|', chr(92) + '|')} |")
-    lines += ["", "## Lines of the paper that are wrong, and their corrections", ""]
-    lines += [
-        f"- `{c.derivation.key}`, step {step.label}: {step.paper.correction}."
-        for c, _ in results
-        for step in c.derivation.steps
-        if step.paper
-    ]
-    return "\n".join(lines) + "\n"
+        head = ("derivation", "claim", "steps", "verdict")
+        return "\n".join(f"{key:24}{claim:20}{count:>7}  {line}" for key, claim, count, line in (head, *rows))
+    lines = [INTRODUCTION, "| derivation | claim | steps | verdict |", "|---|---|---|---|"]
+    for key, claim, count, line in rows:
+        lines.append(f"| `{key}` | {claim} | {count} | {line.replace('|', chr(92) + '|')} |")
+    lines += ["", "## Lines of the paper that are wrong, and their corrections", "", *corrections]
+    return "\n".join([*lines, "", "## Findings", "", *findings]) + "\n"

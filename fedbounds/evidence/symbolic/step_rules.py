@@ -9,9 +9,9 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.exactness import SYMBOLS
+from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
-from fedbounds.evidence.symbolic.gate import admit, moving, require_number, signed, union
+from fedbounds.evidence.symbolic.gate import admit, signed, union
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
@@ -22,7 +22,6 @@ from fedbounds.evidence.symbolic.proof_state import (
     excess,
     require_text,
 )
-from fedbounds.evidence.symbolic.signs import degree
 from fedbounds.theory import symbols as sy
 
 
@@ -67,9 +66,9 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
     if not cases.zero and first == second:
         raise Unproved("each case has a symbol of its own")
     if cases.zero:
-        known = earlier(cases.zero, scope)
-        scope.require_zero(known.value - x, f"step {cases.zero} does not show {x} >= 0:")
-        grounds |= known.grounds
+        line = earlier(cases.zero, scope)
+        scope.require_zero(line.value - x, f"step {cases.zero} does not show {x} >= 0:")
+        grounds |= line.grounds
         put = sp.solve(x, second, dict=True)
         simple = type(second) is type(sy.L) and len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
         if not simple or second != sy.L or sy.L in scope.schedule:

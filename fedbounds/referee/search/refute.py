@@ -9,15 +9,14 @@ evaluations spent are reported, which proves nothing; a violation that floating 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from fedbounds import io
-from fedbounds.errors import InputError, reject
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.judge import cannot_express
@@ -25,11 +24,9 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
 from fedbounds.referee.search.family import STEP_SYMBOLS, InstanceFamily, decode, dimension, families, schedule
 from fedbounds.referee.search.objective import OUTSIDE, objectives
-from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task
+from fedbounds.referee.search.outcome import WORTH_TRYING, Outcome, Search, Task, fixed_points, survived
 from fedbounds.referee.search.rounding import AS_THEY_ARE, Judge, rationalise, round_to
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.search.survived import fixed_points, survived
-from fedbounds.study.fingerprint import identity, tell_anew
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -38,8 +35,6 @@ from fedbounds.theory.verdict import Evidence, Status, Verdict
 KEPT = 3
 # If so many examples of a shape all meet what no penalty leads to, the shape decides it; else the search asks.
 EXAMPLES = 8
-# What a call must share with that which wrote its state file; where only the statement differs, it starts anew.
-REQUIRED = ("claim", "reading", "budget", "seed")
 
 Progress = Callable[[str, int, int], None]
 # (name of the rung, function, tasks) -> the results in order.
@@ -94,17 +89,15 @@ def refute(
     reading: Reading,
     budget: Budget,
     seed: int = 0,
-    state: Path | None = None,
     progress: Progress | None = None,
-    each: Each | None = None,
+    each: Each = lambda stage, function, tasks: map(function, tasks),
     known: Mapping[str, InstanceFamily] | None = None,
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
-    ``state`` is a JSON file that lets the same call continue where it was stopped; ``progress(label, done,
-    total)`` is called before every arm; ``each`` computes the arms of a rung, in order; ``known`` are the families by
-    key, the shipped ones and those of plug-ins unless given. REFUTED carries the instance and both sides as fractions
-    in ``data``; otherwise UNDECIDED with the closest approach and the evaluations spent.
+    ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
+    ``known`` are the families by key, the shipped ones and those of plug-ins unless given. REFUTED carries the
+    instance and both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
     if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
@@ -116,7 +109,7 @@ def refute(
         return fixed_points(claim, reading)
     search = Search(claim, reading, budget, seed, known or families())
     violates, outcomes, unconfirmed = judge(claim, reading), [], []
-    for outcome in _outcomes(search, State.load(state, search), state, progress, each):
+    for outcome in _outcomes(search, progress, each):
         outcomes.append(outcome)
         if outcome.margin > WORTH_TRYING:
             continue
@@ -150,10 +143,8 @@ def _rounding(search: Search, outcome: Outcome) -> bool:
     return True
 
 
-def _outcomes(
-    search: Search, saved: list[Outcome], state: Path | None, progress: Progress | None, each: Each | None
-) -> Iterator[Outcome]:
-    """The outcomes of every rung, those that a state file has first."""
+def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:
+    """The outcomes of every rung."""
     done, budget = 0, search.budget
     left: list[tuple[Any, int, tuple[float, ...]]] = [
         (arm, k, ()) for k, arm in enumerate(arms(search.claim, search.reading, budget, search.known))
@@ -163,19 +154,12 @@ def _outcomes(
         last = rung == budget.rungs - 1
         generations = max(min(FIRST, budget.generations), budget.generations >> (budget.rungs - 1 - rung))
         tasks = [Task(arm, rung, k, generations, start, last) for arm, k, start in left]
+        results = iter(each(f"search, rung {rung}", partial(_as_json, search), tasks))
         reached: list[Outcome] = []
-        due = tasks[max(len(saved) - done, 0) :]
-        function = partial(_as_json, search)
-        fresh = iter(map(function, due) if each is None else each(f"search, rung {rung}", function, due))
-        for k, task in enumerate(tasks):
+        for k in range(len(tasks)):
             if progress is not None:
                 progress(f"{search.claim.key} [{search.reading.name}]", done + k, total)
-            if done + k >= len(saved):
-                saved.append(_of_json(next(fresh)))
-                State.save(state, search, saved)
-            elif not is_outcome(task, asdict(saved[done + k])):
-                raise reject(f"the state file {state} must hold the arms of its search", "others", "delete it")
-            reached.append(saved[done + k])
+            reached.append(_of_json(next(results)))
             yield reached[-1]
         done += len(tasks)
         rank = sorted(range(len(tasks)), key=lambda k: (reached[k].margin, k))[: -(-len(tasks) // KEPT)]
@@ -198,32 +182,3 @@ def is_outcome(task: Task, data: Any) -> bool:
     family = known.get(outcome.arm.shape.family)
     size = len(outcome.point) if family is None else dimension(task.arm.shape, family)
     return (outcome.arm, outcome.rung, len(outcome.point)) == (task.arm, task.rung, size)
-
-
-@dataclass(frozen=True)
-class State:
-    """A search as its state file holds it."""
-
-    search: dict[str, Any]
-    outcomes: list[Outcome]
-
-    @classmethod
-    def load(cls, state: Path | None, search: Search) -> list[Outcome]:
-        """Outcomes of the state file, none of an older claim; InputError on another search."""
-        if state is None or not state.exists():
-            return []
-        saved = io.shaped(io.read_json(state), cls, state.name)
-        wanted = identity(search.claim, search.reading.name, search.budget.name, search.seed)
-        if any(saved.search.get(name) != wanted[name] for name in REQUIRED):
-            raise reject(f"the state file {state} belongs to another search", saved.search, "use another file")
-        if saved.search != wanted:
-            tell_anew(state, search.claim.key)
-            return []
-        return saved.outcomes
-
-    @staticmethod
-    def save(state: Path | None, search: Search, outcomes: list[Outcome]) -> None:
-        """Write the state; a stop never leaves half a file."""
-        if state is not None:
-            of = identity(search.claim, search.reading.name, search.budget.name, search.seed)
-            io.write_json(state, {"search": of, "outcomes": [asdict(o) for o in outcomes]})

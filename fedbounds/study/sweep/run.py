@@ -67,7 +67,7 @@ def sweep(
 ) -> Sweep:
     """Examine every cell of the grid in ``study`` (a TOML file) and keep the verdicts in one table in ``out``.
 
-    The same call goes on where it stopped, however it was stopped; arguments and errors as of `run`. Writes
+    The same call continues a sweep that was stopped; arguments and errors as of `run`. Writes
     sweep.sqlite and sweep.csv.
 
     >>> print(Path("grid.toml").read_text())

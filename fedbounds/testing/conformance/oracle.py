@@ -28,7 +28,7 @@ RoundFunction = Callable[[State, Task, np.random.Generator], Mapping[str, Array]
 
 @dataclass(frozen=True)
 class Conformance:
-    """Whether a round function is the ``algorithm``: true where no task told them apart.
+    """Whether a round function is the ``algorithm``: true where no task showed a difference.
 
     ``differences`` task -> what differs there; ``slips`` the known slips that the function's states fit;
     ``parameters`` name -> value of the algorithm, at which alone it was tried. ``undetected`` are the slips that

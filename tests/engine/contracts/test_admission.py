@@ -1,13 +1,12 @@
 """What somebody else wrote is compared with itself before it is simulated, compiled arrays included."""
 
-import pickle
 from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 from problem_zoo import ZOO
 
-from fedbounds.engine.contracts.admission import admitted, kernel_findings
+from fedbounds.engine.contracts.admission import kernel_findings
 from fedbounds.engine.expectations import applies
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
@@ -83,22 +82,6 @@ def test_simulate_refuses_what_check_refuses():
             simulate(experiment_on(wrong), **options)
     with pytest.raises(InputError, match="sum 2"):
         simulate(experiment_on(base, weighting=lambda p, e, r, s: 2 * np.broadcast_to(p, e.shape)))
-
-
-def test_what_kept_its_word_is_tried_once_and_again_in_another_process(monkeypatch):
-    base, calls = ZOO["quadratic"](0), []
-    mine = extended(base)
-    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_problem", calls.append)
-    monkeypatch.setattr("fedbounds.engine.contracts.admission.check_weighting", lambda *both: calls.append(both))
-
-    def plain(p, e, r, s):
-        return np.broadcast_to(p, e.shape)
-
-    for _ in range(2):
-        simulate(experiment_on(mine, weighting=plain))
-    assert len(calls) == 2
-    state = pickle.loads(pickle.dumps({name: vars(admitted(mine))[name] for name in ("_admitted",)}))
-    assert not state["_admitted"]
 
 
 def test_a_class_is_no_shipped_one_by_its_name():

@@ -5,13 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 import sympy as sp
-from hypothesis import given, settings
-from hypothesis.errors import FailedHealthCheck, Unsatisfiable
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.evidence import expectation
 from fedbounds.evidence.empirical import comparison as empirical
-from fedbounds.evidence.empirical.bands import holm
 from fedbounds.evidence.run_constants import examine_run
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.schedule import ConstantStep, InverseTime
@@ -19,8 +16,6 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import claim_named
 from fedbounds.problems.least_squares import LeastSquaresProblem
 from fedbounds.problems.quadratic import QuadraticProblem, quadratic
-from fedbounds.testing import assert_claim, runs
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
@@ -35,7 +30,6 @@ from fedbounds.theory.symbols import (
     eta_0,
     gap,
     gap_t,
-    mu,
     t,
 )
 from fedbounds.theory.verdict import Status
@@ -43,7 +37,6 @@ from fedbounds.weightings.fedavg import FedAvg
 from fedbounds.weightings.power_of_choice import PowerOfChoice
 
 READING = READINGS["all-steps"]
-NEVER = Assumption("never", "what no problem satisfies", sp.Lt(L, mu))
 STATISTICS = ("stored", "streamed")
 
 
@@ -155,19 +148,6 @@ def test_nothing_against_nothing_is_vacuous(scope, side):
     assert found.status is Status.VACUOUS and "nothing was tested" in found.detail
 
 
-def test_assert_claim_fails_where_nothing_applied():
-    never = made("step", drift, sp.Integer(0), assumptions=(NEVER,))
-
-    @settings(max_examples=20, database=None)
-    @given(runs(noise=False))
-    def lemma(trajectory):
-        assert_claim(never, trajectory, "all-steps")
-
-    with pytest.raises((Unsatisfiable, FailedHealthCheck)):
-        lemma()
-    assert settings.default.deadline is None
-
-
 # Rare events
 
 
@@ -253,16 +233,6 @@ def test_random_weights_of_which_all_are_likely_or_harmless_still_decide(weighti
 # Rates
 
 
-def test_holm_and_the_rate_at_which_a_status_stands():
-    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
-    assert holm([]) == [] and holm([0.9, 0.8]) == [1.0, 1.0]
-    trajectory = noisy(w0=np.array([3.0]))
-    claim = made("horizon", gap, sp.Rational(1, 10**6))
-    found = verdict(claim, trajectory)
-    rate = found.data["smallest_rate"]
-    assert found.status is Status.REFUTED and rate < 1e-3
-
-
 # Bounds that are no numbers
 
 
@@ -298,28 +268,6 @@ def test_means_of_replicates_do_not_stand_for_what_is_not_linear(statistics, lhs
     """E sqrt(X) < sqrt(E X) and E X^2 > (E X)^2: of the false the first may hold, of the true the second fail."""
     found = verdict(made("horizon", lhs, rhs), noisy(statistics))
     assert found.status is Status.UNDECIDED and "not linear in expectations" in found.detail
-
-
-@pytest.mark.parametrize(
-    "lhs, rhs",
-    [
-        ((Delta_T + 1) ** 2 - Delta_T**2, sp.Integer(1000)),
-        (sp.Piecewise((Delta_T, T > 3), (2 * Delta_T, True)), sp.Integer(1000)),
-        ((1 - mu / (2 * L)) ** T * (Delta_T + gap) / (1 + T), sp.sqrt(1000 * L)),
-    ],
-)
-def test_what_is_linear_when_expanded_or_at_each_time_is_decided(lhs, rhs):
-    assert verdict(made("horizon", lhs, rhs), noisy()).status is Status.HOLDS
-
-
-def test_exact_expectations_decide_what_is_not_linear():
-    """They are f(E X) itself: E Delta_T is put in on both sides of a square root."""
-    experiment = noisy(tau=1, w0=np.array([3.0])).experiment
-    run = expectation.exact_run(simulate(experiment, exact=True), READING)
-    mean = float(run.trajectory.paths["alpha"].distance_sq[0, -1])
-    for factor, status in ((1.01, Status.HOLDS), (0.99, Status.REFUTED)):
-        claim = made("horizon", sp.sqrt(Delta_T), sp.Float(factor) * sp.sqrt(sp.Float(mean)) + 100 * (10 - T))
-        assert expectation.examine(claim, run).status is status
 
 
 def test_replicates_that_all_agree_get_no_band_and_it_is_said():

@@ -145,34 +145,6 @@ def test_large_records_are_streamed_of_their_own_accord(monkeypatch):
     assert simulate(experiment).streamed is not None
 
 
-def test_a_whole_study_of_streamed_runs(monkeypatch, tmp_path):
-    from fedbounds.study.check import check
-    from fedbounds.study.store import series
-    from fedbounds.study.sweep.run import run_values
-
-    asked = {"weightings": ["fedsoftmax:0.5"], "rounds": 6, "replicates": 80, "clients": 3, "engine": "reference"}
-    stored = check(**asked)
-    monkeypatch.setattr(module, "STORED_LIMIT", 0)
-    streamed = check(**asked)
-    assert streamed.runs[0].trajectory.streamed is not None
-    wanted, found = (
-        {(v.claim, v.reading, v.evidence): v.status for _, v in result.verdicts if v.claim not in ON_PATHS}
-        for result in (stored, streamed)
-    )
-    assert wanted == found
-    mine, theirs = (run_values(result.runs[0], result)["gap_last"] for result in (streamed, stored))
-    assert mine == pytest.approx(theirs, rel=SUMS)
-    drawn, (others,) = series(streamed)[0].sides, series(stored)
-    for key, theirs in ((key, theirs) for key, theirs in others.sides.items() if key[0] not in ON_PATHS):
-        # A limit is rhs + (lhs - rhs -/+ half a width), and rhs may be large: its last places are lost.
-        lost = 64 * np.finfo(float).eps * np.abs(theirs.rhs)
-        for mine, other in ((drawn[key].lower, theirs.lower), (drawn[key].upper, theirs.upper)):
-            finite = np.isfinite(other)
-            assert (np.abs(mine - other)[finite] <= (lost + DECISIONS * np.abs(other))[finite]).all(), key
-            np.testing.assert_array_equal(np.isfinite(mine), finite)
-    assert others.sides
-
-
 def test_what_needs_every_replicate_is_refused():
     streamed = RUNS["softmax weights"][1]
     with pytest.raises(InputError, match="skews per path"):

@@ -63,11 +63,6 @@ def test_malformed_certificates_are_rejected_not_crashed_on(change):
     assert not valid and reason
 
 
-def test_another_setting_does_not_verify():
-    for change in ({"eta": ["4", "1"]}, {"eta": ["4", "1"], "alpha": ["1/3", "2/3"]}, {"L": "1/100", "mu": "1/1000"}):
-        assert not check(replace(LEMMA_2, setting={**LEMMA_2.setting, **change}, claim=None))[0]
-
-
 small = st.integers(-4, 4)
 
 
@@ -82,10 +77,3 @@ def test_definiteness_agrees_with_how_the_matrix_was_made(rows, k):
     S = [[fmpq(int(S[i, j])) - (fmpq(1, 1000) if i == j == k else 0) for j in range(3)] for i in range(3)]
     assume(abs(eigenvalues[0]) > 1e-9)
     assert is_psd(S) is bool(eigenvalues[0] > 0)
-
-
-def test_a_zero_pivot_needs_a_zero_column():
-    zero, one = fmpq(0), fmpq(1)
-    assert is_psd([[zero, zero], [zero, one]])
-    assert not is_psd([[zero, one], [one, one]])
-    assert not is_psd([[one, one, zero], [one, one, one], [zero, one, one]])

@@ -117,7 +117,7 @@ def test_the_noisy_instance_is_what_runs_come_to():
 def test_what_is_no_proof_with_noise_is_refused():
     run = of_corollary(2, 3)
     found = noisy(run, Q(1), Q(1), Q(1))
-    each, V = found.multipliers, found.potentials
+    each, V = found.steps, found.potentials
     assert noise.verify(run, each, V)
     assert not noise.verify(run, each[1:], V) and not noise.verify(run, each, V[1:])
     assert not noise.verify(dataclasses.replace(run, mu=MU * Q(9, 10)), each, V)

@@ -9,7 +9,8 @@ import pytest
 import sympy as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from proofs import checked, fault, gives
+from proofs import PAPER, checked, fault, gives, toy_claim, verdict
+from proofs import refused as of
 
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import (
@@ -54,7 +55,6 @@ from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Status
 
 KNOWN = claims()
-PAPER = (a.smooth, a.strongly_convex, a.bounded_gradient, a.bounded_variance, a.full_participation)
 r, c = sp.Symbol("r", real=True), sp.Symbol("c", positive=True)
 s_1, s_2 = sp.Symbol("s_1", nonnegative=True), sp.Symbol("s_2", nonnegative=True)
 strict = sp.Symbol("strict", positive=True)
@@ -91,15 +91,7 @@ class LyingSymbol(sp.Symbol):
 
 def toy(lhs, rhs, *uses, claim=None, **more):
     """The verdict on a claim lhs <= rhs (or the one given) of a derivation with that line."""
-    terms, readings = {"all": rhs}, ("repaired",)
-    about = claim or Claim("toy", "toy", "here", "constant", lhs, terms, assumptions=PAPER, readings=readings)
-    proof = Derivation("toy", "toy", (step("end", lhs, "<=", rhs).by(*uses),), claim="toy", **more)
-    return symbolic.judge(checked(proof, about), about, READINGS["repaired"])
-
-
-def of(*steps, **more):
-    """The fault of a derivation under the paper's assumptions."""
-    return fault(*steps, **{"assumes": PAPER, **more})
+    return verdict(claim or toy_claim(lhs, rhs, scope="constant"), *uses, right=rhs, **more)
 
 
 def condition(symbol, shown, *steps, **more):

@@ -24,7 +24,9 @@ from fedbounds.theory.symbols import (
 )
 
 CONVEX = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased)
-constant_steps = Assumption("constant-steps", "a round's step sizes are equal", sp.Eq(eta_ratio, 1))
+constant_steps = Assumption(
+    "constant-steps", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1)
+)
 
 
 def draft(key, scope, lhs, term, assumptions, **rest):

@@ -34,7 +34,9 @@ from fedbounds.theory.symbols import (
 )
 
 one_step = Assumption("one-step", "a round has one local step", sp.Eq(tau, 1))
-constant_steps = Assumption("constant-steps", "a round's step sizes are equal", sp.Eq(eta_ratio, 1))
+constant_steps = Assumption(
+    "constant-steps", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1)
+)
 EVERYONE = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation)
 FEDAVG = (*EVERYONE, a.unbiased)
 IDENTICAL = (*FEDAVG, a.equal_p, a.identical)

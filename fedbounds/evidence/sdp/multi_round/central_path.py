@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.errors import reject
-from fedbounds.evidence.sdp.multi_round import by_client
-from fedbounds.evidence.sdp.multi_round.by_client import ByClient
-from fedbounds.evidence.sdp.multi_round.program import Run, above, measured, points, program_of, verify
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above, verify
+from fedbounds.evidence.sdp.multi_round.program import Run, measured, of_clients, points, program_of
+from fedbounds.evidence.sdp.rounding import prove
+from fedbounds.evidence.sdp.solver import Solved, worst_case
 
 Array = NDArray[Any]
 # The path ends where the barrier's bound on the remaining gap is this part of the value.
@@ -24,6 +25,10 @@ GROWTH, CENTRED = 8.0, 0.5
 ACCURATE = 1e-3
 # Steps up to which every interpolation inequality is used: twelve take half a second, twenty half a minute.
 ALL_PAIRS = 12
+# Gradients of a run in all, up to which every client's are kept apart where the two blocks lose something.
+EVERY_CLIENT = 16
+# How far above the solver's value a proof with room to spare is sought then, relatively.
+HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4))
 # Proofs on the path, the last first, of which one must verify; each leaves GROWTH times the room of the next.
 TRIED = 6
 # Newton's steps: the most in all, the least length that is still progress, the part of the way to a bound taken.
@@ -35,35 +40,6 @@ DAMPING = (1e-11, 1e-9, 1e-7)
 ROOM = (0.02, 0.1, 0.3, 1.0, 3.0, 10.0)
 
 
-@dataclass(frozen=True)
-class Worst:
-    """A proof that what a run measures is at most a Delta_0 + b zeta_*^2, with rational multipliers of ``run.pairs``.
-
-    Where the run is biased it is a Delta_0 + b sum_i alpha_i ||s_i||^2 + (bias - b) ||mean of s||^2 (`Run.spread`).
-    ``value`` is that at the Delta_0 and zeta_*^2 asked for, rounded up, ``gap`` how far the solver was from the
-    smallest such value, ``certified`` whether the proof was verified in exact arithmetic, and ``exact`` whether the
-    value is a closed form instead, of which no multipliers were asked.
-    """
-
-    run: Run
-    a: Fraction
-    b: Fraction
-    value: float
-    gap: float
-    certified: bool
-    multipliers: tuple[Fraction, ...] = field(default=(), repr=False)
-    exact: bool = False
-    bias: Fraction = Fraction(0)
-
-    @property
-    def attained(self) -> bool:
-        """Whether some clients with these weights attain the value, up to inequalities that were left out."""
-        return self.exact or self.run.exact
-
-
-Bound = Worst | ByClient
-
-
 def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fraction(1)) -> Bound | None:
     """The smallest bound on what the run measures that the programme proves, certified where its proof verifies.
 
@@ -71,62 +47,77 @@ def worst(run: Run, delta_0: Fraction = Fraction(1), zeta_sq: Fraction = Fractio
     that of the contraction where one of the quadratics mu/2 and L/2 attains it. Where weights are free the proof is
     that of the last round, from the bound of the rounds before.
     """
-    from threadpoolctl import threadpool_limits
-
     if delta_0 <= 0 or zeta_sq < 0:
         received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}"
         raise reject("Delta_0 must be positive and zeta_*^2 not negative", received, "mend them")
     if zeta_sq == 0 and run.measure == "distance" and run.contraction is not None:
         a = run.contraction**2
-        return Worst(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True)
+        return Bound(run, a, Fraction(0), above(a * delta_0), 0.0, False, exact=True, attained=True)
     if run.free and run.rounds > 1:
         sizes, last = run.sizes[: -run.tau], run.sizes[-run.tau :]
         before = worst(replace(run, rounds=run.rounds - 1, eta=sizes), delta_0, zeta_sq)
         if before is None or not before.certified:
             return None
         return worst(replace(run, rounds=1, eta=last), Fraction(before.value), zeta_sq)
-    if by_client.applies(run) and zeta_sq:
-        whole = by_client.worst(run, delta_0, zeta_sq)
-        if whole is not None:
-            return whole
+    few = 0 < len(run.p) * run.T <= EVERY_CLIENT
+    if few and not run.exact and not run.free and run.measure == "distance" and zeta_sq:
+        bound = _worst_of_clients(run, delta_0, zeta_sq)
+        if bound is not None:
+            return bound
     if run.T <= ALL_PAIRS and not run.all_pairs:
-        result = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
-        if result is not None and result.certified:
-            return result
-    tried: list[Worst] = []
-    path = _Path(run, float(delta_0), float(zeta_sq))
+        bound = worst(replace(run, all_pairs=True), delta_0, zeta_sq)
+        if bound is not None and bound.certified:
+            return bound
+    return _worst_on_path(run, delta_0, zeta_sq)
+
+
+def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    from threadpoolctl import threadpool_limits
+
+    tried: list[Bound] = []
+    path, labels = _Path(run, float(delta_0), float(zeta_sq)), [f"interpolation {a}|{b}" for a, b in run.pairs]
     # One thread adds in one order; two wait for each other longer than they compute where others use the machine.
     with threadpool_limits(limits=1, user_api="blas"):
-        followed = path.follow()
-    for z, gap in reversed(followed[-TRIED:]):
-        count = len(run.pairs)
-        multipliers = _balanced(run, [Fraction(float(value)) for value in z[:count]])
-        a, b, bias = (Fraction(float(value)) for value in (*z[count:], *path.paid(z), 0)[:3])
-        certified = verify(run, a, b, multipliers, bias)
+        proofs = path.follow()
+    for z, gap in reversed(proofs[-TRIED:]):
+        multipliers = _balanced(run, [Fraction(float(value)) for value in z[: len(labels)]])
+        a, b, bias = (Fraction(float(value)) for value in (*z[len(labels) :], *path.paid(z), 0)[:3])
         most, mean = run.spread
         lost = max(b - bias, Fraction(0)) * mean * zeta_sq  # the path took bias >= b
         value = above(a * delta_0 + (b * most + (bias - b) * mean) * zeta_sq + lost)
-        tried.append(Worst(run, a, b, value, gap + float(lost), certified, tuple(multipliers), bias=bias))
-        if certified:
-            return tried[-1]
-    return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None
+        named = dict(zip(labels, multipliers, strict=True))
+        bound = Bound(run, a, b, value, gap + float(lost), False, named, attained=run.exact, bias=bias)
+        if verify(bound):
+            return replace(bound, certified=True)
+        tried.append(bound)
+    return tried[0] if tried and tried[0].gap <= ACCURATE * tried[0].value else None  # type: ignore[operator]
 
 
-def _surplus(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
-    """The coefficients of the function values but that at w*, with the one of what is measured: all must be 0."""
-    total = [Fraction(0)] * (run.star + 1)
-    for (a, b), value in zip(run.pairs, multipliers, strict=True):
-        total[a] += value
-        total[b] -= value
-    total[run.T] += run.star - run.T
-    return total[:-1]
+def _worst_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
+    """The exact worst case at the run's weights, certified; None where no proof was found."""
+    program, rational = of_clients(run, float), of_clients(run)
+    units = [program.forms[name] * float(1 / most) for name, most in (("Delta_0", delta_0), ("variance", zeta_sq))]
+    solved = worst_case(program, program.forms["measured"], units, "nonneg")
+    for room in HEADROOM if solved.outcome is Solved.OPTIMAL else ():
+        shares = [Fraction(float(y)) + room * Fraction(solved.value) for y in solved.y]
+        a, b = shares[0] / delta_0, shares[1] / zeta_sq
+        result = prove(program, rational, "measured", {"Delta_0": a, "variance": b})
+        if result is not None:
+            value = above(a * delta_0 + b * zeta_sq)
+            return Bound(run, a, b, value, value - solved.value, True, result, attained=True, every_client=True)
+    return None
 
 
 def _balanced(run: Run, multipliers: list[Fraction]) -> list[Fraction]:
     """The multipliers with those towards w* raised until the function values cancel."""
+    excess = [Fraction(0)] * (run.star + 1)
+    for (a, b), value in zip(run.pairs, multipliers, strict=True):
+        excess[a] += value
+        excess[b] -= value
+    excess[run.T] += run.star - run.T
     result = list(multipliers)
-    for k, excess in enumerate(_surplus(run, multipliers)):
-        result[2 * k + (excess > 0)] += abs(excess)
+    for k, more in enumerate(excess[:-1]):
+        result[2 * k + (more > 0)] += abs(more)
     return result
 
 

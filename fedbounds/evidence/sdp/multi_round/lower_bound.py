@@ -5,10 +5,10 @@ local models part along e_2, and the Hessians turn that into a push along e_1, a
 are mirror images, and two numbers are searched: the angle of the axes and h. The same run is that of any clients of
 which none has more than half of the weight: their pulls of one size sum to 0 in the plane, and each has its own turn
 of e_2. Where one has more, it stands against all the others; where the server's weights are not p, those who have too
-much stand against the rest, with gradients that give the largest mean. Both Hessians are searched for then, and the
-direction of the start. Where F is bounded that is always searched for, and one function on a line is tried besides,
-the same of every client: its curvature is L up to a point and mu beyond. Whatever is found, the run is a lower bound
-on the worst case, up to rounding: it is computed in floating point, and enclosed by `surely` where it is to refute.
+much stand against the rest, with gradients that give the largest mean. Both Hessians and the start's direction are
+searched for then. Where F is bounded the start always is, and one function on a line is tried besides: its curvature
+is L up to a point and mu beyond. Any run is a lower bound on the worst case, up to rounding: it is computed in
+floating point, and enclosed by `surely` where it is to refute.
 """
 
 from __future__ import annotations
@@ -34,6 +34,8 @@ from fedbounds.weightings.fixed import Fixed
 POINTS, TIMES, FINER, RANDOM = 41, 6, 0.2, 2000
 # Digits in which a run is enclosed: intervals grow by a small factor in each of a few hundred steps.
 SURE_DIGITS = 400
+# (which Hessian, -grad F_i(w*) along e_2 as a signed square over zeta_*^2, alpha, p).
+Client = tuple[int, Fraction, Fraction, Fraction]
 
 
 @dataclass(frozen=True)
@@ -53,8 +55,8 @@ class Attained:
         return float(self.path[-1])
 
 
-def clients(run: Run) -> list[tuple[int, Fraction, Fraction, Fraction]]:
-    """(which Hessian, signed square of -grad F_i(w*) along e_2 over zeta_*^2, alpha, p) of the instance's clients."""
+def clients(run: Run) -> list[Client]:
+    """The instance's clients."""
     if run.exact:
         return [(k, Fraction(sign), Fraction(1, 2), Fraction(1, 2)) for k, sign in enumerate((1, -1))]
     if not run.biased:
@@ -82,16 +84,16 @@ def attained(run: Run, delta_0: float = 1.0, zeta_sq: float = 1.0) -> Attained:
         tried[2:4] = np.clip(tried[2:4], mu, L)
         shape, reach = tried[:, np.argmax(_ends(run, tuple(tried), delta_0, zeta_sq))], reach / 2
     problem, start = instance(run, shape, zeta_sq), delta_0**0.5 * np.array([np.cos(shape[4]), np.sin(shape[4])])
-    result = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
+    plane = Attained(tuple(map(float, shape)), problem, _path(run, problem, start))
     if run.star == run.T:
-        return result
+        return plane
     at, reach = delta_0**0.5 / 2, delta_0**0.5 / 2
     for _ in range(2 * TIMES):
         tried = np.clip(at + reach * np.linspace(-1, 1, POINTS), 0, delta_0**0.5)
         ends = _on_a_line(run, float, tried, delta_0**0.5, np.minimum)
         at, reach = tried[np.argmax(ends)], reach * FINER
     line = Attained((float(at),), None, ends.max(keepdims=True))
-    return max(result, line, key=lambda one: one.value)
+    return max(plane, line, key=lambda one: one.value)
 
 
 def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
@@ -101,39 +103,40 @@ def _path(run: Run, problem: QuadraticProblem, start: Array) -> Array:
         w: Any = simulate(begun, record="iterates").w
         means = [w[0, : max(1, r * run.tau)].mean(axis=0) for r in range(run.rounds + 1)]
         return np.array([float(problem.gap(one)) for one in means])
-    result = simulate(begun, record="distance")
-    path: Array = (result.distance_sq if run.measure == "distance" else result.gap)[0]
+    trajectory = simulate(begun, record="distance")
+    path: Array = (trajectory.distance_sq if run.measure == "distance" else trajectory.gap)[0]
     return path
 
 
-def surely(run: Run, result: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
+def surely(run: Run, instance: Attained, delta_0: Fraction, zeta_sq: Fraction) -> float:
     """A number that what is measured of an instance of that shape is not below, in interval arithmetic."""
+    shape = instance.shape
     with in_digits(SURE_DIGITS):
-        if len(result.shape) == 1:
-            start = enclosed(delta_0).sqrt()
-            end = _on_a_line(run, enclosed, enclosed(result.shape[0]), start, lambda x, y: x.min(y))
+        m = enclosed(delta_0).sqrt()
+        if len(shape) == 1:
+            end = _on_a_line(run, enclosed, enclosed(shape[0]), m, lambda x, y: x.min(y))
             return math.nextafter(float(end.lower()), 0.0)
-        angles, highs = result.shape[:2], (min(max(Fraction(high), run.mu), run.L) for high in result.shape[2:4])
+        angles, highs = map(enclosed, shape[:2]), (min(max(Fraction(high), run.mu), run.L) for high in shape[2:4])
         turned = [
-            _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(high))
-            for c, high in zip(map(enclosed, angles), highs, strict=True)
+            _hessian(enclosed(run.mu), c.cos(), c.sin(), enclosed(h)) for c, h in zip(angles, highs, strict=True)
         ]
         several = [
             (*turned[k], enclosed(abs(pull) * zeta_sq).sqrt() * (1 if pull > 0 else -1), enclosed(alpha))
             for k, pull, alpha, _ in clients(run)
         ]
-        m, start = enclosed(delta_0).sqrt(), enclosed(result.shape[4])
-        end = _run(run, [enclosed(size) for size in run.sizes], several, (m * start.cos(), m * start.sin()))
+        direction = enclosed(shape[4])
+        sizes = [enclosed(size) for size in run.sizes]
+        end = _run(run, sizes, several, (m * direction.cos(), m * direction.sin()))
         return math.nextafter(float(end.lower()), 0.0)
 
 
-def with_noise(run: Run, result: Attained, sigma_sq: float) -> float:
+def with_noise(run: Run, instance: Attained, sigma_sq: float) -> float:
     """E||w_R||^2 where each step of each client adds noise of that variance, in the direction that tells most.
 
     The clients are those of the run: two, or as many as one likes of equal weight.
     """
-    several, end, value = clients(run), np.eye(2), result.value
-    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, result.shape)]
+    several, end, value = clients(run), np.eye(2), instance.value
+    turned = [np.array([[a, b], [b, c]]) for a, b, c in _turned(run, instance.shape)]
     for start in reversed(range(0, run.T, run.tau)):
         mean = np.zeros((2, 2))
         for k, _, _, p in several:
@@ -150,10 +153,10 @@ def alike(run: Run, delta_0: Fraction, noise: Fraction) -> Fraction:
     """The same of equal clients of one curvature, ``noise`` being the variance of the mean of their noise."""
     ends = []
     for curvature in (run.mu, run.L):
-        kept, added = Fraction(1), Fraction(0)
+        factor, added = Fraction(1), Fraction(0)
         for size in reversed(run.sizes):
-            added, kept = added + (size * kept) ** 2, kept * (1 - size * curvature)
-        ends.append(kept**2 * delta_0 + noise * added)
+            added, factor = added + (size * factor) ** 2, factor * (1 - size * curvature)
+        ends.append(factor**2 * delta_0 + noise * added)
     return max(ends)
 
 
@@ -162,23 +165,23 @@ def _hessian(mu: Any, c: Any, s: Any, high: Any) -> tuple[Any, Any, Any]:
     return mu * c * c + high * s * s, (mu - high) * c * s, mu * s * s + high * c * c
 
 
-def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
-    """What is measured of every instance of several shapes."""
-    turned = _turned(run, shape)
-    several = [(*turned[k], pull, float(alpha)) for (k, _, alpha, _), pull in _pulled(run, zeta_sq)]
-    start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
-    return _run(run, [float(size) for size in run.sizes], several, start)
-
-
 def _turned(run: Run, shape: Iterable[Any]) -> list[tuple[Any, Any, Any]]:
     """Both Hessians."""
     one, other, high, higher, _ = shape
     return [_hessian(float(run.mu), np.cos(a), np.sin(a), h) for a, h in ((one, high), (other, higher))]
 
 
-def _pulled(run: Run, zeta_sq: float) -> list[tuple[tuple[int, Fraction, Fraction, Fraction], float]]:
-    """Each of `clients` with -grad F_i(w*) along e_2."""
-    return [(one, math.copysign(math.sqrt(abs(one[1]) * zeta_sq), one[1])) for one in clients(run)]
+def _pulls(run: Run, zeta_sq: float) -> list[float]:
+    """-grad F_i(w*) along e_2 of each of `clients`."""
+    return [math.copysign(math.sqrt(abs(one[1]) * zeta_sq), one[1]) for one in clients(run)]
+
+
+def _ends(run: Run, shape: tuple[Array, ...], delta_0: float, zeta_sq: float) -> Any:
+    """What is measured of every instance of several shapes."""
+    turned, pulls = _turned(run, shape), _pulls(run, zeta_sq)
+    several = [(*turned[one[0]], pull, float(one[2])) for one, pull in zip(clients(run), pulls, strict=True)]
+    start = delta_0**0.5 * np.cos(shape[4]), delta_0**0.5 * np.sin(shape[4])
+    return _run(run, [float(size) for size in run.sizes], several, start)
 
 
 def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[Any, Any]) -> Any:
@@ -188,13 +191,17 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
         weighted = list(zip((client[-1] for client in clients), several, strict=True))
         return tuple(sum(weight * one[k] for weight, one in weighted) for k in places)
 
+    def moved(eta: Any, client: tuple[Any, ...], x: Any, y: Any) -> tuple[Any, Any]:
+        first, mixed, second, pull, _ = client
+        return x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
+
     summed: tuple[Any, ...] = (0, 0)
     for t, size in enumerate(sizes):
         if t % run.tau == 0:
             several = [w] * len(clients)
         if run.measure == "average":
             summed = tuple(a + b / run.T for a, b in zip(summed, mean(several, 0, 1), strict=True))
-        several = [_moved(size, client, one) for client, one in zip(clients, several, strict=True)]
+        several = [moved(size, client, *one) for client, one in zip(clients, several, strict=True)]
         if (t + 1) % run.tau == 0:
             w = mean(several, 0, 1)
     x, y = summed if run.measure == "average" else w
@@ -202,11 +209,6 @@ def _run(run: Run, sizes: list[Any], clients: list[tuple[Any, ...]], w: tuple[An
         return x * x + y * y
     first, mixed, second = mean(list(clients), 0, 1, 2)
     return (first * x * x + 2 * mixed * x * y + second * y * y) / 2
-
-
-def _moved(eta: Any, client: tuple[Any, ...], w: tuple[Any, Any]) -> tuple[Any, Any]:
-    (first, mixed, second, pull, _), (x, y) = client, w
-    return x - eta * (first * x + mixed * y), y - eta * (mixed * x + second * y - pull)
 
 
 def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
@@ -222,18 +224,18 @@ def _on_a_line(run: Run, number: Any, far: Any, x: Any, least: Any) -> Any:
 
 def instance(run: Run, shape: Array, zeta_sq: float) -> QuadraticProblem:
     """The clients of a shape, with F_i(w*) = 0 at w* = 0."""
-    turned, several = _turned(run, shape), _pulled(run, zeta_sq)
-    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[one[0]] for one, _ in several)])
-    pull = np.array([[0.0, pull] for _, pull in several])
+    several, turned = clients(run), _turned(run, shape)
+    H = np.array([[[a, b], [b, c]] for a, b, c in (turned[one[0]] for one in several)])
+    pull = np.array([[0.0, pull] for pull in _pulls(run, zeta_sq)])
     own = np.linalg.solve(H, pull[..., None])[..., 0]
-    p = np.array([float(one[3]) for one, _ in several])
+    p = np.array([float(one[3]) for one in several])
     return QuadraticProblem(H, own, -np.einsum("nd,nd->n", own, pull) / 2, p)
 
 
 def experiment(run: Run, problem: QuadraticProblem, start: Array) -> Experiment:
     """FedAvg, or the server's weights, with full gradients."""
-    sizes = [float(size) for size in run.sizes]
-    weighting = Fixed(tuple(map(float, run.alpha))) if run.biased else FedAvg()
+    sizes, alpha = ([float(one) for one in given] for given in (run.sizes, run.alpha))
+    weighting = Fixed(tuple(alpha)) if run.biased else FedAvg()
     return Experiment(
         problem,
         weighting,

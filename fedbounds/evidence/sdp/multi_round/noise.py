@@ -10,14 +10,10 @@ where at a round's end, as the d_i are set to 0, B = C = 0. Co-convexity with K 
     <c, m> - ||c||^2/K + sum_i p_i (<v_i - s_i, d_i> - ||v_i - s_i||^2/K) >= 0.
 
 A step without noise has V_{k+1} <= V_k if V_k - V_{k+1}(q m - eta c, q d - eta v, s) - lambda_k times the left side
-is no negative form in (m, c), nor in (d, v, s) for each client: two small matrices, whose entries are rational. That
-step is known given the past, so noise adds to E V_{k+1} just eta^2 (A_{k+1} E||noise of the mean||^2 + B_{k+1} E of
-that of the deviations), and those are at most sigma^2 sum p_i^2 and sigma^2 (1 - sum p_i^2). The sum over the steps
-is the bound.
-
-Function values are not used, nor two points of a run at once: the noise of a step moves the gradients after it, and
-what joins them has no such expectation. Where sigma = 0 that costs what `docs/worst.md` says. The least V_k is a
-recursion in lambda, which is searched for in floats, and the proof is made of fractions.
+is no negative form: two small rational matrices. Noise adds to E V_{k+1} just eta^2 (A_{k+1} E||noise of the
+mean||^2 + B_{k+1} E of that of the deviations), at most sigma^2 sum p_i^2 and sigma^2 (1 - sum p_i^2). The sum over
+the steps is the bound. The least V_k is a recursion in lambda, which is searched for in floats; the proof is made of
+fractions.
 """
 
 from __future__ import annotations
@@ -31,8 +27,9 @@ import numpy as np
 
 from fedbounds.errors import reject
 from fedbounds.evidence.sdp import verification
+from fedbounds.evidence.sdp.multi_round.bound import Bound, above
 from fedbounds.evidence.sdp.multi_round.central_path import Array
-from fedbounds.evidence.sdp.multi_round.program import Run, above
+from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.program import Constraint, Expression, Program, Symbol, Vector, exact
 
 # Bits of the potentials' entries, which are rounded up.
@@ -40,9 +37,8 @@ BITS = 120
 # Multipliers are told by their ratios to the A_{k+1}, which must exceed K eta^2. The first ones of a round are those
 # of `fedavg-rounds`, or so many times the least where these are too small.
 FIRST = 1.1
-# A search ends where a quasi-Newton step would lower the bound by less than this part of it, and is begun again until
-# it lowers the bound by no more; its steps at the most, the first one's length, and the part of one that is none.
-GAP, SEARCHES, STEPS, LENGTH, SHORTEST = 1e-7, 5, 5000, 0.1, 1e-12
+# A search ends where the slopes of the bound's logarithm are below this.
+GAP = 1e-6
 # The largest logarithm, which no search needs, so that nothing overflows.
 LARGEST = 50.0
 
@@ -52,25 +48,14 @@ Potential = tuple[Any, Any, Any, Any]
 
 
 @dataclass(frozen=True)
-class Noisy:
-    """A proof of E||w_R - w*||^2 <= a Delta_0 + b zeta_*^2 + sigma^2 (c sum p_i^2 + d (1 - sum p_i^2)).
+class NoisyBound(Bound):
+    """The same of E||w_R - w*||^2 with noise, for every N where the run has no weights.
 
-    ``potentials`` are (A, B, C, D) before each step and after the last; ``value`` is rounded up, for every N where
-    the run has no weights. ``gap`` is None: the search tells nothing of the smallest such value.
+    ``potentials`` are (A, B, C, D) before each step and after the last, ``steps`` the multipliers lambda_k.
     """
 
-    run: Run
-    a: Fraction
-    b: Fraction
-    c: Fraction
-    d: Fraction
-    value: float
-    certified: bool
-    multipliers: tuple[Fraction, ...] = field(repr=False)
-    potentials: tuple[Potential, ...] = field(repr=False)
-    exact: bool = False
-    attained: bool = False
-    gap: float | None = None
+    steps: tuple[Fraction, ...] = field(default=(), repr=False)
+    potentials: tuple[Potential, ...] = field(default=(), repr=False)
 
 
 def shares(run: Run) -> tuple[Fraction, Fraction]:
@@ -79,32 +64,31 @@ def shares(run: Run) -> tuple[Fraction, Fraction]:
     return (of_weights, of_weights) if run.p else (Fraction(1, 2), Fraction(0))
 
 
-def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> Noisy | None:
+def noisy(run: Run, delta_0: Fraction, zeta_sq: Fraction, sigma_sq: Fraction) -> NoisyBound | None:
     """The smallest such bound that was found; None where no first proof was."""
     if run.biased or run.measure != "distance":
-        said = "weights that are not p" if run.biased else f"the {run.measure}"
-        raise reject("noise needs the measure distance and a server with the weights p", said, "leave out the noise")
+        received = "weights that are not p" if run.biased else f"the {run.measure}"
+        what = "noise needs the measure distance and a server with the weights p"
+        raise reject(what, received, "leave out the noise")
     if delta_0 <= 0 or zeta_sq < 0 or sigma_sq < 0:
-        result = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
-        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", result, "mend them")
+        received = f"Delta_0 = {delta_0}, zeta_*^2 = {zeta_sq}, sigma^2 = {sigma_sq}"
+        raise reject("Delta_0 must be positive, zeta_*^2 and sigma^2 not negative", received, "mend them")
     share = float(shares(run)[0])
-    spread = float(sigma_sq) * share, float(sigma_sq) * (1 - share)
-    given = float(delta_0), float(zeta_sq), spread
-    best = _best(run, given)
+    best = _best(run, (float(delta_0), float(zeta_sq), (float(sigma_sq) * share, float(sigma_sq) * (1 - share))))
     if best is None:
         return None
-    multipliers, potentials = _proof(run, best)
+    steps, potentials = _proof(run, best)
     a, b = potentials[0][0], potentials[0][3]
     c, d = (
         sum((size**2 * V[k] for size, V in zip(run.sizes, potentials[1:], strict=True)), Fraction(0)) for k in (0, 1)
     )
     noise = sigma_sq * max(c * one + d * (1 - one) for one in shares(run))
-    certified = verify(run, multipliers, potentials)
-    return Noisy(run, a, b, c, d, above(a * delta_0 + b * zeta_sq + noise), certified, multipliers, potentials)
+    value, certified = above(a * delta_0 + b * zeta_sq + noise), verify(run, steps, potentials)
+    return NoisyBound(run, a, b, value, None, certified, steps=steps, potentials=potentials)
 
 
 def verify(run: Run, multipliers: tuple[Fraction, ...], potentials: tuple[Potential, ...]) -> bool:
-    """Whether these prove the bound of `Noisy`, in exact arithmetic."""
+    """Whether these prove the bound of `NoisyBound`, in exact arithmetic."""
     if len(multipliers) != run.T or len(potentials) != run.T + 1:
         return False
     if potentials[-1][0] < 1 or potentials[-1][3] < 0 or any(any(V[1:3]) for V in potentials[:: run.tau]):
@@ -142,47 +126,23 @@ def _best(run: Run, given: Given) -> Array | None:
             half = half / sizes[-rounds * run.tau :]
             each = np.append(np.tile(half[: run.tau], run.rounds - rounds), half)
     first = np.maximum(each, FIRST * float(run.L - run.mu) * sizes) * sizes
-    value = _searched(first, run, given)[0]
-    for _ in range(SEARCHES if math.isfinite(value) else 0):
-        begun = value
-        first, value = _descended(run, given, first)
-        if value > (1 - GAP) * begun:
-            break
-    return first if math.isfinite(value) else None
+    return _descended(run, given, first) if math.isfinite(_searched(first, run, given)[0]) else None
 
 
-def _descended(run: Run, given: Given, first: Array) -> tuple[Array, float]:
-    """(ratios, bound) by BFGS in the logarithms of what they are above the least; steps are halved until it falls."""
+def _descended(run: Run, given: Given, first: Array) -> Array:
+    """The ratios of the least bound, by BFGS on its logarithm in the logarithms of what they are above the least."""
+    from scipy.optimize import minimize
+
     least = float(run.L - run.mu) * np.array([float(size) ** 2 for size in run.sizes])
 
-    def at(logs: Array) -> tuple[float, Array]:
-        more = (first - least) * np.exp(np.minimum(logs, LARGEST))
-        value, slopes = _searched(least + more, run, given)
-        return value, slopes * more
+    def ratios(logs: Array) -> Array:
+        return least + (first - least) * np.exp(np.minimum(logs, LARGEST))
 
-    x, inverse = np.zeros(run.T), np.zeros((0, 0))
-    value, slope = at(x)
-    for _ in range(STEPS):
-        way = -inverse @ slope if len(inverse) else -LENGTH * slope / max(float(np.linalg.norm(slope)), SHORTEST)
-        gain, length = -float(slope @ way), 1.0
-        if gain < GAP * value and len(inverse):
-            break
-        there, steeper = at(x + way)
-        while not there <= value - 1e-4 * length * gain and length > SHORTEST:
-            length /= 2
-            there, steeper = at(x + length * way)
-        if length <= SHORTEST:
-            break
-        moved, turned = length * way, steeper - slope
-        x, value, slope = x + moved, there, steeper
-        if (bend := float(moved @ turned)) > 0:
-            inverse = inverse if len(inverse) else np.eye(run.T) * bend / (turned @ turned)
-            across = inverse @ turned
-            outer = np.outer(moved, across)
-            inverse = (
-                inverse + np.outer(moved, moved) * (1 + turned @ across / bend) / bend - (outer + outer.T) / bend
-            )
-    return least + (first - least) * np.exp(np.minimum(x, LARGEST)), value
+    def at(logs: Array) -> tuple[float, Array]:
+        value, slopes = _searched(ratios(logs), run, given)
+        return math.log(value), slopes * (ratios(logs) - least) / value
+
+    return ratios(minimize(at, np.zeros(run.T), jac=True, method="BFGS", options={"gtol": GAP}).x)
 
 
 def _step(run: Run, size: Any, each: Any, after: Potential) -> tuple[Any, ...]:

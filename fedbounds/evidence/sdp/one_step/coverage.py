@@ -31,6 +31,10 @@ UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fra
 POINTWISE = {"grad_sq", "excess", "L", "mu"}
 # What of a setting may be a function over an interval; weights and tau are not.
 FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
+# Squares and cubes of such numbers are floats, in which the solver computes.
+LARGEST = Fraction(10**100)
+# Numbers of a model that is still built (0.8 GB).
+MOST_ENTRIES = 10**8
 
 
 def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, ...] | None:
@@ -39,22 +43,16 @@ def stated_steps(claim: Claim, setting: Setting, start: int) -> tuple[Fraction, 
     As stated; or, where only its assumptions bound it, the largest constant that they allow; None where there is
     neither. Raises InputError where it is not rational.
     """
-    if claim.eta is None:
-        largest = largest_step(claim, setting)
-        return None if largest is None else (largest,) * len(setting.eta)
-    return sizes_at(claim, numbers(setting), start, len(setting.eta))
+    if claim.eta is not None:
+        return sizes_at(claim, numbers(setting), start, len(setting.eta))
+    largest = largest_step(claim, setting)
+    return None if largest is None else (largest,) * len(setting.eta)
 
 
 def own_setting(claim: Claim, setting: Setting, start: int = 0) -> Setting:
     """The setting with the claim's own step size, or as it is where the claim leaves that open."""
     sizes = stated_steps(claim, setting, start)
     return setting if sizes is None else replace(setting, eta=sizes)
-
-
-# Squares and cubes of such numbers are floats, in which the solver computes.
-LARGEST = Fraction(10**100)
-# Numbers of a model that is still built (0.8 GB).
-MOST_ENTRIES = 10**8
 
 
 def fraction(value: object) -> Fraction:
@@ -73,32 +71,29 @@ def fractions(values: str | Sequence[object]) -> tuple[Fraction, ...]:
 def round_settings(
     claim: Claim, time: int | None = None, start: int = 0, tau: int = 4, eta: object = None, **rest: Any
 ) -> Iterator[Setting]:
-    """The settings asked for: the step ``time``, or every step of the round of ``tau`` that begins at ``start``.
-
-    kappa, or ``eta``, may be an interval "low..high" or "low..inf", without its lower end, to be decided at once.
+    """The settings of the step ``time``, or of every step of the round of ``tau`` that begins at ``start``.
 
     ``eta``: a constant in units of 1/L, or "diminishing", 1/(mu (t + 4 kappa)); by default the claim's own, that is
-    what it states, or the largest that its assumptions allow, or where it has neither the diminishing one. ``rest``
-    goes to `round_setting`: clients, kappa, alpha, p, rho_bar, rho_tilde, reading, local. Raises InputError where a
-    number is no rational one or out of its range.
+    what it states, or the largest that its assumptions allow, or where it has neither the diminishing one. kappa, or
+    ``eta``, may be an interval "low..high" or "low..inf", without its lower end. ``rest`` goes to `round_setting`.
+    Raises InputError where a number is no rational one or out of its range.
     """
     if tau < 1 or start < 0 or (time is not None and time < 0):
         raise reject("tau must be at least 1 and times non-negative", f"tau = {tau}, t = {time}", "mend them")
     given = {name: value for name, value in rest.items() if value is not None}
-    whole = ranged(given.get("kappa"), "kappa")
+    whole, size = ranged(given.get("kappa"), "kappa"), ranged(eta, "eta_L")
+    if size is not None and whole is not None:
+        raise reject("one parameter has an interval", f"kappa {whole.over}, eta L {size.over}", "give one a number")
     given |= {name: fraction(given[name]) for name in ("rho_bar", "rho_tilde") if name in given}
     given |= {"kappa": fraction(given["kappa"]) if whole is None else whole} if "kappa" in given else {}
     given |= {name: fractions(given[name]) for name in ("alpha", "p") if name in given}
-    size = ranged(eta, "eta_L")
-    if size is not None and whole is not None:
-        raise reject("one parameter has an interval", f"kappa {whole.over}, eta L {size.over}", "give one a number")
-    constant: Any = size or (None if eta in (None, "diminishing") else fraction(eta))
+    step_size: Any = size or (None if eta in (None, "diminishing") else fraction(eta))
     if time is not None:
         start = time - time % tau
     steps = range(tau) if time is None else (time % tau,)
     _fitting(steps[-1], lambda: round_setting(tau=tau, step=steps[-1], start=start, eta=Fraction(1), **given), given)
     for step in steps:
-        setting = round_setting(tau=tau, step=step, start=start, eta=constant, **given)
+        setting = round_setting(tau=tau, step=step, start=start, eta=step_size, **given)
         yield own_setting(claim, setting, start) if eta is None else setting
 
 
@@ -107,25 +102,24 @@ def _fitting(last: int, setting: Callable[[], Setting], given: Mapping[str, Any]
     clients, times = len(given.get("alpha", ())) or given.get("clients", 1), last + 1
     least = clients**3 if given.get("local") == "any" else clients**3 * times**4  # so many are not even counted
     if (count := least if least > MOST_ENTRIES else entries(setting())) > MOST_ENTRIES:
-        remedy = "take fewer clients or local steps"
-        raise reject(f"a round's model has at most {MOST_ENTRIES:.0e} numbers", f"{count:.2g}", remedy)
+        what = f"a round's model has at most {MOST_ENTRIES:.0e} numbers"
+        raise reject(what, f"{count:.2g}", "take fewer clients or local steps")
 
 
 def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
     """The largest constant step size that the claim's assumptions allow, where they bound it and attain the bound."""
     if setting.over is not None:
         return None  # for each kappa another one
-    known = {name: value for name, value in numbers(setting).items() if name != "eta"} | {"eta_ratio": Fraction(1)}
-    eta = sp.Symbol("eta", positive=True)
-    allowed = sp.Interval.open(0, sp.oo)
+    values = {name: value for name, value in numbers(setting).items() if name != "eta"} | {"eta_ratio": Fraction(1)}
+    eta, allowed = sp.Symbol("eta", positive=True), sp.Interval.open(0, sp.oo)
     for assumption in claim.assumptions_in(setting.how):
-        if "eta" not in assumption.symbols() or not assumption.symbols() <= {"eta", *known}:
+        if "eta" not in assumption.symbols() or not assumption.symbols() <= {"eta", *values}:
             continue
         for part in assumption.parts:
             slack = part.right - part.left
-            slack = slack.subs({s: sp.Rational(known[s.name]) for s in slack.free_symbols if s.name in known})
+            slack = slack.subs({s: sp.Rational(values[s.name]) for s in slack.free_symbols if s.name in values})
             slack = slack.xreplace(dict.fromkeys(slack.free_symbols, eta))
-            relation = {"<": slack > 0, "<=": slack >= 0, "=": sp.Eq(slack, 0)}[part.sign]
+            relation = {"<": sp.Gt, "<=": sp.Ge, "=": sp.Eq}[part.sign](slack, 0)
             try:
                 allowed = allowed.intersect(_solutions(relation, eta))
             except NotImplementedError:
@@ -143,10 +137,9 @@ def _solutions(relation: sp.Expr, eta: sp.Symbol) -> sp.Set:
 
 def own_step(claim: Claim, setting: Setting) -> bool:
     """Whether the setting's step sizes are those that the claim is stated for, at some t0."""
-    formula = claim.steps
+    formula, there, over = claim.steps, setting, setting.over
     if formula is None:
         return True
-    there, over = setting, setting.over
     if over is not None:
         there = replace(setting, **at_point({name: getattr(setting, name) for name in FUNCTIONS}, over))
     put = formula.xreplace({s: sp.Rational(numbers(there)[s.name]) for s in formula.free_symbols if s.name != "t"})
@@ -174,17 +167,16 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
     if assumption.in_class is not None:
         return Answer(*assumption.in_class(setting))
     if "t" in assumption.symbols():
-        return None  # a setting knows the step of the round, not the time
+        return None  # a setting has the step of the round, not the time
     base = numbers(setting)
     base["eta_ratio"] = max(earlier / now for k, now in enumerate(setting.eta) for earlier in setting.eta[: k + 1])
-    places = [base | {"eta": eta, "t": Fraction(k)} for k, eta in enumerate(setting.eta)]
-    return in_fractions(assumption, places)
+    return in_fractions(assumption, [base | {"eta": eta, "t": Fraction(k)} for k, eta in enumerate(setting.eta)])
 
 
 def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tuple[str, ...]]:
     """(assumptions that fail at the setting, keys of those that cannot be expressed); the step size is apart."""
-    asked = (one for one in claim.assumptions_in(setting.how) if not isinstance(one, OwnSteps))
-    return judged(asked, lambda assumption: at_setting(assumption, setting))
+    assumptions = (one for one in claim.assumptions_in(setting.how) if not isinstance(one, OwnSteps))
+    return judged(assumptions, lambda assumption: at_setting(assumption, setting))
 
 
 def pointwise(claim: Claim) -> bool:
@@ -206,19 +198,18 @@ def coverage(claim: Claim, setting: Setting) -> Coverage:
     if descends(claim):  # its clients, of any number and weights, take the steps of the one client
         axes = {name: axes[name] for name in ("kappa", "eta_L", "gradients", "participation")}
         axes |= {"tau": only(1), "T": only(setting.step)}
-    return Coverage(axes if homogeneous(claim) else {**axes, "L": only(setting.L)})
+    return Coverage(axes if homogeneous(claim, setting.step) else {**axes, "L": only(setting.L)})
 
 
 def place(setting: Setting) -> dict[str, Region]:
     """A setting as axes of experiments; rho_bar is not named where it can only be 1, rho_tilde where it is free."""
-    sizes = tuple(eta * setting.L for eta in setting.eta)
-    gradients = ("full", "stochastic") if setting.gradients == "stochastic" else ("full",)
+    sizes, over = tuple(eta * setting.L for eta in setting.eta), setting.over
     axes: dict[str, Region] = {
-        "kappa": only(setting.L / setting.mu) if setting.mu != 0 else only(math.inf),
+        "kappa": only(setting.L / setting.mu if setting.mu != 0 else math.inf),
         "tau": only(setting.tau),
         "local_step": only(setting.step),
         "eta_L": only(sizes[0] if len(set(sizes)) == 1 else sizes),
-        "gradients": only(*gradients),
+        "gradients": only(*("full", "stochastic") if setting.gradients == "stochastic" else ("full",)),
         "participation": only(1),
         "N": only(setting.N),
         "weights": only(weights_in_words(setting.alpha, setting.p)),
@@ -227,7 +218,6 @@ def place(setting: Setting) -> dict[str, Region]:
         axes["rho_bar"] = only(setting.rho_bar)
     if setting.rho_tilde is not None:
         axes["rho_tilde"] = only(setting.rho_tilde)
-    over = setting.over
     if over is not None:
         axes[over.parameter] = Span(over.low, math.inf if over.high is None else over.high, above=True)
     if over is not None and over.parameter == "kappa":
@@ -239,26 +229,24 @@ def place(setting: Setting) -> dict[str, Region]:
 def in_words(claim: Claim, setting: Setting) -> str:
     """The coverage in words, and what the claim speaks of beyond it."""
     covered = coverage(claim, setting)
-    beyond = []
-    if covered.axes.get("gradients") == only("full"):
-        beyond.append("stochastic gradients")
-    if "participation" in covered.axes and not _demands_everyone(claim, setting):
-        beyond.append("partial participation")
-    said = covered.words() + (f"; the claim also speaks of {' and '.join(beyond)}" if beyond else "")
-    return said if own_step(claim, setting) else f"{said}; not the claim's own step size, {claim.eta}"
+    beyond = ["stochastic gradients"] * (covered.axes.get("gradients") == only("full"))
+    beyond += ["partial participation"] * ("participation" in covered.axes and not _demands_everyone(claim, setting))
+    words = covered.words() + (f"; the claim also speaks of {' and '.join(beyond)}" if beyond else "")
+    return words if own_step(claim, setting) else f"{words}; not the claim's own step size, {claim.eta}"
 
 
 def _demands_everyone(claim: Claim, setting: Setting) -> bool:
     """Whether an assumption excludes partial participation."""
     absent = numbers(setting) | {"C": Fraction(1, 2)}
-    result = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
-    return any(one is not None and not one.holds for one in result)
+    answers = (in_fractions(a, [absent]) for a in claim.assumptions_in(setting.how) if a.symbols() == {"C"})
+    return any(one is not None and not one.holds for one in answers)
 
 
-def homogeneous(claim: Claim) -> bool:
-    """Whether the claim says the same in every unit of F, so that its truth at L = 1 is its truth at every L."""
+def homogeneous(claim: Claim, T: int) -> bool:
+    """Whether the claim says the same in every unit of F after T steps: true at L = 1 is true at every L."""
     names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
+    plain = {**plain, "T": Fraction(T)}
     scaled = {name: value * UNIT ** _joules(name) for name, value in plain.items()}
     terms = claim.sides(PLAIN).terms.values()
     before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))

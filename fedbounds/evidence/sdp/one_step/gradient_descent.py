@@ -16,4 +16,5 @@ def descends(claim: Claim) -> bool:
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
     needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
     symbols = {s.name for term in claim.sides(READINGS["plain"]).terms.values() for s in term.free_symbols}
-    return one_step and needed and symbols <= OF_A_RUN and (str(claim.lhs), claim.eta) == ("gap", eta_0)
+    about = claim.on_fedavg and (str(claim.lhs), claim.eta) == ("gap", eta_0)
+    return about and one_step and needed and symbols <= OF_A_RUN

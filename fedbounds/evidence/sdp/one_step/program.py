@@ -30,6 +30,7 @@ from fedbounds.evidence.sdp.program import (
 BOUNDS = ("sigma_sq", "G_sq")
 G_SQ, SIGMA_SQ = (Expression({(Symbol(name),): 1}) for name in ("G_sq", "sigma_sq"))
 Quantities = Mapping[str, Callable[[], Expression]]
+Points = tuple[tuple[Point, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -37,15 +38,15 @@ class Model(Program):
     """The programme of a setting; ``points`` lists those of each client, the last being w_i*."""
 
     setting: Setting = field(kw_only=True)
-    points: tuple[tuple[Point, ...], ...] = field(repr=False, kw_only=True)
+    points: Points = field(repr=False, kw_only=True)
 
 
 def build(setting: Setting, number: Arithmetic = float, bounds: Collection[str] = BOUNDS) -> Model:
     """The one-round programme at a setting, in the arithmetic of ``number``.
 
     sum_i p_i grad F_i(w*) = 0 and, with ``local`` any, sum_i alpha_i (w_t^i - w_t) = 0 are substituted, not
-    imposed: an equality would leave the feasible set without interior. ``bounds`` are those of Assumptions 3 and 4 to
-    impose: one that the right-hand side does not pay for would leave the proofs without interior.
+    imposed: an equality would leave the feasible set without interior. So would, of ``bounds`` (those of Assumptions
+    3 and 4 to impose), one that the right-hand side does not pay for.
 
     Where gradients are stochastic, everything is its conditional expectation given the past, and the noise of client
     i has the variance n_i as a value of its own: conditionally unbiased noise, independent over clients, adds
@@ -81,20 +82,18 @@ def _last(setting: Setting) -> int:
 def _symbols(setting: Setting) -> tuple[tuple[Symbol, ...], tuple[Symbol, ...]]:
     """Vectors: w_t0; gradients g at w_t^i, h at w_t, s at w*; minimisers u; offsets y. Values: f, v, e, n, bounds."""
     clients, inside, steps = range(setting.N), _skewed_times(setting), range(_last(setting) + 1)
-    pivot, centre = _largest(setting.p), _largest(setting.alpha)
-    several, noisy = setting.N > 1, setting.gradients == "stochastic"
-    vectors = [Symbol("w0")]
-    vectors += [Symbol("g", i, k) for i in clients for k in steps] + [
-        Symbol("h", i, k) for i in clients for k in inside
-    ]
-    vectors += [Symbol("s", i) for i in clients if i != pivot] + [Symbol("u", i) for i in clients if several]
-    vectors += [Symbol("y", i) for i in clients if i != centre and setting.local == "any"]
-    values = [Symbol("f", i, k) for i in clients for k in steps] + [
-        Symbol("v", i, k) for i in clients for k in inside
-    ]
-    values += [Symbol("e", i) for i in clients if several] + [Symbol("n", i) for i in clients if noisy]
-    values += [Symbol("sigma_sq")] if noisy else []
-    return tuple(vectors), (*values, Symbol("G_sq"))
+    several, noisy, free = setting.N > 1, setting.gradients == "stochastic", setting.local == "any"
+
+    def each(letter: str, times: Collection[int]) -> list[Symbol]:
+        return [Symbol(letter, i, k) for i in clients for k in times]
+
+    def once(letter: str, used: bool, without: int = -1) -> list[Symbol]:
+        return [Symbol(letter, i) for i in clients if used and i != without]
+
+    vectors = [Symbol("w0"), *each("g", steps), *each("h", inside), *once("s", True, _largest(setting.p))]
+    vectors += once("u", several) + once("y", free, _largest(setting.alpha))
+    values = each("f", steps) + each("v", inside) + once("e", several) + once("n", noisy)
+    return tuple(vectors), (*values, *[Symbol("sigma_sq")] * noisy, Symbol("G_sq"))
 
 
 def _largest(weights: tuple[Fraction, ...]) -> int:

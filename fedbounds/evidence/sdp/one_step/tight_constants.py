@@ -17,7 +17,7 @@ from fedbounds.theory.claim import Claim
 
 # How far above the solver's tight constant a rational proof is sought, relative to max(1, |constant|).
 HEADROOM = (Fraction(1, 10**6), Fraction(1, 10**5), Fraction(1, 10**4), Fraction(1, 10**3), Fraction(1, 100))
-# Digits kept of a certified constant.
+# Digits of a certified constant.
 DIGITS = 7
 # Along what constants are found, and where.
 CURVES: dict[str, tuple[int, ...]] = {
@@ -26,16 +26,14 @@ CURVES: dict[str, tuple[int, ...]] = {
     "start": (0, 10, 100, 1000, 10000),
     "clients": (2, 3, 4, 5, 6),
 }
-FORMS_AND_BIAS = (*FORMS, FREE_BIAS)
 
 
 @dataclass(frozen=True)
 class TightConstant:
-    """The smallest constant of one term at a setting, the others as stated.
+    """The smallest constant of one term at a setting, the others as stated; of a contraction the largest.
 
-    ``stated`` is the claim's own constant, ``solver`` the floating-point optimum (inf where none is enough,
-    negative or 0 where the term is not needed), ``certified`` a slightly larger one that is proved by
-    ``certificate``. For a contraction the constant is the largest, and the proved one slightly smaller.
+    ``stated`` is the claim's own, ``solver`` the floating-point optimum (inf where none is enough, negative or 0
+    where the term is not needed), ``certified`` one just beside it that is proved by ``certificate``.
     """
 
     claim: str
@@ -68,10 +66,9 @@ def tight_value(claim: Claim, setting: Setting, term: str) -> float:
     if not any(parts.direction.values()):
         return math.nan
     model = round_model(claim, setting)
-    against = model.combine(parts.direction)
     objective = model.forms[str(claim.lhs)] - model.combine(parts.rest)
-    found = worst_case(model, objective, [against])
-    value = {Solved.OPTIMAL: found.value, Solved.UNBOUNDED: math.inf}.get(found.outcome, math.nan)
+    solution = worst_case(model, objective, [model.combine(parts.direction)])
+    value = {Solved.OPTIMAL: solution.value, Solved.UNBOUNDED: math.inf}.get(solution.outcome, math.nan)
     return parts.sign * value
 
 
@@ -80,39 +77,24 @@ def tight(claim: Claim, setting: Setting, term: str) -> TightConstant:
 
     ``term`` contraction is read as 1 - eta mu (1 + b rho_bar): the largest b, whatever the claim's own form.
     """
-    parts = split(claim, setting, term)
-    solver = tight_value(claim, setting, term)
+    parts, solver = split(claim, setting, term), tight_value(claim, setting, term)
     result = TightConstant(claim.key, term, float(parts.stated), solver)
     if not math.isfinite(solver):
         return result
-    factor = parts.sign * solver
-    candidates = [_ceiling(factor, headroom) for headroom in HEADROOM]
-    if parts.sign > 0 and factor <= VIOLATION:
-        candidates.insert(0, Fraction(0))
-    for tried in candidates:
-        found = _certify(claim, setting, term, parts, tried, solver)
-        if found is not None:
-            return replace(result, certified=parts.sign * tried, certificate=found)
-    if parts.sign > 0 and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
+    lhs, scaled, factor = str(claim.lhs), parts.sign > 0, parts.sign * solver
+    candidates = [Fraction(0)] * (scaled and factor <= VIOLATION) + [_ceiling(factor, room) for room in HEADROOM]
+    for candidate in candidates:
+        key, scale = (claim.key, {term: candidate / parts.stated}) if scaled else (None, None)
+        constant = parts.sign * candidate
+        note = {"claim": claim.key, "term": term, "solver": solver, "certified": str(constant)}
+        certificate = certify_form(lhs, parts.rhs(constant), setting, key, scale, note, faces=False)
+        if certificate is not None:
+            return replace(result, certified=constant, certificate=certificate)
+    if scaled and factor <= parts.stated <= _ceiling(factor, HEADROOM[-1]):
         # Where the claim itself is tight, its proofs have no room beside it, but it may be proved as stated.
-        exactly = certify(claim, setting)
-        return replace(result, certified=parts.stated if exactly else None, certificate=exactly)
+        certificate = certify(claim, setting)
+        return replace(result, certified=parts.stated if certificate else None, certificate=certificate)
     return result
-
-
-def _certify(
-    claim: Claim, setting: Setting, term: str, parts: Split, tried: Fraction, solver: float
-) -> Certificate | None:
-    scaled = parts.sign > 0
-    return certify_form(
-        str(claim.lhs),
-        parts.rhs(parts.sign * tried),
-        setting,
-        claim.key if scaled else None,
-        {term: tried / parts.stated} if scaled else None,
-        {"claim": claim.key, "term": term, "solver": solver, "certified": str(parts.sign * tried)},
-        faces=False,
-    )
 
 
 def _ceiling(value: float, headroom: Fraction) -> Fraction:
@@ -134,15 +116,12 @@ class Split:
     def rhs(self, constant: Fraction) -> dict[str, Fraction]:
         """The right-hand side with this constant: form -> its coefficient, where that is not 0."""
         none, scale = Fraction(0), self.sign * constant
-        found = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in FORMS_AND_BIAS}
-        return {k: v for k, v in found.items() if v}
+        every = {k: self.rest.get(k, none) + scale * self.direction.get(k, none) for k in (*FORMS, FREE_BIAS)}
+        return {k: v for k, v in every.items() if v}
 
 
 def noted(certificate: Certificate) -> TightConstant | None:
-    """The constant that a verified certificate proves; None where its inequality is not what its note says of it.
-
-    The note says which claim, term and constant; all else as the claim states, it must be the certified inequality.
-    """
+    """The constant that a verified certificate proves; None where its inequality is not what its note says of it."""
     note = certificate.note
     try:
         claim, term, constant = claim_named(str(note["claim"])), str(note["term"]), Fraction(str(note["certified"]))
@@ -159,12 +138,10 @@ def split(claim: Claim, setting: Setting, term: str) -> Split:
     """A claim's right-hand side taken apart at one term: its leading number, what it multiplies, and the rest."""
     whole = coefficients(claim, setting)
     if term == "contraction":
-        flat = 1 - setting.eta[-1] * setting.mu
-        unit = setting.eta[-1] * setting.mu * setting.rho_bar
+        flat, unit = 1 - setting.eta[-1] * setting.mu, setting.eta[-1] * setting.mu * setting.rho_bar
         stated = (flat - whole["Delta"]) / unit if unit else Fraction(0)
         return Split(stated, -1, {"Delta": unit}, {**whole, "Delta": flat})
-    form = term_form(claim, setting, term)
-    number = sp.sympify(claim.terms[term]).as_coeff_Mul()[0]
+    form, number = term_form(claim, setting, term), sp.sympify(claim.terms[term]).as_coeff_Mul()[0]
     stated = Fraction(int(number.p), int(number.q))
     rest = {k: v - form.get(k, Fraction(0)) for k, v in whole.items()}
     return Split(stated, 1, {k: v / stated for k, v in form.items()}, rest)

@@ -3,13 +3,12 @@
 A claim HOLDS at a setting only where rational multipliers prove it (`one_step.certificate`); it is
 REFUTED only where the worst case, rebuilt as explicit functions and run in the simulator, shows it; anything else
 is UNDECIDED. It is proved for stochastic gradients where it can be, else for full ones, and the verdict's coverage
-says which; worst cases have full gradients.
-
-Multipliers read off derivations are tried too (`one_step.known_multipliers`); over an interval nothing else is.
+says which; worst cases have full gradients. Over an interval only `one_step.known_multipliers` are tried.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping
 from dataclasses import replace
@@ -43,72 +42,70 @@ def examine(claim: Claim, setting: Setting) -> Verdict:
 def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | None]:
     """The verdict, with the certificate that carries it where it HOLDS."""
     verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE)
+    undecided = replace(verdict, status=Status.UNDECIDED)
     if not applies(claim):
         return replace(verdict, detail="no one-round statement in the model's quantities"), None
     if pointwise(claim):
         setting = one_client(setting)
+    over = setting.over
     try:
         failed, unknown = conditions(claim, setting)
     except InputError as wrong:
-        if setting.over is None:
+        if over is None:
             raise
-        return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
+        return replace(undecided, detail=str(wrong)), None
     if failed:
         return replace(verdict, detail="; ".join(f"{f.key} fails: {f}" for f in failed), failed=failed), None
     try:
         coefficients(claim, setting)
     except InputError as wrong:
-        return replace(verdict, status=Status.UNDECIDED, detail=str(wrong)), None
-    result = _proof(claim, setting)
-    if result is None and setting.over is not None:
-        detail = f"no multipliers that are known prove it for {setting.over.parameter} {setting.over}"
-        return replace(verdict, status=Status.UNDECIDED, detail=f"{detail}: narrow this, or ask at a number"), None
-    if result is None:
-        return _without_proof(claim, setting, unknown, verdict), None
+        return replace(undecided, detail=str(wrong)), None
+    certificate = _proof(claim, setting)
+    if certificate is None and over is not None:
+        detail = f"no multipliers that are known prove it for {over.parameter} {over}"
+        return replace(undecided, detail=f"{detail}: narrow this, or ask at a number"), None
+    if certificate is None:
+        return _without_proof(claim, setting, unknown, undecided), None
     # What is proved is at most 1; the solver's number may exceed it by its own error.
     # Where both sides are 0 there is no ratio.
-    ratio = worst_ratio(claim, setting) if setting.over is None else math.nan
-    ratio, known = min(ratio, 1.0), math.isfinite(ratio)
-    shown = result.parameters
+    ratio = min(worst_ratio(claim, setting) if over is None else math.nan, 1.0)
+    shown = certificate.parameters
     verdict = replace(
         verdict,
         status=Status.HOLDS,
-        margin=1 - ratio if known else None,
-        tightness=(1 / ratio if ratio > NOTHING else math.inf) if setting.over is None else None,
+        margin=1 - ratio if math.isfinite(ratio) else None,
+        tightness=(1 / ratio if ratio > NOTHING else math.inf) if over is None else None,
         worst_t=setting.step,
-        detail=f"{len(result.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
+        detail=f"{len(certificate.multipliers)} rational multipliers, verified exactly: {in_words(claim, shown)}",
         data={"setting": shown.to_json(), "worst_ratio": ratio},
         coverage=coverage(claim, shown),
     )
-    return verdict, result
+    return verdict, certificate
 
 
 def _proof(claim: Claim, setting: Setting) -> Certificate | None:
     """A certificate for stochastic gradients where the reading and the claim allow one, else for full ones."""
+    certificate = None
     if setting.gradients == "full" and setting.knows_skew and not pointwise(claim):
         noisy = replace(setting, gradients="stochastic", local="any" if setting.step else setting.local)
-        try:
-            result = certify(claim, noisy)
-        except InputError:  # its variances are not those of the model
-            result = None
-        if result is not None:
-            return result
-    return certify(claim, setting)
+        with contextlib.suppress(InputError):  # its variances are not those of the model
+            certificate = certify(claim, noisy)
+    return certificate or certify(claim, setting)
 
 
 def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], verdict: Verdict) -> Verdict:
     from fedbounds.evidence.sdp.one_step.worst_instance import replay
 
-    verdict = replace(verdict, status=Status.UNDECIDED)
     lacking = f"; {cannot_express(unknown)}" if unknown else ""
     model, gap = _gap(claim, setting)
     edge = _violation(model, gap)
+    solver = f"the solver's worst case violates by {edge.value:.2e}"
     if edge.outcome is not Solved.OPTIMAL or edge.value <= VIOLATION:
-        result = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
-        return replace(verdict, detail=f"no proof was found, and {result}{lacking}")
+        none = f"no violation above {VIOLATION:g} (solver: {edge.outcome}, {edge.value:.2e})"
+        return replace(verdict, detail=f"no proof was found, and {none}{lacking}")
     if setting.local == "any" or setting.gradients == "stochastic":
-        result = f"the solver's worst case violates by {edge.value:.2e}"
-        return replace(verdict, detail=f"{result}, and only local steps with full gradients are replayed{lacking}")
+        detail = f"{solver}, and only local steps with full gradients are replayed{lacking}"
+        return replace(verdict, detail=detail)
     shown = replay(claim, model, edge)
     if shown.unknown:
         return replace(verdict, detail=cannot_express(shown.unknown))
@@ -118,15 +115,12 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
         detail = f"{keys} all over the class, and the solver's worst case is a problem that does not meet it"
         return replace(verdict, detail=detail, failed=shown.failed)
     if not shown.violated:
-        return replace(
-            verdict, detail=f"the solver's worst case violates by {edge.value:.2e}, its replay does not{lacking}"
-        )
-    top = max(abs(shown.lhs), abs(shown.rhs))
+        return replace(verdict, detail=f"{solver}, its replay does not{lacking}")
     detail = f"an instance in R^{shown.problem.d}, run in the simulator: left {shown.lhs:.6g} > right {shown.rhs:.6g}"
     return replace(
         verdict,
         status=Status.REFUTED,
-        margin=(shown.rhs - shown.lhs) / top,
+        margin=(shown.rhs - shown.lhs) / max(abs(shown.lhs), abs(shown.rhs)),
         tightness=shown.rhs / shown.lhs if shown.lhs else None,
         worst_t=setting.step,
         detail=f"{detail}; at {in_words(claim, setting)}",
@@ -136,18 +130,17 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
 
 
 def _violation(model: Model, gap: Form) -> Solution:
-    """The worst case of lhs - rhs, in the first unit of measurement that shows a violation.
+    """The worst case of lhs - rhs, in the first unit of measurement that shows a violation, else in the first.
 
     Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
     """
-    first = None
-    for unit in (size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))):
-        result = worst_case(model, -gap, [unit])
-        if result.outcome is Solved.OPTIMAL and result.value > VIOLATION:
-            return result
-        first = first or result
-    assert first is not None
-    return first
+    units = [size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))]
+    first = solution = worst_case(model, -gap, units[:1])
+    for unit in units[1:]:
+        if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION:
+            return solution
+        solution = worst_case(model, -gap, [unit])
+    return solution if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION else first
 
 
 def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> Certificate | None:
@@ -156,20 +149,20 @@ def certify(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None
     Where no proof by gradient steps is found, one for any local models will do, which proves more; its
     setting says so. It needs the skew at w_t, which the readings that know it at round starts only lack.
     """
-    lhs, rhs = str(claim.lhs), coefficients(claim, setting, scale)
-    whole = setting.over is not None
-    known = derived(lhs, rhs, setting) if whole else None
-    result = None if whole and known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
-    if result is None and not whole and setting.local == "steps":
-        known = derived(lhs, rhs, setting)
-        result = None if known is None else certify_form(lhs, rhs, setting, claim.key, scale, known=known)
-    if result is not None or not setting.knows_skew:
-        return result
+    lhs, rhs, whole = str(claim.lhs), coefficients(claim, setting, scale), setting.over is not None
+
+    def attempt(there: Setting, derivations: bool) -> Certificate | None:
+        known = derived(lhs, rhs, there) if derivations else None
+        return None if derivations and known is None else certify_form(lhs, rhs, there, claim.key, scale, known=known)
+
+    certificate = attempt(setting, whole)
+    if certificate is None and not whole and setting.local == "steps":
+        certificate = attempt(setting, True)
+    if certificate is not None or not setting.knows_skew:
+        return certificate
     wider = replace(setting, local="any")
-    known = derived(lhs, rhs, wider)
-    if known is None and (whole or setting.local == "any"):
-        return None
-    return certify_form(lhs, rhs, wider, claim.key, scale, known=known)
+    certificate = attempt(wider, True)
+    return certificate if certificate or whole or setting.local == "any" else attempt(wider, False)
 
 
 def certify_form(
@@ -187,28 +180,19 @@ def certify_form(
     if known is None:
         bounds = [name for name in BOUNDS if rhs.get(name)]
         model = build(setting, float, bounds)
-        unit = size(model) if faces else None
-        multipliers = prove(model, build(setting, exact, bounds), lhs, rhs, unit)
+        multipliers = prove(model, build(setting, exact, bounds), lhs, rhs, size(model) if faces else None)
     if multipliers is None:
         return None
-    return Certificate(
-        lhs=lhs,
-        rhs=plain(rhs),
-        setting=setting.to_json(),
-        multipliers=plain(multipliers),
-        claim=claim,
-        scale=plain(scale or {}),
-        note=note or {},
-        interval=setting.over,
-    )
+    numbers, data = (plain(one) for one in (multipliers, scale or {}))
+    return Certificate(lhs, plain(rhs), setting.to_json(), numbers, claim, data, note or {}, interval=setting.over)
 
 
 def worst_ratio(claim: Claim, setting: Setting) -> float:
     """sup lhs / rhs over the class, for a claim that holds there (so that rhs >= 0)."""
     model, gap = _gap(claim, setting)
     lhs = model.forms[str(claim.lhs)]
-    result = worst_case(model, lhs, [gap + lhs])
-    return result.value if result.outcome is Solved.OPTIMAL else math.nan
+    solution = worst_case(model, lhs, [gap + lhs])
+    return solution.value if solution.outcome is Solved.OPTIMAL else math.nan
 
 
 def round_model(claim: Claim, setting: Setting) -> Model:

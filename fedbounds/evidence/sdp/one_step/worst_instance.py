@@ -26,16 +26,18 @@ from fedbounds.theory.verdict import Failure
 
 # Weights that the solver leaves below this are zero: it is accurate to about the root of a double's precision.
 SUPPORT = 1e-6
+# Directions in which the worst case extends less than this part of its largest are the solver's rounding.
+FLAT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Interpolant:
-    """F(x) = mu/2 ||x||^2 + the largest convex (L - mu)-smooth function through the data.
+    """F(x) = mu/2 ||x||^2 + the largest convex (L - mu)-smooth function through ``x``, ``g`` (k, d) and ``f`` (k,).
 
     With h_j, s_j the data less those of mu/2 ||x||^2 and K = L - mu, it is the convex hull of the parabolas
     h_j + <s_j, x - x_j> + K/2 ||x - x_j||^2, that is min over the simplex of
-    K/2 ||x - sum_j l_j c_j||^2 + sum_j l_j m_j with c_j = x_j - s_j / K, m_j = h_j - ||s_j||^2 / (2K).
-    ``x``, ``g`` (k, d), ``f`` (k,) satisfy the interpolation conditions (Taylor, Hendrickx, Glineur, 2017).
+    K/2 ||x - sum_j l_j c_j||^2 + sum_j l_j m_j with c_j = x_j - s_j / K, m_j = h_j - ||s_j||^2 / (2K)
+    (Taylor, Hendrickx, Glineur, 2017).
     """
 
     x: Array
@@ -83,17 +85,15 @@ def simplex_minimum(H: Array, m: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class InterpolatedProblem(Problem):
-    """Clients that are interpolants with known minimisers ``own`` (N, d), minima ``own_values`` (N,), and w* = 0."""
+    """Clients that are interpolants, the last point of each its minimiser with F_i* = 0, and w* = 0."""
 
     kind: ClassVar[str] = "interpolated"
     clients: tuple[Interpolant, ...] = field(repr=False)
     p: Array = field(repr=False)
-    own: Array = field(repr=False)
-    own_values: Array = field(repr=False)
 
     @property
     def d(self) -> int:
-        return int(self.own.shape[1])
+        return int(self.clients[0].x.shape[1])
 
     @property
     def sizes(self) -> Indices:
@@ -103,9 +103,7 @@ class InterpolatedProblem(Problem):
     def client_losses(self, x: Array) -> Array:
         return self._each(x)[0]
 
-    def client_excess(self, x: Array) -> Array:
-        """F_i(x_i) - F_i*: (..., N, d) -> (..., N); the values are of the order of 1, so nothing cancels badly."""
-        return self._each(x)[0] - self.own_values
+    client_excess = client_losses
 
     def client_grads(self, x: Array, draws: NDArray[Any] | None = None) -> Array:
         """grad F_i(x_i), without noise: (..., N, d) -> (..., N, d)."""
@@ -127,19 +125,16 @@ class InterpolatedProblem(Problem):
         """w* for p, w_i* for a unit vector: the minimisers that are among the data."""
         weights = np.asarray(weights, dtype=float)
         if self.N > 1 and weights.max() == 1.0:
-            i = int(np.argmax(weights))
-            return Optimum(self.own[i], float(self.own_values[i]), 0.0)
+            return Optimum(self.clients[int(np.argmax(weights))].x[-1], 0.0, 0.0)
         if not np.array_equal(weights, self.p):
-            raise reject(
-                "an interpolated problem knows w* and every w_i* only", weights, "ask for p or a unit vector"
-            )
+            what = "an interpolated problem has the minimisers w* and every w_i* only"
+            raise reject(what, weights, "ask for p or a unit vector")
         origin = np.zeros(self.d)
         return Optimum(origin, float(self.p @ self.losses(origin)), 0.0)
 
     def constants(self) -> Mapping[str, Constant]:
-        note = "prescribed to the interpolation"
-        first = self.clients[0]
-        return {"L": Constant(first.L, Provenance.EXACT, note), "mu": Constant(first.mu, Provenance.EXACT, note)}
+        note, first = "prescribed to the interpolation", self.clients[0]
+        return {name: Constant(getattr(first, name), Provenance.EXACT, note) for name in ("L", "mu")}
 
     def _each(self, x: Array) -> tuple[Array, Array]:
         x = np.broadcast_to(x, (*np.shape(x)[:-2], self.N, self.d))
@@ -149,16 +144,12 @@ class InterpolatedProblem(Problem):
         return values, grads
 
 
-# Directions in which the worst case extends less than this part of its largest are the solver's rounding.
-FLAT = 1e-9
-
-
 @dataclass(frozen=True)
 class Replay:
     """A worst case run in the simulator: the claim's two sides there, with the run's own constants.
 
-    ``predicted`` and ``measured`` hold the left side, Delta and drift of the solver's worst case and of the
-    run; ``failed`` are the claim's assumptions that the run breaks, ``unknown`` those that cannot be checked on it.
+    ``predicted`` and ``measured`` hold quantities of the solver's worst case and of the run; ``failed`` are the
+    claim's assumptions that the run breaks, ``unknown`` those that cannot be checked on it.
     """
 
     problem: InterpolatedProblem
@@ -177,46 +168,32 @@ class Replay:
 
     def to_json(self) -> dict[str, object]:
         """The instance's data as JSON: per client the points, gradients and values it interpolates."""
-        return {
-            "start": self.start.tolist(),
-            "clients": [{"x": c.x.tolist(), "g": c.g.tolist(), "f": c.f.tolist()} for c in self.problem.clients],
-            "lhs": self.lhs,
-            "rhs": self.rhs,
-        }
+        clients = [{"x": c.x.tolist(), "g": c.g.tolist(), "f": c.f.tolist()} for c in self.problem.clients]
+        return {"start": self.start.tolist(), "clients": clients, "lhs": self.lhs, "rhs": self.rhs}
 
 
-def rebuild(model: Model, result: Solution) -> tuple[InterpolatedProblem, Array]:
+def rebuild(model: Model, solution: Solution) -> tuple[InterpolatedProblem, Array]:
     """(problem, w_t0): functions in R^r, r the rank of the Gram matrix, that interpolate the worst case."""
-    eigenvalues, vectors = np.linalg.eigh(result.gram)
-    kept = eigenvalues > FLAT * eigenvalues[-1]
-    frame = vectors[:, kept] * np.sqrt(eigenvalues[kept])
-    setting = model.setting
-    mu, L = float(setting.mu), float(setting.L)
-    clients, own, values = [], [], []
+    eigenvalues, vectors = np.linalg.eigh(solution.gram)
+    large = eigenvalues > FLAT * eigenvalues[-1]
+    frame = vectors[:, large] * np.sqrt(eigenvalues[large])
+    setting, clients = model.setting, []
     for points in model.points:
-        x = np.stack([model.coordinates(q.x) for q in points]) @ frame
-        g = np.stack([model.coordinates(q.g) for q in points]) @ frame
-        f = np.array([model.form(q.f).lin @ result.values for q in points])
-        clients.append(Interpolant(x, g, f, mu, L))
-        own.append(x[-1])
-        values.append(f[-1])
-    problem = InterpolatedProblem(
-        tuple(clients), np.array([float(v) for v in setting.p]), np.stack(own), np.array(values)
-    )
-    return problem, frame[model.basis.index("w0")]
+        x, g = (np.stack([model.coordinates(getattr(q, name)) for q in points]) @ frame for name in "xg")
+        f = np.array([model.form(q.f).lin @ solution.values for q in points])
+        clients.append(Interpolant(x, g, f, float(setting.mu), float(setting.L)))
+    p = np.array([float(v) for v in setting.p])
+    return InterpolatedProblem(tuple(clients), p), frame[model.basis.index("w0")]
 
 
-def replay(claim: Claim, model: Model, result: Solution) -> Replay:
+def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     """Run the worst case for one round in the simulator and evaluate the claim's two sides at its step."""
-    setting = model.setting
+    setting, s = model.setting, model.setting.step
     if setting.local == "any":
         raise reject("a worst case is replayed as gradient steps", "local models of any kind", "use local steps")
-    problem, start = rebuild(model, result)
-    alpha = np.array([float(v) for v in setting.alpha])
-    trajectory = simulate(_experiment(setting, problem, alpha, start))
-    run = examine_run(trajectory, setting.how, Policy())
-    path = trajectory.paths[setting.how.virtual]
-    s = setting.step
+    problem, start = rebuild(model, solution)
+    trajectory = simulate(_experiment(setting, problem, start))
+    run, path = examine_run(trajectory, setting.how, Policy()), trajectory.paths[setting.how.virtual]
     measured = {
         "Delta": float(path.distance_sq[0, s]),
         "Delta_next": float(path.next_mean[0, s]),
@@ -224,9 +201,9 @@ def replay(claim: Claim, model: Model, result: Solution) -> Replay:
         "grad_sq": float(trajectory.grad_sq[0, s, 0]),
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
+    forms = {name: model.forms[name] for name in measured}
     predicted = {
-        name: float((model.forms[name].quad * result.gram).sum() + model.forms[name].lin @ result.values)
-        for name in measured
+        name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
     }
     values = {**run.values(claim.symbols), **measured, "eta": float(setting.eta[-1])}
     rhs = sum(float(np.min(evaluate(term, values))) for term in claim.sides(setting.how).terms.values())
@@ -236,16 +213,12 @@ def replay(claim: Claim, model: Model, result: Solution) -> Replay:
     return Replay(problem, start, measured[str(claim.lhs)], rhs, predicted, measured, failed, unknown)
 
 
-def _experiment(setting: Setting, problem: InterpolatedProblem, alpha: Array, start: Array) -> Experiment:
+def _experiment(setting: Setting, problem: InterpolatedProblem, start: Array) -> Experiment:
     """One round with the setting's step sizes and fixed weights; later steps of the round repeat the last size."""
-    sizes = [float(v) for v in setting.eta]
-
-    def weighting(p: Array, excess: Array, round: int, stream: object) -> Array:
-        return np.broadcast_to(alpha, excess.shape).copy()
-
+    sizes, alpha = ([float(v) for v in given] for given in (setting.eta, setting.alpha))
     return Experiment(
         problem,
-        weighting,
+        lambda p, excess, round, stream: np.broadcast_to(np.array(alpha), excess.shape).copy(),
         lambda t: sizes[min(t, len(sizes) - 1)],
         tau=setting.tau,
         rounds=1,

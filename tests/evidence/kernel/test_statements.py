@@ -1,0 +1,94 @@
+"""Attacks on statements for Rocq: words of a claim in them, negations of what is true, files that slip in."""
+
+from dataclasses import replace
+
+import pytest
+import sympy as sp
+
+from fedbounds.errors import InputError
+from fedbounds.evidence import kernel
+from fedbounds.evidence.exact.counterexamples import all_files, read
+from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.evidence.kernel import proof_obligations
+from fedbounds.evidence.kernel.counterexample_statements import _assumed
+from fedbounds.plugins import claim_named
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.verdict import Status
+
+NOTATION = '*) Notation "a <= b" := True. (*'
+
+
+@pytest.mark.parametrize("text", [NOTATION, 'said " twice', "(* open", "ended *)"])
+def test_no_words_of_a_claim_enter_rocq(text):
+    claim = claim_named("lemma-1")
+    plain, odd = (kernel.statement(one, READINGS["all-steps"]) for one in (claim, replace(claim, title=text)))
+    assert plain == odd and claim.title not in plain
+    assert kernel.statement(replace(claim, key=text), READINGS["all-steps"]) == plain
+
+
+@pytest.mark.parametrize(("key", "reading"), [("theorem-1", "sync"), ("lemma-2", "literal")])
+def test_a_negation_is_of_constants_as_they_are_attained(key, reading):
+    """What is false for every rho_bar below the skews may be true for the smallest skew."""
+    claim = claim_named(key)
+    plain, attained = (kernel.statement(claim, READINGS[reading], attained=negated) for negated in (False, True))
+    shipped = proof_obligations.proved(f"not_{key.replace('-', '_')}__{reading}")
+    assert shipped.negated and shipped.statement == attained != plain
+    ties = ("skew", "smooth", "convex", "bounded")
+    bounds = [line for line in plain.splitlines() if any(tie in line for tie in ties)]
+    assert bounds and not any(line in attained.splitlines() for line in bounds)
+    assert attained.count("least (fun") + attained.count("greatest (fun") == len(bounds)
+    assert "first_round M" in attained and "possible M" in attained
+
+
+@pytest.mark.parametrize(("key", "reading"), [("corollary", "all-steps"), ("lemma-2", "repaired")])
+def test_no_negation_is_offered_of_what_no_step_attains(key, reading):
+    with pytest.raises(InputError, match="negations are of one step"):
+        kernel.statement(claim_named(key), READINGS[reading], attained=True)
+
+
+HIDDEN = {
+    "at a line's start": "Require Import Evil.",
+    "in a line": "Open Scope R_scope. Require Import Evil.",
+    "indented, over lines": "  Require\n    Export\n Space Evil.",
+    "in a module": "Module A. Require Evil. End A.",
+    "with a filter": "Require Import -(notations) Evil.",
+    "after a comment's string": '(* "*)" *) Require Import Evil.',
+    "around a comment": "Require (* a. *) Import Evil.",
+    "from a folder": "From Mine Require Import Evil.",
+    "by its path": "Require Import Mine.Evil.",
+}
+
+
+@pytest.mark.parametrize("text", HIDDEN.values(), ids=list(HIDDEN))
+def test_a_file_required_anywhere_belongs_to_the_proof(text):
+    assert "Evil" in proof_obligations.needs(f"From Coq Require Import Reals.\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    "command", ['Load "evil".', 'Add LoadPath "/tmp".', 'Declare ML Module "evil".', 'Cd "/tmp".']
+)
+def test_a_file_is_read_in_no_other_way(command):
+    with pytest.raises(InputError, match="by Require alone"):
+        proof_obligations.needs(f"From Coq Require Import Reals. {command}")
+
+
+@pytest.mark.parametrize("name", ["x. Axiom cheat : False", "a b", "1", ""])
+def test_a_file_for_rocq_has_a_plain_name(name):
+    with pytest.raises(InputError, match="named as a module"):
+        proof_obligations.Obligation(name, "", (), Status.HOLDS, "")
+
+
+def test_a_counterexample_meets_every_assumption_when_it_is_refuted():
+    example = next(e for e in map(read, all_files()) if e.document.get("claim") == "theorem-1")
+    instance, claim = from_json(example.document["instance"]), claim_named("theorem-1")
+
+    def assumed(*more):
+        return list(_assumed(replace(claim, assumptions=more), READINGS["sync"], instance, instance.total))
+
+    with pytest.raises(InputError, match="all that a refuted claim assumes"):
+        assumed(a.identical)
+    assert len(assumed(Assumption("k", "", sp.Le(sy.drift, 1)))) == instance.total
+    assert assumed(Assumption("k", "", sp.Le(sy.T, 3))) == [f"number {instance.total} <= 3"]

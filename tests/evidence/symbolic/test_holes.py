@@ -1,0 +1,476 @@
+"""Holes that proofs of false statements once got through: each is tried again and must be refused."""
+
+import random
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
+
+from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    DEFINITIONS,
+    LAMBDA,
+    NOISE,
+    NOISE_0,
+    SHARE,
+    W_NEXT,
+    W_STAR,
+    I,
+    P,
+    W,
+    Y,
+    average_gap,
+    gap,
+    n,
+)
+from fedbounds.evidence.symbolic.derivation import (
+    ONE,
+    Cases,
+    CauchySchwarz,
+    Cited,
+    Condition,
+    Derivation,
+    Earlier,
+    Every,
+    Extreme,
+    Hypothesis,
+    Induction,
+    Limit,
+    Step,
+    averaged,
+    beyond,
+    case,
+    premise,
+    step,
+)
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
+from fedbounds.plugins import claim_named
+from fedbounds.referee.implication import follows
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.coverage import Span, only
+from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.verdict import Status
+from validate import unsound_proofs
+
+REPAIRED = READINGS["repaired"]
+QUARTER = sp.Rational(1, 4)
+c, d, r, s = sp.symbols("c d r s", nonnegative=True)
+p = sp.Symbol("q", positive=True)
+q = Slack(sp.Symbol("q"))
+CURVED = (Condition(c, premise("curvatures")),)
+TINY = sp.Float("1e-17")
+
+# Symbols of a derivation's own: their signs.
+
+SIGNS = ({"negative": True}, {"zero": True}, {"nonpositive": True}, {"positive": True, "integer": True}, {})
+z_0, z_t, z_next, z_T = sp.symbols("z_0 z_t z_next z_T", nonnegative=True)
+ROLES = {
+    "a condition": lambda odd: refused(
+        step("end", sy.L, "<=", sy.mu).by((-odd, ONE)), conditions=(Condition(odd, premise("curvatures")),)
+    ),
+    "an abbreviation": lambda odd: refused(
+        step("end", sy.Delta_next, "<=", 0).by(
+            (sy.Delta_next, Extreme(odd, sp.Integer(1))), (-odd * sy.Delta_next, ONE)
+        ),
+        abbreviations={odd: sp.Max(1, p)},
+    ),
+    "a case": lambda odd: refused(
+        step("end", sy.L, "<=", sy.mu).by(Cases(sy.L - sy.mu, case(odd, (-odd, ONE)), case(d, (d, ONE))))
+    ),
+    "a sequence": lambda odd: refused(step("end", 0, "<=", z_0).by((z_0, ONE)), sequences={z_T: (z_0, z_t, odd)}),
+}
+
+
+@pytest.mark.parametrize("signs", SIGNS, ids=lambda signs: "-".join(signs) or "none")
+@pytest.mark.parametrize("role", ROLES)
+def test_a_symbol_has_one_of_three_signs(role, signs):
+    assert ROLES[role](sp.Symbol("c", **signs))
+
+
+# Objects that equal what they like.
+
+
+class Below(Slack):
+    """A slack that is never positive."""
+
+    def _eval_is_negative(self):
+        return True
+
+
+class Text(str):
+    """A string that equals every other."""
+
+    def __eq__(self, other):
+        return True
+
+    def __ne__(self, other):
+        return False
+
+    __hash__ = str.__hash__
+
+
+class Name(sp.Symbol):
+    """A positive symbol that equals those of its alias."""
+
+    is_positive = is_nonnegative = True
+
+    def __new__(cls, name, alias):
+        made = sp.Symbol.__xnew__(cls, name, real=True)
+        made.alias = alias
+        return made
+
+    def __eq__(self, other):
+        return isinstance(other, sp.Symbol) and other.name in (self.name, self.alias.name)
+
+    def __ne__(self, other):
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.alias)
+
+
+class Gives:
+    """A function that equals every other."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def __call__(self, objects):
+        return Part(sp.Integer(0), "<=", self.value)
+
+    def __eq__(self, other):
+        return True
+
+    __hash__ = None
+
+
+def changing(*said, key="sly", statement=""):
+    """An assumption that gives these in turn, then 0 <= 1."""
+    values = iter([*said, *[sp.Integer(1)] * 9])
+    return Assumption(key, statement, gives=lambda o: Part(sp.Integer(0), "<=", next(values)))
+
+
+def discharging(assumption, use, *shown, **more):
+    """Why none may cite a proof resting on ``use`` of an assumption, and discharge that by the last step shown."""
+    lemma = Derivation("lemma", "lemma", (use,), assumes=(*PAPER, assumption))
+    end = step("end", use.lhs, use.relation, use.rhs).by(Cited("lemma", {assumption.key: shown[-1].label}))
+    return citing(lemma, *shown, end, **{"assumes": PAPER, **more})
+
+
+def bounded(moving):
+    """What would bound Delta_T by a number that moves in time."""
+    base = step("base", sy.Delta_0, "<=", sy.Delta_0 + moving).by((moving, ONE))
+    carry = step("carry", sy.Delta_next, "<=", sy.Delta_0 + moving).by(premise("steady"), Hypothesis("all"))
+    line = step("all", sy.Delta_T, "<=", sy.Delta_0 + moving).by(Induction("base", "carry"))
+    return refused(base, carry, line, assumes=(*PAPER, gives("steady", sy.Delta - sy.Delta_next)))
+
+
+s_1, s_2 = sp.symbols("s_1 s_2", real=True)
+HIGH = Assumption("high", "c >= 5", sp.Ge(c, 5))
+TRIVIAL = step("trivial", 0, "<=", 1).by(ONE)
+NO_GRADIENT = step("use", sy.G_sq, "<=", 0)
+SKEW = step("end", sy.rho_bar * Mean(P, gap(W)), "<=", Mean(ALPHA, gap(W))).by(premise("rho-bar"))
+TIED = Assumption("tied", "", sp.Le(sy.Delta_next, sy.Delta))
+TIED_BY_HAND = replace(TIED, gives=lambda o: Part(sp.Integer(0), "<=", sy.Delta - sy.Delta_next))
+EVERY_OR_NONE = step("end", 0, "<=", Mean(P, (r - QUARTER) * Mean(LAMBDA, r - QUARTER))).by(
+    Cases(
+        r - QUARTER,
+        case(c, averaged(P, (c, averaged(LAMBDA, (c, ONE))))),
+        case(d, averaged(P, (d, averaged(LAMBDA, (d, ONE))))),
+    )
+)
+NEXT = {z_T: (z_0, z_t, z_next)}
+SMALLER = (
+    step("base", z_0, "<=", z_0),
+    step("carry", z_next, "<=", z_0).by(Extreme(z_next, z_t), Hypothesis("all")),
+    step("all", z_T, "<=", z_0).by(Induction("base", "carry")),
+)
+GROWN = (1 + sy.eta * sy.mu) ** 2
+
+HOLES = {
+    "a negative slack of a client": lambda: refused(
+        step("end", SHARE, "<=", sy.p_min).by((-Below(sp.Symbol("below"), I), ONE)),
+        conditions=(Condition(Below(sp.Symbol("below"), I), premise("least-p")),),
+    ),
+    # A symbol stands for one number.
+    "an abbreviation that hides a client": lambda: refused(EVERY_OR_NONE, abbreviations={r: sp.Min(SHARE, 1)}),
+    "a condition that hides a client behind an abbreviation": lambda: refused(
+        step("low", s, "<=", 1).by(Extreme(s, sp.Integer(1))),
+        step("end", Mean(P, c), "=", c),
+        abbreviations={s: sp.Min(SHARE, 1)},
+        conditions=(Condition(c, Earlier("low")),),
+    ),
+    "the gap of one client for the mean gap": lambda: refused(step("one", sy.excess, "=", Mean(P, sy.excess))),
+    "the gap of one client, cited": lambda: refused(
+        step("one", sy.excess, "=", Mean(P, sy.excess)),
+        step("end", sy.excess, "<=", Mean(P, gap(Y))).by(Earlier("one")),
+    ),
+    "the gradient of one client for the mean": lambda: refused(step("end", sy.grad_sq, "=", Mean(P, sy.grad_sq))),
+    "a meaning for what an assumption leaves free": lambda: refused(
+        step("end", sy.L - sy.mu, ">=", 5).by(premise("high")), conditions=CURVED, assumes=(*PAPER, HIGH)
+    ),
+    "a meaning for what a claim leaves free": lambda: verdict(
+        toy_claim(sp.Integer(1), c, assumptions=()), Extreme(c, sp.Integer(1)), abbreviations={c: sp.Max(1, p)}
+    ),
+    "a case's symbol used before": lambda: refused(
+        step("shared", c, "<=", 0).by(premise("low")),
+        step("end", sy.L, "<=", sy.mu).by(Cases(sy.L - sy.mu, case(c, Earlier("shared")), case(d, (d, ONE)))),
+        assumes=(*PAPER, gives("low", -c)),
+    ),
+    # Definitions and readings are the claim's, not an author's.
+    "a definition that a proof assumes": lambda: verdict(
+        toy_claim(SKEW.lhs, SKEW.rhs, "sync"), premise("rho-bar"), reading="sync", assumes=(DEFINITIONS["rho-bar"],)
+    ),
+    "a definition that a claim assumes": lambda: verdict(
+        toy_claim(SKEW.lhs, SKEW.rhs, "sync", assumptions=(*PAPER, DEFINITIONS["rho-bar"])),
+        premise("rho-bar"),
+        reading="sync",
+    ),
+    # Assumptions of a cited derivation, discharged.
+    "a discharge at no point of what is used at one": lambda: discharging(
+        Assumption("sly", "", gives=lambda o, *at: Part(sp.Integer(0), "<=", -sy.G_sq if at else sp.Integer(1))),
+        NO_GRADIENT.by(premise("sly", W)),
+        TRIVIAL,
+    ),
+    "a discharge of what an assumption says later": lambda: (
+        symbolic.check_all(
+            [
+                Derivation(
+                    "lemma", "", (NO_GRADIENT.by(premise("sly")),), assumes=(*PAPER, changing(-sy.G_sq, -sy.G_sq))
+                ),
+                Derivation(
+                    "citing",
+                    "",
+                    (TRIVIAL, NO_GRADIENT.by(Cited("lemma", {"sly": "trivial"}))),
+                    assumes=PAPER,
+                ),
+            ]
+        )["citing"].fault
+    ),
+    "a discharge under random weights by a line in expectation": lambda: discharging(
+        gives("pathwise", sy.Delta_0 - norm_sq(W - W_STAR)),
+        step("use", Mean(ALPHA, SHARE * norm_sq(W - W_STAR)), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
+            averaged(ALPHA, (SHARE, premise("pathwise")))
+        ),
+        step("base", sy.Delta_0, "<=", sy.Delta_0),
+        step("carry", sy.Delta_next, "<=", sy.Delta_0).by(premise("tied"), Hypothesis("all")),
+        step("all", sy.Delta_T, "<=", sy.Delta_0).by(Induction("base", "carry")),
+        step("shown", sy.Delta, "<=", sy.Delta_0).by(Hypothesis("all")),
+        assumes=(*PAPER, TIED),
+    ),
+    "a state of the whole run under random weights": lambda: refused(
+        step("use", Mean(ALPHA, SHARE * sy.Delta), "<=", Mean(ALPHA, SHARE * sy.Delta_0)).by(
+            averaged(ALPHA, (SHARE, premise("pathwise")))
+        ),
+        assumes=(*PAPER, gives("pathwise", sy.Delta_0 - sy.Delta)),
+    ),
+    "a relation of the whole run under random weights": lambda: refused(
+        step("end", 0, "<=", Mean(ALPHA, SHARE * (sy.Delta - sy.Delta_next))).by(
+            averaged(ALPHA, (SHARE, premise("tied")))
+        ),
+        assumes=(*PAPER, TIED_BY_HAND),
+    ),
+    # Inductions and sequences.
+    "an induction with the steps so far": lambda: bounded(n),
+    "an induction with the mean of the run": lambda: bounded(average_gap),
+    "a sequence's next term that is an abbreviation": lambda: refused(
+        *SMALLER, sequences=NEXT, abbreviations={z_next: sp.Min(z_t, 1)}
+    ),
+    "a sequence's next term that is a condition": lambda: refused(
+        SMALLER[0],
+        step("carry", z_next, "<=", z_0).by((z_0, ONE)),
+        SMALLER[2],
+        sequences=NEXT,
+        conditions=(Condition(z_next, premise("curvatures")),),
+    ),
+    "the first step's noise orthogonal to this step's": lambda: refused(step("end", Inner(NOISE, NOISE_0), "=", 0)),
+    "an extreme of which one argument is bounded": lambda: refused(
+        step("one", 1, "<=", 1), step("end", 2, "<=", c).by(Every(c, ("one",))), abbreviations={c: sp.Min(p, 2)}
+    ),
+    # What is not exact: 1 + 1e-17 is 1 to a float.
+    "a claim with a float": lambda: verdict(
+        replace(toy_claim(sy.G_sq, sy.G_sq), terms={"all": sy.G_sq, "less": -TINY * sy.G_sq}), right=sy.G_sq
+    ),
+    "a claim's step with a float": lambda: verdict(toy_claim(GROWN, sp.Integer(1), eta=TINY / sy.mu)),
+    "a claim's definition with a float": lambda: verdict(
+        toy_claim(sy.L / sy.gamma, 10 * sy.mu, definitions={sy.gamma: sp.Float(0.1) * sy.L / sy.mu})
+    ),
+    "a proof's step with a float": lambda: refused(step("end", GROWN, "<=", 1), eta=TINY / sy.mu),
+    "a claim stated with a proof's object": lambda: verdict(
+        toy_claim(sy.L - sy.mu, q), conditions=(Condition(q, premise("curvatures")),)
+    ),
+    # Absent clients, and readings by name.
+    "the weights beyond pi where clients are absent": lambda: verdict(
+        toy_claim(sy.pi_min, sp.Integer(1), assumptions=()), beyond((1, ONE)), right=1
+    ),
+    "a reading made by its name": lambda: (
+        symbolic.check(
+            "toy",
+            symbolic.shelf({"toy": Derivation("toy", "toy", (SKEW,), assumes=PAPER)}),
+            Reading("sync", "all-steps", "alpha", False, "sync by name"),
+        ).fault
+    ),
+    # Objects that lie.
+    "a label that equals every other": lambda: refused(
+        step("low", 0, "<=", 1).by(ONE), step("end", 1, "<=", 0).by(Earlier(Text("end"))), step("x", 0, "<=", 0)
+    ),
+    "a relation that equals every other": lambda: refused(
+        Step("low", sp.Integer(0), Text("<="), sy.G_sq, ((sy.G_sq, ONE),))
+    ),
+    "a sign that equals every other": lambda: refused(
+        step("end", sy.G_sq, "<=", 0).by((-1, premise("k"))), assumes=(gives("k", sy.G_sq, Text("<=")),)
+    ),
+    "a key that equals every other": lambda: refused(step("end", sy.mu, "<=", sy.L).by(premise(Text("curvatures")))),
+    "another symbol of the claims": lambda: refused(
+        step("end", 0, "<", Name("Gamma", sy.Gamma)).by((Name("Gamma", sy.Gamma), ONE))
+    ),
+    "another name of a vector": lambda: refused(
+        step("end", Inner(NOISE, Vec(Name("w_star", sp.Symbol("w_next")))), "=", 0)
+    ),
+    "another symbol of an extreme": lambda: refused(
+        step("one", -sy.G_sq, "<=", 0).by((sy.G_sq, ONE)),
+        step("two", -1, "<=", 0).by(ONE),
+        step("end", s_2, "<=", 0).by(Every(Name("s_2", s_1), ("one", "two"))),
+        abbreviations={s_1: sp.Max(-sy.G_sq, -1), s_2: sp.Max(sy.G_sq, 1)},
+    ),
+    "another shipped assumption": lambda: fault(
+        step("end", 1, "<=", 0).by(premise("smooth")), assumes=(replace(a.smooth, gives=Gives(sp.Integer(-1))),)
+    ),
+    "a gradient of nobody": lambda: refused(step("end", Grad(W_NEXT), "=", 0)),
+    # Limits of what does not stay as it is.
+    **{
+        f"a limit {name}": lambda left=left, right=right, rule=rule: refused(
+            step("end", left, "->", right).by(rule), conditions=CURVED
+        )
+        for name, left, right, rule in (
+            ("of a sum that grows with T", sy.eta_sum / (1 + sy.T), 0, Limit(sy.T, sp.oo)),
+            ("at an imaginary point", sy.t**2, -1, Limit(sy.t, sp.I)),
+            ("at a negative time", sy.t, -1, Limit(sy.t, sp.Integer(-1))),
+            ("of what is made of the symbol", c / (c + sy.mu), 0, Limit(sy.mu, sp.oo)),
+            ("in a symbol with a meaning", c / sy.L, 0, Limit(c, sp.Integer(0))),
+            ("that moves itself", sy.t + 1, sy.t + 1, Limit(sy.t, sy.t)),
+        )
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOLES)
+def test_a_hole_stays_closed(name):
+    found = HOLES[name]()
+    assert found.status is Status.UNDECIDED if hasattr(found, "status") else found
+
+
+# Those refused for a reason of their own, beside what is accepted.
+
+
+def test_what_holds_under_a_hypothesis_discharges_nothing():
+    """t <= 5 at one t is no bound on every t: this proved G^2 <= 0 for every run of 7 steps."""
+    early = Assumption("early", "t <= 5", sp.Le(sy.t, 5))
+    long = Assumption("long", "T >= 7", sp.Ge(sy.T, 7))
+    base, carry = step("base", 0, "<=", 6).by((6, ONE)), step("carry", sy.t + 1, "<=", 6).by(premise("early"))
+    whole = step("all", sy.T, "<=", 6).by(Induction("base", "carry"))
+    steps = (
+        step("base", 0, "<=", 5).by((5, ONE)),
+        step("here", sy.t, "<=", 5).by(Hypothesis("all")),
+        step("short", sy.T, "<=", 6).by(Cited("lemma", {"early": "here"})),
+        step("carry", sy.t + 1, "<=", 5).by((sy.t, Earlier("short")), (sy.t, premise("long")), (4, ONE)),
+        step("all", sy.T, "<=", 5).by(Induction("base", "carry")),
+        step("end", sy.G_sq, "<=", 0).by((sy.G_sq / 2, Earlier("all")), (sy.G_sq / 2, premise("long"))),
+    )
+    lemma = Derivation("lemma", "", (base, carry, whole), assumes=(early,))
+    assert "hypothesis only" in citing(lemma, *steps, assumes=(long,))
+
+
+def test_an_induction_remembers_what_it_used():
+    """Averaged by random weights a fact must hold in every round, in a lemma's induction too."""
+    now = norm_sq(W - W_STAR)
+    inside = gives("inside", sy.Delta_0 - now)
+    link = gives("link", sy.Delta_0 - sy.Delta_next - Mean(ALPHA, SHARE * (sy.Delta_0 - now)))
+    mean = Assumption("mean", "", sp.Le(sy.Delta, sy.Delta_0))
+    steps = (
+        step("base", sy.Delta_0, "<=", sy.Delta_0),
+        step("carry", sy.Delta_next, "<=", sy.Delta_0).by(
+            premise("link"), averaged(ALPHA, (SHARE, premise("inside")))
+        ),
+        step("all", sy.Delta_T, "<=", sy.Delta_0).by(Induction("base", "carry")),
+    )
+    lemma = Derivation("lemma", "", steps, assumes=(*PAPER, inside, link))
+    shown = step("shown", sy.Delta, "<=", sy.Delta_0).by(premise("mean"))
+    end = step("end", sy.Delta_T, "<=", sy.Delta_0).by(Cited("lemma", {"inside": "shown"}))
+    assert "expectation only" in citing(lemma, shown, end, assumes=(*PAPER, mean, link))
+
+
+def test_what_a_lemma_leaves_free_is_not_given_a_meaning():
+    """Under 'q >= 5' this proved L >= mu + 5."""
+    high = gives("high", q - 5)
+    lemma = Derivation("lemma", "", (step("end", q, ">=", 5).by(premise("high")),), assumes=(high,))
+    end = step("end", sy.L - sy.mu, ">=", 5).by(Cited("lemma"))
+    conditions = (Condition(q, premise("curvatures")),)
+    assert "another meaning" in citing(lemma, end, assumes=(*PAPER, high), conditions=conditions)
+
+
+def test_a_lemma_s_assumption_is_the_claim_s_own():
+    honest, lie = gives("k", sy.G_sq), replace(gives("k", sy.G_sq), gives=Gives(-sy.G_sq))
+    assert honest != lie and lie != honest
+    lemma = Derivation("lemma", "", (step("end", sy.G_sq, "<=", 0).by(premise("k")),), assumes=(lie,))
+    end = step("end", sy.G_sq, "<=", 0).by(Cited("lemma"))
+    assert "means something else" in citing(lemma, end, assumes=(honest,))
+
+
+def test_an_assumption_gives_the_same_each_time():
+    """Under 'c >= 5', said the first time only, this proved L >= mu + 5."""
+    line = step("end", sy.L - sy.mu, ">=", 5).by(premise("high"))
+    high = changing(c - 5, key="high", statement="c >= 5")
+    assert "each time" in refused(line, assumes=(*PAPER, high), conditions=CURVED)
+
+
+def test_weights_beyond_pi_and_equal_ones_are_those_of_every_client():
+    rest = Centre(ALPHA, W_STAR) - sy.pi_min * Centre(P, W_STAR)
+    line = step("end", norm_sq(rest), "<=", (1 - sy.pi_min) ** 2 * norm_sq(W_STAR)).by(CauchySchwarz(W_STAR))
+    assert "full-participation" in fault(line) and not refused(line)
+    equal = step("end", sy.Gamma, "=", Mean(ALPHA, gap(W_STAR))).by((-1, premise("unbiased", gap(W_STAR))))
+    assert "full-participation" in fault(equal, assumes=(a.unbiased,))
+    assert not fault(equal, assumes=(a.unbiased, a.full_participation))
+
+
+def test_a_proof_is_of_one_algorithm():
+    claim = claim_named("theorem-1")
+    other = replace(claim, algorithm="another")
+    assert symbolic.examine(claim, REPAIRED).status is Status.HOLDS
+    assert symbolic.examine(other, REPAIRED).status is Status.UNDECIDED
+    assert follows(claim, REPAIRED, claim, REPAIRED) and not follows(other, REPAIRED, claim, REPAIRED)
+
+
+def test_a_coverage_is_no_wider_than_the_assumptions():
+    def covers(*relations):
+        return symbolic.covers([Assumption("k", "", relation) for relation in relations]).axes
+
+    turn = sy.eta * sy.L
+    assert covers(sp.Eq(turn, 1))["eta_L"] == Span(1, 1)
+    assert covers(sp.Ge(turn, 1))["eta_L"] == Span(low=1)
+    assert covers(sp.Le(turn, QUARTER), sp.Le(turn, 1))["eta_L"] == Span(high=Fraction(1, 4))
+    assert covers(sp.Eq(sy.C, 1))["participation"] == only(1)
+
+
+def test_a_proof_under_contradictory_assumptions_says_so():
+    large = Assumption("large", "eta_t >= 3/L", sp.Ge(sy.eta * sy.L, 3))
+    claim = toy_claim(sy.Delta_next, sp.Integer(0), assumptions=(a.small_steps, large))
+    half = sy.Delta_next / 2
+    result = verdict(claim, (half, premise("small-steps")), (half, premise("large")))
+    assert result.status is Status.HOLDS and "no instance is known to meet these" in result.detail
+    for key in ("theorem-1", "corollary"):
+        assert "no instance" not in symbolic.examine(claim_named(key), REPAIRED).detail
+
+
+def test_no_random_derivation_is_accepted_with_a_false_line():
+    rng, taken = random.Random(3), 0
+    for trial in unsound_proofs.trials(seed=3, count=400):
+        if unsound_proofs.accepted(trial):
+            taken += 1
+            assert not unsound_proofs.is_hole(trial, rng), trial
+    assert taken >= 20

@@ -1,0 +1,39 @@
+"""Sixty statements of outsiders: each builds or is said to be lacking, and the stored answers are the referee's."""
+
+import pytest
+
+from fedbounds.evidence.exact.compare import unexpressed
+from fedbounds.theory.reading import READINGS
+from validate.outside_theorems import __main__ as study
+from validate.outside_theorems import ordinary, subtle
+from validate.outside_theorems.trials import CLAIMS, judged
+
+# Refuted within a few processor seconds.
+QUICK = ("ordinary-01", "ordinary-03", "ordinary-06", "ordinary-25")
+
+
+@pytest.mark.parametrize(("name", "part"), [("ordinary", ordinary), ("subtle", subtle)])
+def test_every_statement_is_a_claim_or_is_said_to_be_lacking(name, part):
+    numbers = {int(claim.key.removeprefix(f"{name}-")[:2]) for claim in part.CLAIMS}
+    assert numbers | part.NOT_EXPRESSED.keys() == set(range(1, 31))
+    assert numbers.isdisjoint(part.NOT_EXPRESSED) and part.CHANGED.keys() <= numbers
+
+
+@pytest.mark.parametrize("claim", CLAIMS.values(), ids=CLAIMS)
+def test_every_statement_can_be_examined_in_fractions(claim):
+    assert unexpressed(claim, READINGS["plain"]) == ()
+
+
+def test_the_record_is_of_these_claims():
+    assert study.recorded().keys() == CLAIMS.keys()
+
+
+@pytest.mark.parametrize("key", QUICK)
+def test_the_stored_answer_is_given_again(key):
+    assert judged(key)["headline"] == study.recorded()[key]["headline"]
+
+
+def test_an_interrupted_run_goes_on():
+    stopped = {"finished": False, "budget": 12}
+    assert study.settled(stopped, 12) and not study.settled(stopped, 60) and not study.settled(None, 1)
+    assert study.settled({"finished": True, "budget": 12}, 60)

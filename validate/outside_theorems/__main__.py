@@ -1,0 +1,62 @@
+"""The referee on sixty statements that outsiders wrote, each in a process of its own with 60 processor seconds.
+
+python -m validate.outside_theorems [--only KEY ...] [--jobs 2] [--seconds 60] [--record]
+
+With --record the answers are stored as they come, and the same call goes on where it stopped: it judges again what is
+not finished and had fewer processor seconds. --only judges again in any case.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any
+
+from fedbounds.io import write_json
+from fedbounds.report.terminal import plain_table
+from validate.outside_theorems.trials import BUDGET, CLAIMS, judged
+
+RECORD = Path(__file__).resolve().parents[1] / "results" / "outside_theorems.json"
+
+
+def recorded() -> dict[str, dict[str, Any]]:
+    return json.loads(RECORD.read_text(encoding="utf-8")) if RECORD.exists() else {}
+
+
+def settled(one: dict[str, Any] | None, seconds: float) -> bool:
+    """Whether a stored answer is what a budget of so many processor seconds would give."""
+    return one is not None and (one["finished"] or one["budget"] >= seconds)
+
+
+def table(found: dict[str, dict[str, Any]]) -> str:
+    rows = [(key, one["headline"], f"{one['seconds']:.0f}", one["answer"]) for key, one in sorted(found.items())]
+    return plain_table(("claim", "headline", "seconds", "answer"), rows)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m validate.outside_theorems", description=__doc__)
+    parser.add_argument("--only", nargs="+", metavar="KEY", choices=CLAIMS, help="these claims, again")
+    parser.add_argument("--jobs", type=int, choices=(1, 2), default=2, help="claims judged at a time")
+    parser.add_argument("--seconds", type=float, default=BUDGET, help="processor seconds a claim")
+    parser.add_argument("--record", action="store_true", help=f"store the answers in {RECORD.name}")
+    chosen = parser.parse_args()
+    known = recorded() if chosen.record else {}
+    keys = chosen.only or [key for key in CLAIMS if not settled(known.get(key), chosen.seconds)]
+    found: dict[str, dict[str, Any]] = {}
+    # A fresh process for each claim: none finds what another has computed, and processor time is its own.
+    fresh = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(chosen.jobs, mp_context=fresh, max_tasks_per_child=1) as pool:
+        awaited = {pool.submit(judged, key, chosen.seconds): key for key in keys}
+        for one in as_completed(awaited):
+            found[awaited[one]] = one.result()
+            print(f"{awaited[one]}: {found[awaited[one]]['headline']}", flush=True)
+            if chosen.record:
+                write_json(RECORD, dict(sorted((known | found).items())))
+    print(table(known | found))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""The referee's answer on one statement, within a budget of processor time."""
+
+from __future__ import annotations
+
+import signal
+import time
+from typing import Any
+
+import fedbounds
+from fedbounds.report.trial_coverage import certified_settings
+from fedbounds.report.trial_text import verdict
+from validate.outside_theorems import ordinary, subtle
+
+CLAIMS = {claim.key: claim for claim in (*ordinary.CLAIMS, *subtle.CLAIMS)}
+# Processor seconds of a process; the trial is then interrupted, and says what the stages that ended found.
+BUDGET = 60
+# The line of an open answer that says most.
+TELLING = ("Violated", "Proved only", "Certified only", "Tried")
+
+
+def _interrupt(*of_signal: Any) -> None:
+    raise KeyboardInterrupt
+
+
+def judged(key: str, budget: float = BUDGET) -> dict[str, Any]:
+    """The referee's answer on a claim, after ``budget`` processor seconds at most."""
+    signal.signal(signal.SIGPROF, _interrupt)
+    signal.setitimer(signal.ITIMER_PROF, budget)
+    (trial,) = fedbounds.referee(CLAIMS[key], seed=0, jobs=1)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    lines = verdict(trial)
+    said = next((line for line in lines[1:] if line.startswith(TELLING)), lines[0])
+    return {
+        "headline": str(trial.outcome),
+        "certified": certified_settings(trial) if trial.certified else "",
+        "seconds": round(time.process_time(), 1),
+        "budget": budget,
+        "stages": [stage.name for stage in trial.stages],
+        "finished": trial.finished,
+        "answer": said,
+    }
