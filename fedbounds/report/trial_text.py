@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
+from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
@@ -49,7 +50,7 @@ def verdict(trial: Trial) -> list[str]:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
-        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome]]
+        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
         ended = ", ".join(stage.name for stage in trial.stages)
         so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
