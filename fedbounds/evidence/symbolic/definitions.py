@@ -238,40 +238,6 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         ),
     )
 )
-LATEX = {
-    "alpha_i": r"\sum_i\alpha_t^i",
-    "p_i": r"\sum_i p_i",
-    "lambda_i": r"\sum_i\lambda_i",
-    "u_s": r"\frac1n\sum_s",
-    "others": r"\frac1{N-1}\sum_{j\ne i}",
-    "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
-    "x": "w_t^i",
-    "w": "w_t",
-    "w_next": "w_{t+1}",
-    "w_T": "w_T",
-    "w_star": r"w^\star",
-    "w_own": r"w_i^\star",
-    "w_plus": "w_+",
-    "Z_sq": "Z^2",
-    "away_0": r"\Vert w_0-w_+\Vert^2",
-    "w_0": "w_{t_0}",
-    "y": "w",
-    "noise": r"\xi_t^i",
-    "noise_0": r"\xi_{t_0}^i",
-    "g": "g_i(w_s^i)",
-    "eta_s": r"\eta_s",
-    "m_s": r"(s+\gamma)",
-    "F_min": r"F_i^\star",
-    "share": "p_i",
-    "top_share": "p_i",
-    "sigma_i_sq": r"\sigma_i^2",
-    "rho": r"\rho(t,w)",
-    "steps": r"\sum_{s<t}\eta_s",
-    "gaps": r"\sum_{s<t}(\mathbb{E}F(w_s)-F^\star)",
-    **{symbol.name: symbol.latex for symbol in SHIPPED_OWN},
-    **{f"kappa_{at}": r"\kappa^i" for at in ("rho_bar", "rho_tilde", "rho", "pi_max")},
-    **{f"e_{at}": "e_i" for at in ("rho_bar", "rho_tilde", "rho")},
-}
 # Definitions that make sense only under assumptions.
 ALL_PRESENT = "full-participation"
 RESTS_ON = {

@@ -11,11 +11,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import fedbounds.evidence.sdp.verification as module
-from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.certificate import check, read
+from fedbounds.evidence.sdp.one_step.coverage import coverage
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.verdict import certify
 from fedbounds.evidence.sdp.verification import is_psd
-from fedbounds.plugins import claim_named
+from fedbounds.plugins import claim_named, shipped
 
 LEMMA_2 = certify(claim_named("lemma-2"), round_setting(2, 2, kappa=10))
 
@@ -77,3 +78,15 @@ def test_definiteness_agrees_with_how_the_matrix_was_made(rows, k):
     S = [[fmpq(int(S[i, j])) - (fmpq(1, 1000) if i == j == k else 0) for j in range(3)] for i in range(3)]
     assume(abs(eigenvalues[0]) > 1e-9)
     assert is_psd(S) is bool(eigenvalues[0] > 0)
+
+
+def test_certificates_of_gradient_descent_cover_the_steps_they_were_solved_for():
+    """One client's steps stand for those of all; nothing is said of other numbers of steps or other steps."""
+    claim = claim_named("gradient-descent")
+    (path,) = shipped("certificates/gradient-descent.jsonl")
+    covered = [coverage(claim, Setting.from_json(one.setting)) for one in read(path) if check(one)[0]]
+    assert len(covered) == 48
+    run = {"kappa": 10, "eta_L": 1, "T": 3, "tau": 1, "participation": 1, "gradients": "full", "N": 5}
+    assert sum(one.contains(run) for one in covered) == 1
+    for other in ({"tau": 2}, {"T": 4}, {"kappa": 11}, {"eta_L": F(11, 10)}, {"gradients": "stochastic"}):
+        assert not any(one.contains(run | other) for one in covered)
