@@ -67,7 +67,7 @@ class Record:
             experiment=self.experiment,
             times=self.grid.times,
             eta=self.grid.eta,
-            paths={"p": paths["alpha"], **paths},
+            paths={**paths, "p": paths.get("p", paths["alpha"])},
             skew_sums=self.skew_sums,
             excess=statistics.excess[None] if statistics else self.excess,
             grad_sq=statistics.points[:, 0] if statistics else self.grad_sq,

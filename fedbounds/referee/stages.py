@@ -14,6 +14,7 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import cannot_express, without_facets
+from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
@@ -21,11 +22,11 @@ from fedbounds.referee import limit_cases
 from fedbounds.referee.certificate_settings import GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
+from fedbounds.referee.mutants import slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
 from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.slips import slips
 from fedbounds.referee.strength import after_the_start, in_words, mutant_rows, places_of, verdicts_in
 from fedbounds.referee.work_items import Pieces, left_open
 from fedbounds.study import ledger
@@ -46,9 +47,7 @@ FACTS = {
     "drift": "Minkowski's inequality for the drift",
 }
 
-
-# The term whose constant is better the larger it is.
-CONTRACTION = "contraction"
+CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
 @dataclass(frozen=True)
@@ -70,7 +69,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Found:
-    """What a stage says: sentences, and verdicts."""
+    """Sentences, and verdicts."""
 
     lines: tuple[str, ...]
     verdicts: tuple[Verdict, ...] = ()
@@ -164,6 +163,15 @@ def regimes(case: Case) -> Found:
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
 
 
+def proof(case: Case) -> Found:
+    """A proof that the machine finds itself, as its text."""
+    if any(v.status is Status.HOLDS and v.evidence in (Evidence.KERNEL, Evidence.SYMBOLIC) for v in case.verdicts):
+        return Found(("it is proved already",))
+    verdict = automatic.examine(case.claim, case.reading)
+    lines = ("none was found",) if verdict is None else ("found by the prover:", *automatic.proof_of(verdict))
+    return Found(lines, () if verdict is None else (verdict,))
+
+
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim):
@@ -238,7 +246,6 @@ def constants(case: Case) -> Found:
 
 
 def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
-    """The smallest constant of a term at a setting in words, and whether the term may be needed there."""
     place, term = task
     setting = Setting.from_json(place)
     try:
@@ -303,6 +310,7 @@ STAGES = (
     Step("read back", read_back, True, 0),
     Step("known", known, True, 1),
     Step("sanity", glance, True, 20),
+    Step("proof", proof, False, 20),
     Step("regimes", regimes, True, 10),
     Step("certificates", certificates, True, 25),
     Step("search", search, True, 30),

@@ -25,13 +25,13 @@ from fedbounds.referee.mutants import (
     as_read,
     at_factor,
     dropped,
+    kind,
     parts,
     scaled,
     shifted,
     swapped,
 )
 from fedbounds.referee.regime import Regime, Suite
-from fedbounds.referee.slips import kind
 from fedbounds.referee.still_true import why_still_true
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading

@@ -14,12 +14,9 @@ from typing import Any
 
 from fedbounds import io, plugins
 from fedbounds.errors import of_kind, whole
-from fedbounds.evidence.exact.compare import examine
-from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.search.shrink import by_hand
 from fedbounds.referee.stages import STAGES, Case, Step
 from fedbounds.referee.work_items import SURE, Pieces
 from fedbounds.study.contradictions import Alarm, alarms
@@ -263,8 +260,7 @@ def _in_order(*stages: Stage) -> tuple[Stage, ...]:
 def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None) -> tuple[Stage, ...]:
     """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise.
 
-    A file may say anything: proofs are looked up again, refutations in fractions are computed again, and so is every
-    stage that says of another claim, by other evidence, or for certain, what is not checked as quickly.
+    A file may say anything: a stage that says of another claim, by other evidence, or for certain is asked again.
     """
     if state is None or not state.exists():
         return ()
@@ -277,10 +273,16 @@ def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None
     known = {step.name for step in STAGES} - {LOOKED_UP}
     found = []
     for one in held.stages:
-        verdicts = [_again(verdict, one.name, claim, reading) for verdict in verdicts_from(one.verdicts)]
-        if one.name in known and None not in verdicts:
-            found.append(Stage(one.name, one.seconds, one.lines, tuple(filter(None, verdicts))))
+        verdicts = tuple(verdicts_from(one.verdicts))
+        of = (claim.key, reading, SAYS.get(one.name))
+        if one.name in known and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
+            found.append(Stage(one.name, one.seconds, one.lines, verdicts))
     return tuple(found)
+
+
+def _uncertain(verdict: Verdict) -> bool:
+    """Whether a verdict says nothing for certain: runs that did not refute a claim are no proof."""
+    return verdict.status not in SURE or (verdict.evidence, verdict.status) == (Evidence.EMPIRICAL, Status.HOLDS)
 
 
 @dataclass(frozen=True)
@@ -299,19 +301,3 @@ class _Saved:
 
     stated: str
     stages: list[_Written]
-
-
-def _again(verdict: Verdict, stage: str, claim: Claim, reading: str) -> Verdict | None:
-    """What a stage is taken to have said of a claim; None where the stage must be asked again."""
-    if (verdict.claim, verdict.reading, verdict.evidence) != (claim.key, reading, SAYS.get(stage)):
-        return None
-    if verdict.status not in SURE or (verdict.evidence, verdict.status) == (Evidence.EMPIRICAL, Status.HOLDS):
-        return verdict
-    if verdict.evidence is not Evidence.EXACT or "instance" not in verdict.data:
-        return None
-    how = READINGS[reading]
-    instance = from_json(io.shaped(verdict.data["instance"], dict[str, Any], "an instance"))
-    fresh = examine(instance, claim, how)
-    if fresh.status is not Status.REFUTED:
-        return None
-    return replace(fresh, data={**verdict.data, **fresh.data, **by_hand(instance, claim, how)})

@@ -33,8 +33,8 @@ class Decided:
     certificate: Certificate | None
 
 
-def _asked(setting: dict[str, Any]) -> dict[str, Any]:
-    """The parameters of a setting, known ones, and whole numbers where they count."""
+def _checked(setting: dict[str, Any]) -> dict[str, Any]:
+    """The parameters of a setting: names that exist, and whole numbers where they count."""
     for name, value in setting.items():
         if name not in SETTING:
             raise nearest("parameter", name, SETTING)
@@ -69,12 +69,12 @@ def certify(
     from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
     from fedbounds.evidence.sdp.one_step.verdict import examination
 
-    known = claims_from(claim, modules_from(plugins))
-    chosen = {key: one for key, one in known.items() if applies(one)}
+    named = claims_from(claim, modules_from(plugins))
+    chosen = {key: one for key, one in named.items() if applies(one)}
     if not chosen:
-        spoken = {name for one in known.values() for name in one.symbols - {str(key) for key in one.definitions}}
-        beyond = ", ".join(sorted(spoken - {"Delta_next", "grad_sq", *FORMS, *NUMBERS, *NOISE}))
-        received = f"{', '.join(known)}, which speaks of {beyond or 'no step'}"
+        symbols = {name for one in named.values() for name in one.symbols - {str(key) for key in one.definitions}}
+        beyond = ", ".join(sorted(symbols - {"Delta_next", "grad_sq", *FORMS, *NUMBERS, *NOISE}))
+        received = f"{', '.join(named)}, which speaks of {beyond or 'no step'}"
         what = f"certificates need a statement about one step in {', '.join(FORMS)}"
         raise reject(what, received, "fedbounds referee asks the other evidence")
     decided: list[Decided] = []
@@ -82,24 +82,23 @@ def certify(
     for k, (one, name) in enumerate(todo):
         if progress is not None:
             progress("claims", k, len(todo), f"{one.key} [{name}]")
-        for at in round_settings(one, reading=name, **_asked(setting)):
-            verdict, found = examination(one, at)
-            named = None if found is None else replace(found, name=f"{one.key}-{name}-{at.step}")
-            decided.append(Decided(verdict, at, named))
+        for at in round_settings(one, reading=name, **_checked(setting)):
+            verdict, proof = examination(one, at)
+            proof = None if proof is None else replace(proof, name=f"{one.key}-{name}-{at.step}")
+            decided.append(Decided(verdict, at, proof))
             if pointwise(one):
                 break  # a statement about one point, not about a step
     for key in chosen if out is not None else ():
-        own = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]
-        if own:
-            save(Path(str(out)) / f"{key}.jsonl", own)
+        proofs = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]
+        if proofs:
+            save(Path(str(out)) / f"{key}.jsonl", proofs)
     return Findings(tuple(decided), _of_decided)
 
 
 def _of_decided(item: Decided) -> list[dict[str, Any]]:
-    told = flat(item.verdict.to_json())
     kappa, over = 1 / item.setting.mu, item.setting.over
-    said = float(kappa) if over is None or over.parameter != "kappa" else str(over)
-    return [told | {"step": item.setting.step, "tau": item.setting.tau, "kappa": said}]
+    shown = float(kappa) if over is None or over.parameter != "kappa" else str(over)
+    return [flat(item.verdict.to_json()) | {"step": item.setting.step, "tau": item.setting.tau, "kappa": shown}]
 
 
 @dataclass(frozen=True)
@@ -129,8 +128,8 @@ def tight(
     `certify`, at the last local step unless ``time`` is given. "contraction" is the largest b in
     1 - eta mu (1 + b rho_bar). ``out``: folder for the certificates.
 
-    >>> found = tight("lemma-2", tau=2, kappa=10)[0].constant
-    >>> found.stated, round(float(found.certified), 2)
+    >>> constant = tight("lemma-2", tau=2, kappa=10)[0].constant
+    >>> constant.stated, round(float(constant.certified), 2)
     (16.0, 0.26)
     """
     from fedbounds.evidence.sdp.one_step.certificate import save
@@ -144,28 +143,26 @@ def tight(
         raise reject(f"{chosen.key} has no term {term}", term, f"its terms are {', '.join(chosen.terms)}")
     if over is not None and over not in CURVES:
         raise nearest("parameter", over, CURVES)
-    found: list[Tightened] = []
+    constants: list[Tightened] = []
     values = CURVES[over] if over else (None,)
     for k, value in enumerate(values):
         if progress is not None:
             progress("constants", k, len(values), "" if value is None else f"{over} = {value}")
-        at = list(round_settings(chosen, reading=reading, **_asked({**setting, **({over: value} if over else {})})))[
-            -1
-        ]
-        found += [Tightened(constant_of(chosen, at, name), at, over or "", value) for name in names]
+        given = _checked({**setting, **({over: value} if over else {})})
+        *_, at = round_settings(chosen, reading=reading, **given)
+        constants += [Tightened(constant_of(chosen, at, name), at, over or "", value) for name in names]
     if out is not None:
-        kept = [
-            replace(made, name=f"tight-{chosen.key}-{one.constant.term}-{over or 'at'}-{one.value or 0}")
-            for one in found
-            if (made := one.constant.certificate) is not None
+        proofs = [
+            replace(proof, name=f"tight-{chosen.key}-{one.constant.term}-{over or 'at'}-{one.value or 0}")
+            for one in constants
+            if (proof := one.constant.certificate) is not None
         ]
-        save(Path(out) / f"tight-{chosen.key}.jsonl", kept)
-    return Findings(tuple(found), _of_tightened)
+        save(Path(out) / f"tight-{chosen.key}.jsonl", proofs)
+    return Findings(tuple(constants), _of_tightened)
 
 
 def _of_tightened(item: Tightened) -> list[dict[str, Any]]:
     one = item.constant
     at = {item.over: item.value} if item.over else {}
-    proved = None if one.certified is None else float(one.certified)
-    told = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
-    return [{**told, "certified": proved, "needed": one.needed}]
+    row = {"claim": one.claim, **at, "term": one.term, "stated": one.stated, "tight": one.solver}
+    return [{**row, "certified": None if one.certified is None else float(one.certified), "needed": one.needed}]

@@ -77,17 +77,13 @@ def worst(
             raise reject(f"{name} is a root of a mean of squares, at least 0", value, "leave out its sign")
     at = {"delta_0": fraction(Delta_0), "zeta_sq": fraction(zeta_star) ** 2, "sigma_sq": fraction(sigma) ** 2}
     todo = [""] if over is None else [f"{over} = {value}" for value in along or CURVES.get(over, ())]
-    found: list[Sandwich] = []
+    rows: list[Sandwich] = []
     each = curve(run, over, along, steps, extra=extra, **at)
     for k in range(max(len(todo), 1)):
         if progress is not None:
             progress("worst cases", k, len(todo), *todo[k : k + 1])
-        found.append(next(each))
-    return Findings(tuple(found), _row)
-
-
-def _row(item: Sandwich) -> list[dict[str, Any]]:
-    return [{"claim": item.theorem or "", **asdict(item)}]
+        rows.append(next(each))
+    return Findings(tuple(rows), lambda item: [{"claim": item.theorem or "", **asdict(item)}])
 
 
 def step_claim(step: Number, plugins: Plugins = ()) -> Claim | None:

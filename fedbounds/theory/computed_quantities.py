@@ -26,7 +26,7 @@ from fedbounds.theory.quantity import (
 )
 
 
-@defined("constant", r"\zeta_\star^2", SLOPE_SQ)
+@defined("constant", r"\zeta_\star^2", SLOPE_SQ, in_proof=True)
 def zeta_star_sq(losses: Losses) -> Numbers:
     """sum_i p_i ||grad F_i(w*)||^2"""
     return losses.p @ on.norm_sq(losses.grads(losses.w_star))

@@ -204,7 +204,15 @@ def defined(
     recorded: Mapping[Scope, str] | None = None,
     **more: Any,
 ) -> Callable[[Formula], Quantity]:
-    """A shipped quantity made of the function that computes it, whose docstring is the meaning."""
+    """A shipped quantity made of the function that computes it, whose docstring is the meaning.
+
+    >>> @defined("smallest", "e", STEP)
+    ... def eta_least(path):
+    ...     "smallest step size"
+    ...     return path.eta
+    >>> eta_least.meaning
+    'smallest step size'
+    """
 
     def make(on_path: Formula) -> Quantity:
         signs: dict[str, Any] = {} if "positive" in more else {"nonnegative": True}

@@ -17,7 +17,7 @@ from fedbounds.cli.app import main
 from fedbounds.cli.builder import CONTRADICTION
 from fedbounds.errors import InputError
 from fedbounds.plugins import claim_named, load_file
-from fedbounds.referee import implication, stages
+from fedbounds.referee import implication, limit_cases, stages
 from fedbounds.referee.certificate_settings import Grid, settings
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -125,10 +125,14 @@ STOP = {"PYTHONPATH": str(Path(__file__).parents[2]), "OMP_NUM_THREADS": "1"}
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
-def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, how):
+def test_a_trial_that_is_stopped_keeps_what_it_found(tmp_path, monkeypatch, how):
     theorem = tmp_path / "one.py"
     shipped = f"load_file({str(FOLDER / 'true.py')!r}).DRIFT"
-    theorem.write_text(f"from fedbounds.plugins import load_file\nCLAIMS = ({shipped},)\n")
+    monkeypatch.setattr(limit_cases, "STEPS", limit_cases.STEPS)  # put back what the file changes here
+    theorem.write_text(
+        "from fedbounds.plugins import load_file\nfrom fedbounds.referee import limit_cases\n"
+        f"limit_cases.STEPS = limit_cases.STEPS[:2]\nCLAIMS = ({shipped},)\n"
+    )
     out, state = tmp_path / "out", tmp_path / "out" / "drift-tight-plain.json"
     command = [sys.executable, "-m", "fedbounds.cli", "referee", str(theorem), "--out", str(out)]
     with keyboard.heeded():

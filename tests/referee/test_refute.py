@@ -26,11 +26,10 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.plugins import claim_named, claims, on_fedavg
 from fedbounds.referee.counterexamples import run_all
 from fedbounds.referee.search import refute as module
-from fedbounds.referee.search import survived
 from fedbounds.referee.search.candidates import BUDGETS, Arm, arms
 from fedbounds.referee.search.family import Population, Shape, decode, dimension, families, quadratics
 from fedbounds.referee.search.objective import OUTSIDE, objectives
-from fedbounds.referee.search.outcome import Outcome
+from fedbounds.referee.search.outcome import Outcome, _approach
 from fedbounds.referee.search.populations import simulate
 from fedbounds.referee.search.refute import refute
 from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
@@ -467,7 +466,7 @@ def test_a_counterexample_can_be_checked_by_hand():
 @pytest.mark.parametrize("margin, ratio", [(-2.92e-32, np.inf), (-2.92e-32, 1.0), (-0.1, 2.0), (0.1, np.inf)])
 def test_what_is_not_refuted_never_reads_like_a_refutation(margin, ratio):
     outcome = Outcome(Arm(diagonal(2, 1, 1, 1, "fedavg", "free")), 0, 1, margin, ())
-    said = survived._approach(outcome, ratio, margin == -0.1)
+    said = _approach(outcome, ratio, margin == -0.1)
     assert "inf" not in said and "margin -" not in said
     assert ("no instance in fractions confirmed" in said) == (margin == -0.1)
 

@@ -25,9 +25,9 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import limit_cases, stages, trial
 from fedbounds.referee.implication import follows
+from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.slips import kind, slips
 from fedbounds.referee.trial import Outcome, Stage, try_claim
 from fedbounds.report import claim_text
 from fedbounds.report import trial_text as show
@@ -601,7 +601,7 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert first == "2/L [plain]: FALSE at t = 0: lhs 1 > rhs 0, exactly."
     assert "in fractions" in by and sure == "The claim is false as stated." and blank == ""
     assert "  w0         (1)" in rest and "  right      0" in rest
-    assert "[3/9] sanity: dimensions agree" in result.stderr
+    assert "[3/10] sanity: dimensions agree" in result.stderr
     assert json.loads((out / "2-L-plain.json").read_text())["outcome"] == "FALSE"
     page = (out / "referee.html").read_text()
     assert "The instance, to be checked by hand" in page and "<script" not in page

@@ -25,7 +25,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -370,26 +370,28 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.referee.counterexamples import _saved
     from fedbounds.referee.search.candidates import BUDGETS, arms
     from fedbounds.referee.search.family import dimension, families
-    from fedbounds.referee.search.outcome import Outcome, Search
-    from fedbounds.referee.search.refute import State
+    from fedbounds.referee.search.outcome import Outcome, Task
+    from fedbounds.referee.search.refute import is_outcome
     from fedbounds.referee.trial import Stage, Trial, _kept
+    from fedbounds.referee.work_items import Pieces
     from fedbounds.report import trial_text as show
     from fedbounds.study.fingerprint import stated
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-    claim, reading, budget = plugins.claim_named("lemma-2"), READINGS["repaired"], BUDGETS["small"]
+    claim, known = plugins.claim_named("lemma-2"), families()
+    tasks = [Task(arm, 0, k, 1) for k, arm in enumerate(arms(claim, READINGS["repaired"], BUDGETS["small"])[:3])]
     state = folder / "search.state"
-    known = families()
-    search = Search(claim, reading, budget, 0, known)
-    points = [
-        (arm, (0.5,) * dimension(arm.shape, known[arm.shape.family])) for arm in arms(claim, reading, budget)[:3]
-    ]
-    State.save(state, search, [Outcome(arm, 0, 10, 0.5, point) for arm, point in points])
-    yield (
-        Format("state of a search", lambda path: State.load(path, search), state, json_file),
-        state.read_bytes(),
-    )
+
+    def outcome(task: Task) -> dict[str, Any]:
+        shape = task.arm.shape
+        return asdict(Outcome(task.arm, 0, 10, 0.5, (0.5,) * dimension(shape, known[shape.family])))
+
+    def read(path: Path) -> list[Any]:
+        return list(Pieces({}, path).each("search, rung 0", outcome, tasks, is_outcome))
+
+    read(state)
+    yield Format("state of a search", read, state, json_file), state.read_bytes()
 
     one = Verdict(
         "lemma-2", "repaired", Evidence.EXPECTATION, Status.HOLDS, margin=0.5, tightness=2.0, detail="a word"

@@ -195,7 +195,8 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
     narrow = max(i.spectrum) > i.L or i.mu > min(i.spectrum)
     yield narrow, "L and mu must enclose every curvature", f"L = {i.L}, mu = {i.mu}", "widen them"
-    yield _unknown(i), "weighting must be known", i.weighting, f"use one of {', '.join(('fixed', *weightings()))}"
+    remedy = f"use one of {', '.join(('fixed', *weightings()))} that chooses at most {N} clients"
+    yield _unknown(i), "weighting must be known", i.weighting, remedy
     unmatched = (i.weighting == "fixed") != bool(i.weights)
     yield unmatched, "weights go with the weighting fixed", i.weighting, "give both or neither"
     count = len(i.weights) not in (0, 1, i.rounds)

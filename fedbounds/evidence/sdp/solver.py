@@ -166,3 +166,11 @@ def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     largest = np.maximum(np.abs(quad).max(axis=-1), np.abs(lin).max(axis=-1, initial=0.0))
     largest = np.where(largest > 0, largest, 1.0)
     return quad / largest[..., None], lin / largest[..., None], largest
+
+
+def conic(
+    cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...]
+) -> NDArray[Any] | None:
+    """The smallest cost . x under A x = b, A x <= b and semidefinite b - A x, in floats; None if none."""
+    outcome, x, _ = _solved(cost, equal, above, semidefinite, sizes, inaccurate=True)
+    return x if outcome is Solved.OPTIMAL else None

@@ -15,6 +15,7 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -30,6 +31,8 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import READINGS, Reading
+
+STEP_PARAMETERS = {sy.L, sy.mu, sy.tau, sy.N, sy.eta_0, sy.t, sy.gamma}
 
 
 def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim]) -> Checked:
@@ -89,8 +92,8 @@ def _schedule(
         used = set(claim.symbols) | ({s.name for s in eta.free_symbols} if eta is not None else set())
         given = {symbol: sp.sympify(value) for symbol, value in claim.definitions.items() if symbol.name in used}
     require_exact(sp.sympify(eta or 0))
-    if eta is not None and not (eta.free_symbols <= {sy.mu, sy.t, sy.gamma} and shown_positive(eta)):
-        raise Unproved(f"the step size {eta} is not shown to be positive for every t, mu and gamma")
+    if eta is not None and not (eta.free_symbols <= STEP_PARAMETERS and shown_positive(eta)):
+        raise Unproved(f"the step size {eta} is not shown to be positive for every value of its parameters")
     for symbol, value in given.items():
         if (
             type(symbol) is not type(sy.gamma)
@@ -142,7 +145,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         else set()
     )
     cited, clash = _cited_universe(scope, keys)
-    granted = definitions.granted(scope.reading)
+    granted = granted_definitions(scope.reading, claim)
     failed += clash
     return Checked(
         derivation,

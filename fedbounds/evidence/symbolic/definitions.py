@@ -29,7 +29,6 @@ from fedbounds.evidence.symbolic.formal_vectors import (
 from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
 I, S = sp.Symbol("i"), sp.Symbol("s")
@@ -154,6 +153,10 @@ def _define(key: str, statement: str, gives: object) -> tuple[str, Assumption]:
 DEFINITIONS: Mapping[str, Assumption] = dict(
     (
         _define("minimum", "F_i* is the minimum of F_i over R^d", lambda o, x: non_negative(gap(x))),
+        _define("attained", "F_i* is the value of F_i at w_i*", lambda o: zero(loss(OWN) - F_MIN)),
+        _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
+        _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
+        _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
@@ -235,44 +238,12 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         ),
     )
 )
-LATEX = {
-    "alpha_i": r"\sum_i\alpha_t^i",
-    "p_i": r"\sum_i p_i",
-    "lambda_i": r"\sum_i\lambda_i",
-    "u_s": r"\frac1n\sum_s",
-    "others": r"\frac1{N-1}\sum_{j\ne i}",
-    "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
-    "x": "w_t^i",
-    "w": "w_t",
-    "w_next": "w_{t+1}",
-    "w_T": "w_T",
-    "w_star": r"w^\star",
-    "w_own": r"w_i^\star",
-    "w_plus": "w_+",
-    "Z_sq": "Z^2",
-    "away_0": r"\Vert w_0-w_+\Vert^2",
-    "w_0": "w_{t_0}",
-    "y": "w",
-    "noise": r"\xi_t^i",
-    "noise_0": r"\xi_{t_0}^i",
-    "g": "g_i(w_s^i)",
-    "eta_s": r"\eta_s",
-    "m_s": r"(s+\gamma)",
-    "F_min": r"F_i^\star",
-    "share": "p_i",
-    "top_share": "p_i",
-    "sigma_i_sq": r"\sigma_i^2",
-    "rho": r"\rho(t,w)",
-    "steps": r"\sum_{s<t}\eta_s",
-    "gaps": r"\sum_{s<t}(\mathbb{E}F(w_s)-F^\star)",
-    **{symbol.name: symbol.latex for symbol in SHIPPED_OWN},
-    **{f"kappa_{at}": r"\kappa^i" for at in ("rho_bar", "rho_tilde", "rho", "pi_max")},
-    **{f"e_{at}": "e_i" for at in ("rho_bar", "rho_tilde", "rho")},
-}
 # Definitions that make sense only under assumptions.
 ALL_PRESENT = "full-participation"
 RESTS_ON = {
     "curvatures": ("smooth", "strongly-convex"),
+    "attained": ("strongly-convex",),
+    "single-step": (ALL_PRESENT,),
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
@@ -300,6 +271,7 @@ STATES = {
     sy.drift: Mean(ALPHA, norm_sq(W - X)),
     sy.Gamma: Mean(P, gap(W_STAR)),
     sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
+    sy.zeta_star_sq: Mean(P, norm_sq(grad(W_STAR))),
 }
 
 
@@ -309,9 +281,3 @@ def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]
         return {**STATES, W: Centre(P, X)}
     step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
     return {**STATES, W: Centre(ALPHA, X), **step}
-
-
-def granted(reading: Reading) -> dict[str, Assumption]:
-    """The definitions that hold in a reading: rho_bar bounds the skew at every t only where it is taken there."""
-    everywhere = reading.skew == "all-steps"
-    return {key: definition for key, definition in DEFINITIONS.items() if everywhere or key != "rho-bar"}

@@ -24,8 +24,19 @@ SYMBOLS = (sp.Symbol, Quantity)
 FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
 MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
-    symbol.name for symbol in definitions.SHIPPED_OWN
+    symbol.name for symbol in definitions.SHIPPED_OWN if symbol.statistic != "constant"
 }
+
+
+def in_time(exponent: sp.Basic) -> bool:
+    """Whether an exponent is a T + b or a t + b in whole numbers, a > 0 and b >= 0."""
+    time = exponent.free_symbols & {sy.t, sy.T}
+    if len(time) != 1 or exponent.free_symbols != time:
+        return False
+    (symbol,) = time
+    slope, start = exponent.coeff(symbol), exponent.subs(symbol, 0)
+    whole = isinstance(slope, sp.Integer) and isinstance(start, sp.Integer)
+    return bool(whole and exponent == slope * symbol + start and slope > 0 and start >= 0)
 
 
 def claim_sides(claim: Claim) -> list[sp.Expr]:
@@ -38,7 +49,7 @@ def claim_sides(claim: Claim) -> list[sp.Expr]:
 def require_exact(*sides: sp.Basic) -> None:
     """Raise unless what a claim or a relation is stated with has rational numbers and known functions only."""
     for part in (node for side in sides for node in sp.preorder_traversal(side)):
-        whole = type(part) is not sp.Pow or part.exp.is_Integer
+        whole = type(part) is not sp.Pow or part.exp.is_Integer or in_time(part.exp)
         if type(part) not in (*NUMBERS, *SYMBOLS, *FUNCTIONS, sp.Pow) or not whole:
             raise Unproved(f"{part}, with which it is stated, is not exact: use rational numbers and known functions")
 

@@ -18,11 +18,15 @@ from fedbounds.evidence.symbolic.expressions import (
     FUNCTIONS,
     NUMBERS,
     claim_sides,
+    in_time,
     indices,
+    moving,
     require_exact,
+    require_number,
     shown_non_negative,
     shown_positive,
 )
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -153,7 +157,7 @@ def _symbols_of(claim: Claim) -> set[sp.Basic]:
 
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
-    universe = definitions.granted(reading)
+    universe = granted_definitions(reading, claim)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
         if type(assumption) not in (Assumption, OwnSteps):
@@ -262,6 +266,11 @@ def _abbreviated(symbol: sp.Symbol, scope: Context) -> Grounds:
 def _power(power: sp.Pow, scope: Context) -> Grounds:
     base, exponent = power.args
     grounds = admit(base, scope)
+    if in_time(exponent):
+        require_number(base, scope)
+        if moving(scope.unfolded(base)):
+            raise Unproved(f"{power} is a power of what varies in time")
+        return grounds
     if not isinstance(exponent, sp.Integer):
         raise Unproved(f"{power} is no integer power")
     if exponent > 0:

@@ -1,16 +1,34 @@
-"""What a search for counterexamples is of, its tasks, and what each of them found."""
+"""What a search for counterexamples is of, what each of its tasks found, and the verdict where none was confirmed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
-from fedbounds.referee.search.candidates import Arm, Budget
-from fedbounds.referee.search.family import InstanceFamily, Population, decode
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.referee.search.candidates import Arm, Budget, admitted, without_penalty
+from fedbounds.referee.search.family import (
+    MAX_CONDITION,
+    MAX_STEP,
+    MIN_STEP,
+    InstanceFamily,
+    Population,
+    Shape,
+    decode,
+)
+from fedbounds.referee.search.objective import OUTSIDE, UNTESTED, objectives
+from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.coverage import Coverage, Span, only
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict, finite_or_none
 
 # A floating-point margin above this may be rounding: not worth making rational.
 WORTH_TRYING = -1e-7
@@ -53,3 +71,167 @@ class Search:
         """The best instance of an outcome."""
         shape = outcome.arm.shape
         return decode(shape, self.known[shape.family], np.array([outcome.point]), self.claim)
+
+
+UNMET = "no instance met its assumptions"
+# Where a family with noise or absent clients differs from the first.
+OF_CHANCE = ("problem", "tau", "gradients", "participation", "T")
+
+
+def survived(search: Search, outcomes: Sequence[Outcome], unconfirmed: Sequence[Outcome]) -> Verdict:
+    """Not refuted: what floating point alone showed, where sides were compared, the closest approach, what was spent.
+
+    ``unconfirmed`` violations come first: the exact numbers grew too long, or a step size is no fraction.
+    """
+    total = sum(o.evaluations for o in outcomes)
+    tried = {o.arm.shape for o in outcomes}
+    spent = f"{total} evaluations over {len(tried)} shapes of instances"
+    nearest = sorted(outcomes, key=lambda o: o.margin)
+    best_of = {o.arm.shape: o for o in reversed(nearest) if o.margin < UNTESTED}
+    shapes = [shape for shape, o in best_of.items() if o in unconfirmed or _meets(search, o)]
+    met = [o for o in nearest if o.arm.shape in shapes and o.margin < UNTESTED]
+    if not met:
+        return _untested(search, nearest[0], spent, total)
+    best = met[0]
+    population = search.population(best)
+    ratio = float(objectives(search.claim, search.reading, population, best.arm.scale).ratio[0])
+    approach = _approach(best, ratio, best in unconfirmed)
+    first, *others = regions(shapes, search.known)
+    also = [Coverage({axis: part.axes[axis] for axis in OF_CHANCE}).words() for part in others]
+    beyond = region(shapes, search.known).words(search.claim.coverage(search.reading)).partition("; ")[2]
+    idle = len(tried) - len(shapes)
+    spent += f", in {idle} of which {UNMET} with sides not both 0" if idle else ""
+    detail = f"not refuted for {', nor for '.join([first.words(), *also])}: {approach}; {spent}"
+    if best in unconfirmed:
+        detail = f"{approach}; {detail.replace(f': {approach}', '')}"
+    data: dict[str, Any] = {
+        "closest": finite_or_none(ratio),
+        "family": best.arm.label,
+        "budget": search.budget.name,
+        "evaluations": total,
+        "limits": limits(shapes, search.known),
+        "approach": approach,
+        "searched": [part.to_json() for part in (first, *others)],
+    }
+    if best in unconfirmed:
+        data["unconfirmed"] = {"margin": best.margin, "instance": _in_floats(search, best)}
+    return Verdict(
+        search.claim.key,
+        search.reading.name,
+        Evidence.EXACT,
+        Status.UNDECIDED,
+        margin=best.margin,
+        tightness=1 / ratio if math.isfinite(ratio) and ratio else None,
+        detail="; ".join(filter(None, (detail, beyond, "this proves nothing"))),
+        data=data,
+        coverage=first,
+    )
+
+
+def _in_floats(search: Search, outcome: Outcome) -> dict[str, object]:
+    """The numbers of an outcome's best instance."""
+    population = search.population(outcome)
+    losses = population.losses
+    rows = {name: getattr(losses, name) for name in ("curvatures", "minima", "p", "upper", "kinks", "turns", "noise")}
+    rows |= {"growth": losses.growth, "w0": population.w0, "weights": population.weights}
+    shown = {name: row[0].tolist() for name, row in rows.items() if row is not None and row.size}
+    eta = population.eta[0].tolist()
+    shape = outcome.arm.shape
+    steps = eta if len(set(eta)) > 1 else eta[:1]
+    return {**shown, "eta": steps, "tau": shape.tau, "rounds": shape.rounds, "weighting": shape.weighting}
+
+
+def _untested(search: Search, best: Outcome, spent: str, total: int) -> Verdict:
+    """Nothing was compared, so that nothing is covered."""
+    sides = " with sides that are defined and not both 0" if UNTESTED <= best.margin < OUTSIDE else ""
+    detail = f"nothing was compared: {UNMET}{sides}; {spent}; this proves nothing"
+    data = {"closest": None, "family": best.arm.label, "budget": search.budget.name, "evaluations": total}
+    names = search.claim.key, search.reading.name
+    return Verdict(*names, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
+
+
+def _meets(search: Search, outcome: Outcome) -> bool:
+    """Whether the best point of an arm meets what no penalty leads to: the search asks some points only."""
+    claim, reading = search.claim, search.reading
+    return bool(admitted(without_penalty(claim, reading), claim, reading, search.population(outcome))[0])
+
+
+def _approach(best: Outcome, ratio: float, unconfirmed: bool) -> str:
+    """How close the search came, in words that agree with the status: nothing was refuted."""
+    at = f"({best.arm.label})"
+    if unconfirmed:
+        return f"it fails by {-best.margin:.3g} in floating point, which no instance in fractions confirmed {at}"
+    if best.margin <= -WORTH_TRYING:  # or below, where exact numbers show no violation
+        return f"closest approach lhs = rhs up to rounding {at}"
+    if not math.isfinite(ratio):
+        return f"closest approach margin {best.margin:.3g} {at}"
+    return f"closest approach lhs/rhs = {ratio:.6g}, margin {best.margin:.3g} {at}"
+
+
+def fixed_points(claim: Claim, reading: Reading) -> Verdict:
+    """A rate is refuted by an instance that never moves: two clients on a small grid of starts and weights."""
+    tried = 0
+    for q, x in itertools.product((2, 3, 4, 5), range(-4, 5)):
+        p = Fraction(1, q)
+        base = Instance(
+            curvatures=((Fraction(1),), (Fraction(1),)),
+            minima=((Fraction(1),), (Fraction(-1),)),
+            p=(1 - p, p),
+            w0=(Fraction(x, 4),),
+            eta=(Fraction(1, 4),),
+        )
+        tried += 1
+        verdict = examine(base, claim, reading)
+        if verdict.status is Status.REFUTED:
+            return replace(verdict, data={**verdict.data, **by_hand(base, claim, reading), "evaluations": tried})
+    detail = (
+        f"not refuted for full gradients, C = 1, tau = 1 and two clients on a line under FedMax: no fixed point away "
+        f"from w* among {tried} instances; this proves nothing"
+    )
+    data = {"evaluations": tried}
+    return Verdict(claim.key, reading.name, Evidence.EXACT, Status.UNDECIDED, detail=detail, data=data)
+
+
+def region(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> Coverage:
+    """The experiments that shapes are made of: what a search of them spoke of, and no more."""
+    words = dict.fromkeys(f"{families[s.family].what} in at most {s.d} coordinates" for s in shapes)
+    axes: dict[str, Span | frozenset] = {
+        "problem": only(*words),
+        "gradients": only(*("stochastic" if s.noise else "full" for s in shapes)),
+        "participation": only(*(Fraction(s.present, s.N) if s.absent else 1 for s in shapes)),
+        "kappa": Span(1, int(MAX_CONDITION)),
+        "N": only(*(s.N for s in shapes)),
+        "tau": only(*(s.tau for s in shapes)),
+        "T": Span(1, max(s.total for s in shapes)),
+        "weights": only(*(s.weighting for s in shapes)),
+    }
+    searched = {s.schedule for s in shapes}
+    if searched <= {"free", "paper", "constant"}:
+        axes["eta_L"] = Span(MIN_STEP, MAX_STEP if searched == {"constant"} else 1)
+    return Coverage(axes)
+
+
+def regions(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> list[Coverage]:
+    """What was searched: one set a family, without chance and for each kind of it; together they are no product."""
+    kinds = dict.fromkeys((s.family, bool(s.noise), s.absent > 0) for s in sorted(shapes, key=_plainest))
+    return [
+        region([s for s in shapes if (s.family, bool(s.noise), s.absent > 0) == kind], families) for kind in kinds
+    ]
+
+
+def _plainest(shape: Shape) -> tuple[bool, bool, bool]:
+    return shape.family != "diagonal", bool(shape.noise), shape.absent > 0
+
+
+def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> str:
+    """The sizes beyond which nothing was searched, in a few words."""
+    said = []
+    for key in dict.fromkeys(s.family for s in sorted(shapes, key=_plainest)):
+        some = [s for s in shapes if s.family == key]
+        clients = ", ".join(map(str, sorted({s.N for s in some})))
+        noise = [kind for kind in dict.fromkeys(s.noise for s in some) if kind]
+        more = f", {' and '.join(noise)} noise" if noise else ""
+        more += ", absent clients" if any(s.absent for s in some) else ""
+        what = f"{families[key].what} (N = {clients}, T <= {max(s.total for s in some)}{more})"
+        said.append(what)
+    return "; ".join(said)

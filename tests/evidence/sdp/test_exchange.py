@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fedbounds.evidence.sdp import solver
-from fedbounds.evidence.sdp.one_step import parameters as settings
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
@@ -28,10 +27,6 @@ SETTINGS = {
 }
 
 
-def whole(monkeypatch):
-    monkeypatch.setattr(solver, "exchange", lambda model, *forms: exchange(model, any_client=False))
-
-
 def asked(setting):
     model = build(setting)
     names = ("Delta_start", "star_grad_sq", "G_sq", "Gamma", "spread", "sigma_sq")
@@ -47,7 +42,7 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
     model, left, against = asked(SETTINGS[name])
     small = worst_case(model, left, against, "nonneg")
     size = len(exchange(model, left, *against).first)
-    whole(monkeypatch)
+    monkeypatch.setattr(solver, "exchange", lambda model, *forms: exchange(model, any_client=False))
     large = worst_case(model, left, against, "nonneg")
     assert small.outcome == large.outcome == Solved.OPTIMAL
     assert size < len(model.labels)
@@ -92,8 +87,3 @@ def test_a_tight_constant_is_proved_to_seven_digits_along_kappa():
     for kappa in (50, 200):
         found = tight(claim_named("lemma-2"), round_setting(2, 4, kappa=kappa), "drift")
         assert found.solver < float(found.certified) < found.solver + 3e-6
-
-
-def test_a_given_step_looks_for_no_claim(monkeypatch):
-    monkeypatch.setattr(settings, "with_role", None)
-    assert round_setting(2, 2, eta=F(1, 2)).eta == (F(1, 2), F(1, 2))

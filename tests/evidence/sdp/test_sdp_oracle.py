@@ -200,13 +200,17 @@ def test_what_a_lax_first_checker_lets_through_the_second_does_not(how):
     assert judge({"lhs": wrong.lhs, "rhs": wrong.rhs, "setting": wrong.setting, "multipliers": wrong.multipliers}, {})
 
 
+def test_the_second_checker_has_the_model_of_the_first():
+    for setting, *_ in PANEL.values():
+        assert not list(differences(setting.to_json(), polynomials(setting, true_model.build)))
+
+
 @pytest.mark.parametrize("bug", [bug for bug in BUGS if bug not in WEAKER])
 def test_the_second_checker_notices_a_bug_in_the_model_of_the_first(bug):
     build = planted(*BUGS[bug])
     seen = []
     for setting, *_ in PANEL.values():
         given = setting.to_json()
-        assert not list(differences(given, polynomials(setting, true_model.build)))
         try:
             seen += differences(given, polynomials(setting, build))
         except (LookupError, ValueError):

@@ -1,0 +1,1 @@
+"""Proofs that the machine finds: derivations proposed here, and believed only once the checker accepts them."""

@@ -1,0 +1,72 @@
+"""Proofs without a human: what is proposed for a claim, handed to the checker, and believed only if it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.prover import horizon, implied, statement
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic import library
+from fedbounds.evidence.symbolic.granted import granted as granted_definitions
+from fedbounds.evidence.symbolic.proof_state import Checked
+from fedbounds.evidence.symbolic.render import render_text
+from fedbounds.plugins import claims
+from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Status, Verdict
+
+
+def examine(claim: Claim, reading: Reading) -> Verdict | None:
+    """The verdict of a proof that was found, with the proof in words in its data; None where none was found."""
+    for proposed in proposals(claim, reading):
+        checked = check(proposed, claim, reading)
+        verdict = library.judge(checked, claim, reading)
+        if verdict.status is Status.HOLDS:
+            proof = render_text(checked, verdict).splitlines()
+            return replace(verdict, data={**verdict.data, "found by": "the prover", "proof": proof})
+    return None
+
+
+def proof_of(verdict: Verdict) -> tuple[str, ...]:
+    """The proof in words, of a verdict of the prover's; empty for any other."""
+    lines: Any = verdict.data.get("proof", ())
+    return tuple(lines)
+
+
+def check(proposed: d.Derivation, claim: Claim, reading: Reading) -> Checked:
+    """What the checker says of a proposed proof, which may cite the installed ones."""
+    known = {**library.installed(), proposed.key: proposed}
+    return library.check(proposed.key, library.shelf(known, {**claims(), claim.key: claim}), reading)
+
+
+def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
+    """Derivations that may prove a claim."""
+    if claim.kind is not Kind.INEQUALITY or not claim.on_fedavg:
+        return
+    universe = granted_definitions(reading, claim)
+    yield from implied.proposals(claim, reading, {one.key: one for one in claim.assumptions_in(reading)})
+    universe |= {one.key: one for one in claim.assumptions_in(reading)}
+    right = sp.Add(*claim.stated(reading.repaired).values())
+    goal = statement.Goal(sp.sympify(claim.lhs), right, claim.scope, universe, claim.steps)
+    found = statement.prove(goal)
+    if found is not None:
+        yield derivation(claim, reading, found)
+    elif claim.scope == "horizon":
+        yield from horizon.proposals(claim, reading, universe)
+
+
+def derivation(claim: Claim, reading: Reading, found: statement.Lines) -> d.Derivation:
+    """The lines that were found as a proof of the claim."""
+    last = d.step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(reading.repaired).values())).by(*found.uses)
+    return d.Derivation(
+        f"found-{claim.key}",
+        claim.title,
+        (*found.steps, last),
+        claim=claim.key,
+        readings=(reading.name,),
+        conditions=found.conditions,
+    )

@@ -1,0 +1,180 @@
+"""The facts that a proof may combine: inequalities of the class between points, and bounds on the noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import permutations
+
+import sympy as sp
+
+from fedbounds.evidence.prover.frame import ELL
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    F_MIN,
+    NOISE,
+    OWN,
+    SHARE,
+    W_STAR,
+    P,
+    W,
+    X,
+    gap,
+    grad,
+    loss,
+)
+from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, norm_sq
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+
+L, mu = sy.L, sy.mu
+K = sp.Symbol("K", positive=True)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """``value`` >= 0 (or = 0 where ``free``), of joule^``power`` metre^(2 - 2 power), by a combination of facts."""
+
+    value: sp.Expr
+    power: int
+    uses: tuple[d.Use, ...]
+    free: bool = False
+    steps: tuple[d.Step, ...] = ()
+
+
+def smooth(at: sp.Expr, to: sp.Expr) -> d.Premise:
+    """The quadratic upper bound from one point to another."""
+    return d.premise("smooth", at, to, why="L-smoothness of F_i")
+
+
+def convex(at: sp.Expr, to: sp.Expr) -> d.Premise:
+    """The quadratic lower bound from one point to another."""
+    return d.premise("strongly-convex", at, to, why="mu-convexity of F_i")
+
+
+def tangent(at: sp.Expr, to: sp.Expr) -> sp.Expr:
+    """F_i(to) less its tangent at a point."""
+    return loss(to) - loss(at) - Inner(grad(at), to - at)
+
+
+def of_client(points: tuple[sp.Expr, ...], keys: set[str]) -> Iterator[Candidate]:
+    """What smoothness and convexity say of one client's function at points."""
+    both = {"smooth", "strongly-convex"} <= keys
+    for x, y in permutations(points, 2):
+        if "strongly-convex" in keys:
+            yield _candidate(tangent(x, y) - mu / 2 * norm_sq(y - x), convex(x, y))
+        if "smooth" in keys:
+            yield _candidate(L / 2 * norm_sq(y - x) - tangent(x, y), smooth(x, y))
+        if both:
+            yield _cocoercive(x, y)
+            yield _interpolation(x, y)
+    for x in points:
+        if x == OWN:
+            continue
+        end = x - grad(x) / L
+        if "smooth" in keys:
+            bound = gap(x) - norm_sq(grad(x)) / (2 * L)
+            yield _candidate(bound, smooth(x, end), d.premise("minimum", end))
+        if "strongly-convex" in keys:
+            square = d.Square(OWN - x + grad(x) / mu, "a square")
+            yield _candidate(
+                norm_sq(grad(x)) / (2 * mu) - gap(x), convex(x, OWN), (-1, d.premise("attained")), (mu / 2, square)
+            )
+
+
+def _candidate(value: sp.Expr, *uses: d.Written) -> Candidate:
+    return Candidate(value, 1, tuple(d.as_use(use) for use in uses))
+
+
+def _cocoercive(x: sp.Expr, y: sp.Expr) -> Candidate:
+    """F_i(x) lies above its tangent at y by ||grad F_i(x) - grad F_i(y)||^2/(2L)."""
+    away = grad(x) - grad(y)
+    end = x - away / L
+    uses = (smooth(x, end), convex(y, end), (mu / 2, d.Square(end - y, "a square")))
+    return _candidate(tangent(y, x) - norm_sq(away) / (2 * L), *uses)
+
+
+def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
+    """(L - mu)(F_i(x) - its tangent at y - mu/2 ||x - y||^2) >= ||grad F_i(x) - grad F_i(y) - mu (x - y)||^2/2."""
+    away = grad(x) - grad(y) - mu * (x - y)
+    end, beyond = x - away / K, y + away
+    label = f"interpolation-{x}-{y}".replace("[i]", "")
+    left = (L - mu) * (tangent(y, x) - mu / 2 * norm_sq(x - y))
+    quadratic = (smooth(y, beyond), convex(x, beyond), smooth(x, y))
+    cases = d.Cases(
+        L - mu,
+        d.case(K, (K, smooth(x, end)), (K, convex(y, end))),
+        d.case(L, *((sp.Rational(1, 2), fact) for fact in quadratic)),
+        zero="curved",
+    )
+    curved = d.step("curved", mu, "<=", L).by(d.premise("curvatures"))
+    line = d.step(label, norm_sq(away) / 2, "<=", left).by(cases, note="interpolation of a smooth convex function")
+    return Candidate(left - norm_sq(away) / 2, 2, ((sp.Integer(1), d.Earlier(label)),), steps=(curved, line))
+
+
+def averaged(one: Candidate) -> Candidate:
+    """The p-mean of a fact about one client."""
+    fact = d.Averaged(P, one.uses)
+    return Candidate(Mean(P, one.value), one.power, ((sp.Integer(1), fact),), steps=one.steps)
+
+
+def of_noise(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
+    """Bounds on E||sum_i p_i noise_i||^2."""
+    size = norm_sq(Centre(P, NOISE))
+    variance = d.premise("bounded-variance", X)
+    jensen = d.averaged(P, d.Square(NOISE - Centre(P, NOISE), "Jensen: a variance"))
+    if "full-participation" in universe and "no-noise" in universe:
+        yield _noise(-size, jensen, (-1, d.averaged(P, d.premise("no-noise"))))
+    if {"full-participation", "bounded-gradient"} <= universe.keys():
+        moment = d.averaged(P, d.premise("bounded-gradient", X))
+        yield _noise(sy.G_sq - size - Mean(P, norm_sq(grad(X))), jensen, moment)
+    if "bounded-variance" not in universe or "full-participation" not in universe:
+        return
+    yield _noise(sy.sigma_sq - size, jensen, d.averaged(P, variance))
+    clients = d.averaged(P, (SHARE, d.premise("client-variances")))
+    yield _noise(sy.sigma_p_sq - size, (-1, d.premise("independent-clients")), clients)
+    if "equal-p" in universe:
+        equal = d.averaged(P, (SHARE, variance), (sy.sigma_sq, d.premise("equal-p")))
+        yield _noise(sy.sigma_sq / sy.N - size, (-1, d.premise("independent-clients")), equal)
+
+
+def _noise(value: sp.Expr, *uses: d.Written) -> Candidate:
+    return Candidate(value, 2, tuple(d.as_use(use) for use in uses))
+
+
+def of_constants(atoms: set[sp.Expr]) -> Iterator[Candidate]:
+    """That constants and measured quantities are not negative."""
+    for atom in sorted(atoms, key=str):
+        if atom.is_nonnegative:
+            units = getattr(atom, "units", None)
+            if units is not None:
+                yield Candidate(atom, units[1], ((atom, d.ONE),))
+
+
+def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping[str, sp.Expr]) -> sp.Expr:
+    """What a fact says is not negative, as the checker will read it."""
+    if isinstance(fact, d.Premise):
+        return given(fact)
+    if isinstance(fact, d.Square):
+        return norm_sq(fact.of)
+    if isinstance(fact, d.Averaged):
+        return Mean(fact.weights, sp.Add(*(m * value_of(one, given, lines) for m, one in fact.uses)))
+    if isinstance(fact, d.Earlier):
+        return lines[fact.label]
+    return sp.Integer(1)
+
+
+__all__ = [
+    "ALPHA",
+    "ELL",
+    "F_MIN",
+    "W_STAR",
+    "Candidate",
+    "W",
+    "averaged",
+    "of_client",
+    "of_constants",
+    "of_noise",
+    "value_of",
+]

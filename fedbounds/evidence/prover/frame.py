@@ -1,0 +1,117 @@
+"""The parameters of a statement: generators, non-negative letters, and the multipliers made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import sympy as sp
+
+from fedbounds.evidence.symbolic.derivation import Condition, premise
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+
+ELL = sp.Symbol("ell", nonnegative=True)
+PARAMETERS = (sy.mu, sy.L, sy.eta, sy.N, sy.tau, sy.eta_0)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """``letters`` are non-negative, each with its power of metre^2/joule; ``numbers`` unfold them in generators."""
+
+    conditions: tuple[Condition, ...]
+    letters: tuple[tuple[sp.Expr, int], ...]
+    numbers: Mapping[sp.Basic, sp.Expr]
+    bounded: bool
+
+    @property
+    def field(self) -> Any:
+        """Quotients of polynomials in what is free."""
+        free = {symbol for value in self.numbers.values() for symbol in value.free_symbols}
+        free |= {symbol for letter, _ in self.letters for symbol in letter.free_symbols} | set(PARAMETERS)
+        return sp.QQ.frac_field(*sorted(free - self.numbers.keys(), key=str)).field
+
+    def multipliers(self, power: int, degree: int, steps: bool) -> Iterator[sp.Expr]:
+        """Products of letters of unit (metre^2/joule)^power, of that degree."""
+        if not steps:
+            yield from self._of_curvatures(power, degree)
+            return
+        letters = [letter * sy.eta**-unit for letter, unit in self.letters]
+        total = [degree] if self.bounded else range(degree + 1)
+        for powers in product(range(degree + 1), repeat=len(letters)):
+            if sum(powers) in total:
+                yield sy.eta**power * sp.Mul(*(x**k for x, k in zip(letters, powers, strict=True)))
+
+    def _of_curvatures(self, power: int, degree: int) -> Iterator[sp.Expr]:
+        curvatures = [letter for letter, unit in self.letters if unit == -1]
+        if ELL not in curvatures:
+            yield from {sp.Mul(*(c**-power for c in [one])) for one in curvatures}
+            return
+        for i, j in product(range(-1, degree + 1), range(degree + 1)):
+            if i + j + power >= 0 and i + j <= degree:
+                yield sy.mu**i * ELL**j / sy.L ** (i + j + power)
+
+
+def unit_of(expression: sp.Expr) -> int | None:
+    """The power of metre^2/joule of an expression in curvatures and step sizes; None where it has none."""
+    put = {sy.mu: sp.Rational(3, 7), sy.L: sp.Rational(5, 3), sy.eta: sp.Rational(2, 11), sy.t: 3, sy.gamma: 40}
+    put |= {sy.N: 5, sy.tau: 3, sy.eta_0: sp.Rational(1, 13)}
+    scaled = {
+        s: v * {sy.eta: 2, sy.eta_0: 2, sy.mu: sp.Rational(1, 2), sy.L: sp.Rational(1, 2)}.get(s, 1)
+        for s, v in put.items()
+    }
+    before, after = (sp.sympify(expression).subs(values) for values in (put, scaled))
+    if not (before.is_Rational and after.is_Rational) or before == 0:
+        return None
+    ratio = after / before
+    return next((k for k in range(-4, 5) if ratio == sp.Integer(2) ** k), None)
+
+
+def frame(
+    assumptions: Iterable[Assumption],
+    steps: sp.Expr | None,
+    limits_shown: Iterable[tuple[Condition, sp.Expr]] = (),
+) -> Frame:
+    """The parameters under a claim's assumptions, at its own step size where it has one."""
+    assumptions = tuple(assumptions)
+    both = a.smooth in assumptions and a.strongly_convex in assumptions
+    conditions, numbers, letters = [], {}, []
+    if both:
+        conditions.append(Condition(ELL, premise("curvatures")))
+        numbers[sy.L] = sy.mu + ELL
+        letters += [(sy.mu, -1), (ELL, -1)]
+    else:
+        letters += [(sy.mu, -1), (sy.L, -1)]
+    bounded = False
+    if steps is not None:
+        numbers[sy.eta] = steps
+        bounded = both and unit_of(steps) == 1
+    for key, index, value, strict in limits(assumptions):
+        unit = unit_of(value)
+        if unit is None or not value.has(sy.eta):
+            continue
+        slack = sp.Symbol(f"slack_{len(conditions)}", **{"positive" if strict else "nonnegative": True})
+        conditions.append(Condition(slack, premise(key, *index)))
+        numbers[slack] = value
+        letters.append((slack * (sy.L**unit if unit > 0 else sy.eta**-unit), 0))
+        bounded = bounded or sp.diff(value, sy.eta).is_negative is True
+    for condition, value in limits_shown:
+        conditions.append(condition)
+        numbers[condition.symbol] = value
+        letters.append((condition.symbol, 0))
+        bounded = True
+    return Frame(tuple(conditions), tuple(letters), numbers, bounded)
+
+
+def limits(assumptions: Iterable[Assumption]) -> Iterator[tuple[str, tuple[sp.Expr, ...], sp.Expr, bool]]:
+    """(key, which of its facts, what is not negative, whether it is positive) of relations among parameters."""
+    for one in assumptions:
+        facts = one.facts()
+        for k, fact in enumerate(facts):
+            value = sp.expand(fact.right - fact.left)
+            if one.gives is None and fact.sign in ("<=", "<") and value.free_symbols <= set(PARAMETERS):
+                index = (sp.Integer(k),) if len(facts) > 1 else ()
+                yield one.key, index, value, fact.sign == "<"

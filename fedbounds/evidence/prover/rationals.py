@@ -1,0 +1,96 @@
+"""Exact linear algebra for certificates: ranges, repaired solutions, sums of squares."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from flint import fmpq, fmpq_mat
+from numpy.typing import NDArray
+
+from fedbounds.evidence.sdp.symmetry import corners
+
+# Numbers with larger denominators need not be simple.
+FINE = 1000
+
+
+def symmetric(triangle: NDArray[Any], size: int) -> NDArray[Any]:
+    rows, columns, _ = corners((size,))
+    result = np.zeros((size, size))
+    result[rows, columns] = result[columns, rows] = triangle
+    return result
+
+
+def span_of(R: NDArray[Any], zero: float) -> list[list[fmpq]]:
+    """A rational basis of the range of R, in reduced form."""
+    from scipy.linalg import qr
+
+    size = len(R)
+    if not zero:
+        return [[fmpq(int(i == j)) for j in range(size)] for i in range(size)]
+    eigenvalues, vectors = np.linalg.eigh(R)
+    span = vectors[:, eigenvalues > zero]
+    if not span.shape[1]:
+        return []
+    _, _, order = qr(span.T, pivoting=True)
+    reduced = (span @ np.linalg.inv(span[order[: span.shape[1]]])).T
+    return [[to_fmpq(Fraction(float(v)).limit_denominator(64)) for v in row] for row in reduced]
+
+
+def repaired_values(
+    columns: list[dict[Any, Any]], wanted: dict[Any, Any], rounded: list[fmpq], values: list[float]
+) -> list[fmpq] | None:
+    """Rounded values moved so that the identity is exact; the largest are moved first."""
+    residual = dict(wanted)
+    for value, column in zip(rounded, columns, strict=True):
+        if value != 0:
+            for key, entry in column.items():
+                residual[key] = residual.get(key, fmpq(0)) - value * entry
+    if all(value == 0 for value in residual.values()):
+        return rounded
+    keys = list(dict.fromkeys(key for column in (*columns, residual) for key in column))
+    order = sorted(range(len(columns)), key=lambda j: -abs(values[j]))
+    if not order:
+        return None
+    rows = [[*(columns[j].get(key, fmpq(0)) for j in order), residual.get(key, fmpq(0))] for key in keys]
+    reduced, rank = fmpq_mat(rows).rref()
+    fixed = list(rounded)
+    for row in reduced.tolist()[:rank]:
+        pivot = next(k for k, value in enumerate(row) if value != 0)
+        if pivot == len(order):
+            return None
+        fixed[order[pivot]] += row[-1]
+    return fixed
+
+
+def squares(S: list[list[fmpq]], span: list[list[fmpq]]) -> list[tuple[Fraction, list[Fraction]]]:
+    """V^T S V as a sum of weight (coefficients . vectors)^2, by LDL^T."""
+    size, S = len(S), [list(row) for row in S]
+    found = []
+    for k in range(size):
+        pivot = S[k][k]
+        if pivot == 0:
+            continue
+        low = [fmpq(0)] * k + [S[i][k] / pivot for i in range(k, size)]
+        for i in range(k, size):
+            for j in range(k, size):
+                S[i][j] = S[i][j] - pivot * low[i] * low[j]
+        combined = [sum((low[i] * span[i][x] for i in range(k, size)), fmpq(0)) for x in range(len(span[0]))]
+        found.append((fraction(pivot), [fraction(value) for value in combined]))
+    return found
+
+
+def fraction(value: fmpq) -> Fraction:
+    return Fraction(int(value.p), int(value.q))
+
+
+def to_fmpq(value: Fraction) -> fmpq:
+    return fmpq(value.numerator, value.denominator)
+
+
+def rounded_value(value: float, denominator: int) -> fmpq:
+    """The nearest simple fraction, or, where it need not be simple, a multiple of a power of two."""
+    if denominator > FINE:
+        return fmpq(round(value * denominator), denominator)
+    return to_fmpq(Fraction(value).limit_denominator(denominator))

@@ -1,0 +1,122 @@
+"""Statements of strangers are proved by the machine, and false neighbours of them are not."""
+
+import pytest
+import sympy as sp
+
+from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import (
+    C,
+    Delta,
+    Delta_0,
+    Delta_next,
+    Delta_T,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    T,
+    average_gap,
+    drift,
+    eta,
+    eta_ratio,
+    excess,
+    gamma,
+    gap,
+    gap_t,
+    grad_sq,
+    mu,
+    sigma_sq,
+    t,
+    tau,
+    zeta_star_sq,
+)
+
+CLASS = (a.smooth, a.strongly_convex)
+SGD = (*CLASS, a.bounded_variance, a.full_participation, a.unbiased, Assumption("one", "tau = 1", sp.Eq(tau, 1)))
+SLOW = (*SGD, a.small_steps)
+NOISE = eta**2 * sigma_sq
+
+
+def proved(scope, lhs, rhs, *assumptions, **more):
+    claim = Claim(
+        "mine",
+        "Mine",
+        "a stranger",
+        scope,
+        sp.sympify(lhs),
+        {"all": sp.sympify(rhs)},
+        assumptions=assumptions,
+        **more,
+    )
+    return automatic.examine(claim, READINGS["plain"]) is not None
+
+
+@pytest.mark.parametrize(
+    ("scope", "lhs", "rhs", "assumptions"),
+    [
+        ("point", excess, grad_sq / (2 * mu), CLASS),
+        ("constant", zeta_star_sq, 2 * L * Gamma, CLASS),
+        ("step", mu / 2 * Delta, gap_t, CLASS),
+        ("step", Delta_next, (1 - eta * mu) * Delta + NOISE, SLOW),
+    ],
+)
+def test_a_true_statement_is_proved_and_with_a_smaller_bound_it_is_not(scope, lhs, rhs, assumptions):
+    assert proved(scope, lhs, rhs, *assumptions)
+    assert not proved(scope, lhs, sp.Rational(99, 100) * rhs, *assumptions)
+
+
+def test_an_assumption_that_is_dropped_is_missed():
+    assert not proved("point", excess, grad_sq / (2 * mu), a.smooth)
+    assert not proved("step", Delta_next, (1 - eta * mu) * Delta + NOISE, *SGD)
+
+
+RATE = {"eta": 2 / (mu * (gamma + t)), "definitions": {gamma: sp.Max(8 * L / mu, tau)}}
+LOCAL = (*CLASS, a.bounded_variance, a.bounded_gradient, a.full_participation, a.unbiased)
+
+
+@pytest.mark.parametrize(
+    ("lhs", "rhs", "assumptions", "more"),
+    [
+        (Delta_T, (1 - mu / L) ** T * Delta_0 + sigma_sq / (L * mu), SGD, {"eta": 1 / L}),
+        (
+            gap,
+            L / (2 * (gamma + T)) * (gamma * Delta_0 + (4 * sigma_sq + 16 * (tau - 1) ** 2 * L / mu * G_sq) / mu**2),
+            LOCAL,
+            RATE,
+        ),
+    ],
+)
+def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
+    assert proved("horizon", lhs, rhs, *assumptions, **more)
+
+
+def test_a_rate_that_is_too_good_is_not_proved():
+    assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
+
+
+def test_one_client_takes_part_with_all_of_the_weight_and_nothing_is_said_of_c():
+    alone = (*CLASS, a.full_gradients, Assumption("alone", "N = 1", sp.Eq(N, 1)))
+    assert proved("horizon", Delta_T, (1 - mu / L) ** T * Delta_0, *alone, eta=1 / L)
+    claim = Claim("c", "C", "a stranger", "constant", sp.Integer(1), {"all": C}, assumptions=alone)
+    last = step("conclude", 1, "<=", C).by((-1, premise("full-participation")))
+    derivation = Derivation("c", "C", (last,), claim="c", readings=("plain",))
+    assert automatic.check(derivation, claim, READINGS["plain"]).fault
+
+
+def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
+    bound = 2 * L * Delta_0 / T + sigma_sq / (2 * L)
+    assert proved("horizon", average_gap, bound, *SGD, eta=1 / (2 * L))
+    assert not proved("horizon", average_gap, bound / 4, *SGD, eta=1 / (2 * L))
+
+
+def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own_is_proved():
+    equal = Assumption("equal-steps", "a round's steps are equal", sp.Eq(eta_ratio, 1))
+    way = (tau - 1) ** 2 * eta**2 * G_sq
+    assert proved("step", drift, way, a.bounded_gradient, a.full_participation, equal)
+    assert not proved("step", drift, way / 2, a.bounded_gradient, a.full_participation, equal)
+    assert not proved("step", drift, way, a.bounded_gradient, a.full_participation)
