@@ -55,21 +55,21 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
     too for a horizon: (T,), or (R, T) of repetitions.
     """
     count = {"step": len(protocol.eta), "horizon": len(protocol.eta) + 1}.get(claim.scope)
-    found, losses = Values(), _read_only(losses)
+    result, losses = Values(), _read_only(losses)
     drawn: list[tuple[Any, Path]] = []
     for symbol in [one for one in claim.computed if one not in unknown]:
         try:
             if symbol.statistic == "constant":
-                found.constants[symbol.name] = _one(_checked(symbol, _on_path(symbol)(losses), protocol))
+                result.constants[symbol.name] = _one(_checked(symbol, _on_path(symbol)(losses), protocol))
             elif symbol.statistic == "scheduled":
-                found.fields[symbol.name] = _column(symbol, protocol, count)
+                result.fields[symbol.name] = _column(symbol, protocol, count)
             else:
                 drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
-                _measure(symbol, drawn, count, found)
-        except Exception as wrong:  # whatever a function of the user's raises is a reason
-            said = str(wrong) if type(wrong) is ValueError else f"{type(wrong).__name__}: {wrong}"
-            found.lacking[symbol.name] = said
-    return found
+                _measure(symbol, drawn, count, result)
+        except Exception as error:  # whatever a function of the user's raises is a reason
+            said = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
+            result.lacking[symbol.name] = said
+    return result
 
 
 def _read_only(losses: Losses) -> Losses:
@@ -97,21 +97,21 @@ def _sealed(value: Any) -> Any:
     return value
 
 
-def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, found: Values) -> None:
+def _measure(symbol: Quantity, drawn: list[tuple[Any, Path]], count: int | None, result: Values) -> None:
     if symbol.statistic in EXTREMES:
         extreme = EXTREMES[symbol.statistic]
         values = [extreme(_checked(symbol, _on_path(symbol)(path), path)) for _, path in drawn]
-        found.constants[symbol.name] = extreme(values)
+        result.constants[symbol.name] = extreme(values)
         return
     rows = [(chance, _column(symbol, path, count)) for chance, path in drawn]
     if rows[0][0] is not None:
-        found.fields[symbol.name] = sum(chance * row for chance, row in rows)
+        result.fields[symbol.name] = sum(chance * row for chance, row in rows)
         return
     column, (_, first) = np.stack([row for _, row in rows]), drawn[0]
     if (_column(symbol, first, count) != column[0]).any():
         raise ValueError("it gives other values when it is called again")
-    found.fixed[symbol.name] = (column == column[0]).all(axis=0) & _unmoved(symbol, first, column[0])
-    found.fields[symbol.name] = column
+    result.fixed[symbol.name] = (column == column[0]).all(axis=0) & _unmoved(symbol, first, column[0])
+    result.fields[symbol.name] = column
 
 
 def _unmoved(symbol: Quantity, path: Path, row: Any) -> NDArray[np.bool_]:
@@ -186,9 +186,9 @@ def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
     return row[:count]
 
 
-def _checked(symbol: Quantity, found: Any, path: Path) -> Any:
+def _checked(symbol: Quantity, result: Any, path: Path) -> Any:
     """The values as a vector: fractions where the path is in fractions, with the sign that was declared."""
-    row = np.atleast_1d(np.asarray(found))
+    row = np.atleast_1d(np.asarray(result))
     if path.eta.dtype == object:
         if not all(isinstance(x, Rational) for x in row.ravel()):
             raise ValueError("it is no fraction here")

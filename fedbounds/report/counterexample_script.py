@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
@@ -9,13 +10,13 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.engine.reference import algorithm_1
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.counterexamples import reading_named
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.verdict import Verdict
+from fedbounds.theory.verdict import Evidence, Verdict
 
 # Signs of noise that are enumerated: 2^12 runs take a second.
 MOST_SIGNS = 12
@@ -108,6 +109,15 @@ def script(claim: Claim, verdict: Verdict) -> str:
         right=_python(sides.rhs),
         relation="!=" if claim.kind is Kind.IDENTITY else ">",
     )
+
+
+def script_if_short(claim: Claim, verdict: Verdict | None) -> str:
+    """The script of a refutation; nothing where it is none in fractions, or has no short script."""
+    if verdict is None or verdict.evidence is not Evidence.EXACT or "instance" not in verdict.data:
+        return ""
+    with contextlib.suppress(InputError):
+        return script(claim, verdict)
+    return ""
 
 
 def _weights(instance: Instance) -> list[Any] | None:

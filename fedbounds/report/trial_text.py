@@ -1,17 +1,15 @@
 """A trial for people: the headline with what it covers, the details, a page and an appendix in LaTeX."""
 
-import contextlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from fedbounds.errors import InputError
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
-from fedbounds.report.counterexample_script import script
+from fedbounds.report.counterexample_script import script_if_short
 from fedbounds.report.html.exact_instances import fields
 from fedbounds.report.html.mathml import formula, prose
 from fedbounds.report.html.page import render
@@ -149,22 +147,12 @@ def to_html(trials: Sequence[Trial]) -> str:
             "verdict": [prose(line) for line in verdict(trial)],
             "assumptions": [prose(one.statement) for one in trial.claim.assumptions_in(READINGS[trial.reading])],
             "instance": fields(_parts(trial.refutation)) if trial.refutation is not None else [],
-            "script": _script(trial),
+            "script": script_if_short(trial.claim, trial.refutation),
             "map": certified_map(trial),
         }
         for trial in trials
     ]
     return render("trial.html.jinja", title=", ".join(dict.fromkeys(t.claim.key for t in trials)), parts=parts)
-
-
-def _script(trial: Trial) -> str:
-    """The counterexample as a script; nothing where there is none, or no short one."""
-    shown = trial.refutation
-    if shown is None or shown.evidence is not Evidence.EXACT or "instance" not in shown.data:
-        return ""
-    with contextlib.suppress(InputError):
-        return script(trial.claim, shown)
-    return ""
 
 
 def _parts(shown: Verdict) -> Mapping[str, Any]:

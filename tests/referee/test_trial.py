@@ -601,7 +601,7 @@ def test_the_command_prints_three_lines_and_the_instance_and_writes_its_files(tm
     assert first == "2/L [plain]: FALSE at t = 0: lhs 1 > rhs 0, exactly."
     assert "in fractions" in by and sure == "The claim is false as stated." and blank == ""
     assert "  w0         (1)" in rest and "  right      0" in rest
-    assert "[3/9] sanity: dimensions agree" in result.stderr
+    assert "[3/10] sanity: dimensions agree" in result.stderr
     assert json.loads((out / "2-L-plain.json").read_text())["outcome"] == "FALSE"
     page = (out / "referee.html").read_text()
     assert "The instance, to be checked by hand" in page and "<script" not in page

@@ -321,7 +321,7 @@ def words_of(shown):
 def parse(words):
     """The settings that a command line gives, without running it."""
     from fedbounds.cli.builder import built, given
-    from fedbounds.cli.commands.study import report
+    from fedbounds.cli.commands.check import report
 
     with built(report).make_context("report", words) as context:
         own = ("results", "out", "quiet", "fresh", "trust_plugins")

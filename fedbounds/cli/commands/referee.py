@@ -1,4 +1,4 @@
-"""``fedbounds referee``: is this theorem true?"""
+"""``fedbounds referee`` and ``refute``: is this theorem true, and where does it fail?"""
 
 from __future__ import annotations
 

@@ -60,20 +60,20 @@ class Counterexample:
             return self._verified()
         except InputError:
             raise
-        except MALFORMED as wrong:
-            raise reject(f"{self.name} must have what its claim or check needs", repr(wrong), "mend it") from None
+        except MALFORMED as error:
+            raise reject(f"{self.name} must have what its claim or check needs", repr(error), "mend it") from None
 
     def _verified(self) -> Sides:
         if "check" in self.document:
-            found = {"": self._from_check()}
+            result = {"": self._from_check()}
         else:
             names = dict.fromkeys((self.document["reading"], *self.document.get("also", ())))
-            found = {f" in the reading {name}": self._in_reading(reading_named(name)) for name in names}
-        for where, (kind, sides) in found.items():
+            result = {f" in the reading {name}": self._in_reading(reading_named(name)) for name in names}
+        for where, (kind, sides) in result.items():
             if not sides.violated(kind):
                 shown = f"{sides.lhs} against {sides.rhs}"
                 raise reject(f"{self.name} must refute {self.subject}{where}", shown, "mend the file")
-        _, sides = next(iter(found.values()))
+        _, sides = next(iter(result.values()))
         recorded = fraction(self.document["lhs"]), fraction(self.document["rhs"])
         if recorded != (sides.lhs, sides.rhs):
             computed, kept = (f"{lhs} and {rhs}" for lhs, rhs in ((sides.lhs, sides.rhs), recorded))
@@ -141,11 +141,11 @@ def read(path: Path) -> Counterexample:
 
 def checks() -> dict[str, Callable[[Mapping[str, Any]], Any]]:
     """Key -> the exact check of a remark, from the module ``checks`` of every installed package of derivations."""
-    found: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
+    result: dict[str, Callable[[Mapping[str, Any]], Any]] = {}
     for entry in registered("fedbounds.derivations"):
         if importlib.util.find_spec(f"{entry.value}.checks"):
-            found |= importlib.import_module(f"{entry.value}.checks").CHECKS
-    return found
+            result |= importlib.import_module(f"{entry.value}.checks").CHECKS
+    return result
 
 
 def all_files() -> Iterator[Path]:

@@ -69,8 +69,8 @@ def from_json(data: Mapping[str, Any]) -> Instance:
         return Instance(**{name: readers[name](value) for name, value in data.items()})
     except InputError:
         raise
-    except MALFORMED as wrong:
-        raise reject("an instance must be an object of fractions", repr(wrong), "mend the file") from None
+    except MALFORMED as error:
+        raise reject("an instance must be an object of fractions", repr(error), "mend the file") from None
 
 
 def to_json(instance: Instance) -> dict[str, Any]:

@@ -130,18 +130,18 @@ def _population(instance: Instance) -> Quadratics:
 def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
     """The exact run; what was visited is left out where the outcomes were not enumerated."""
     losses = _population(instance)
-    found = measure(losses, stretches(steps, odds, leading=1), array([instance.eta]), instance.tau)
-    points = zip(found.times.tolist(), found.clients.tolist(), found.grad_sq[0], found.excess[0], strict=True)
+    result = measure(losses, stretches(steps, odds, leading=1), array([instance.eta]), instance.tau)
+    points = zip(result.times.tolist(), result.clients.tolist(), result.grad_sq[0], result.excess[0], strict=True)
     return ExactRun(
         instance=instance,
         w_star=tuple(losses.w_star[0]),
-        values={name: Fraction(value[0]) for name, value in found.constants.items()},
-        rho_sync=Fraction(found.rho_sync[0]),
-        rho_all=Fraction(found.rho_all[0]),
-        paths={name: {field: tuple(row[0]) for field, row in part.items()} for name, part in found.paths.items()},
+        values={name: Fraction(value[0]) for name, value in result.constants.items()},
+        rho_sync=Fraction(result.rho_sync[0]),
+        rho_all=Fraction(result.rho_all[0]),
+        paths={name: {field: tuple(row[0]) for field, row in part.items()} for name, part in result.paths.items()},
         points=tuple(points) if enumerable else (),
-        alphas=frozenset(map(tuple, found.alphas[:, 0])),
-        ratios=frozenset(Fraction(x) for x in found.ratios.flat if x >= 0),
-        excesses=frozenset(map(tuple, found.excesses[:, 0])) if enumerable else frozenset(),
+        alphas=frozenset(map(tuple, result.alphas[:, 0])),
+        ratios=frozenset(Fraction(x) for x in result.ratios.flat if x >= 0),
+        excesses=frozenset(map(tuple, result.excesses[:, 0])) if enumerable else frozenset(),
         history=(steps, odds[-1]) if enumerable else None,
     )

@@ -41,6 +41,8 @@ class ExactRun:
     ratios: frozenset[Fraction]
     excesses: frozenset[Vector]
     history: tuple[list[Step], Any] | None = field(default=None, repr=False, compare=False)
+    # Of the claims that were evaluated on this run, their quantities by identity and virtual iterate.
+    evaluated: dict[tuple[int, str], tuple[Claim, Values]] = field(default_factory=dict, repr=False, compare=False)
 
     def constants(self, skew: str) -> dict[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
@@ -84,7 +86,10 @@ class ExactRun:
                 raise ValueError("too many paths of chance")
             yield from whole_paths(*self.history, tau, eta, losses, reading.virtual)
 
-        return values(claim, losses, Path(tau, eta), paths)
+        key = (id(claim), reading.virtual)
+        if key not in self.evaluated:
+            self.evaluated[key] = (claim, values(claim, losses, Path(tau, eta), paths))
+        return self.evaluated[key][1]
 
     def measurement(self, claim: Claim, reading: Reading) -> Measurement[Any]:
         """The run as a claim sees it in a reading; a place of the scope ``point`` is an entry of ``points``."""

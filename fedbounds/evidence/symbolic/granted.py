@@ -5,10 +5,18 @@ from __future__ import annotations
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
+from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+
+# One client takes part in every round, with all of the weight; of C itself this says nothing.
+PRESENT = Assumption(
+    definitions.ALL_PRESENT,
+    "N = 1: the one client takes part in every round",
+    gives=lambda o: definitions.zero(sp.Integer(0)),
+)
 
 
 def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
@@ -25,7 +33,11 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "no-noise": not any(part.sign == "=" and {part.left, part.right} == {sy.sigma_sq, 0} for part in parts),
         "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
     }
-    return {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    if claim is not None and any(_is_one(part, sy.N) for part in parts):
+        stated = {one.key for one in claim.assumptions_in(reading)}
+        found |= {one.key: one for one in (PRESENT, shipped.unbiased) if one.key not in stated}
+    return found
 
 
 def _is_one(part: Part, symbol: sp.Symbol) -> bool:

@@ -26,6 +26,6 @@ def read_parquet(path: Path) -> dict[str, Any]:
         table = pandas.read_parquet(path)
     except ImportError:
         raise reject("a Parquet file needs pandas and pyarrow", "an installation without them", INSTALL) from None
-    except (OSError, ValueError) as wrong:  # pyarrow's errors are ValueErrors
-        raise reject(f"{path} must be a readable Parquet file", f"{wrong}", "check the path") from None
+    except (OSError, ValueError) as error:  # pyarrow's errors are ValueErrors
+        raise reject(f"{path} must be a readable Parquet file", f"{error}", "check the path") from None
     return {str(name): table[name].to_numpy() for name in table.columns}

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import shaped
-from fedbounds.report.counterexample_script import script
+from fedbounds.report.counterexample_script import script_if_short
 from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.mathml import formula, fraction, prose, rounded
 from fedbounds.report.html.templates import template
@@ -78,13 +76,12 @@ class Example:
     @property
     def script(self) -> str:
         """The script of plain Python that finds both sides; nothing where there is no short one."""
-        instance = self.file.document.get("instance")
-        with contextlib.suppress(InputError, KeyError):
-            data = {"instance": instance}
-            t, reading = self.file.document.get("t"), self.file.document["reading"]
-            verdict = Verdict(self.subject, reading, Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
-            return script(self.file.claim(), verdict) if instance and self.subject else ""
-        return ""
+        document = self.file.document
+        if "claim" not in document:
+            return ""
+        t, data = document.get("t"), {"instance": document["instance"]}
+        verdict = Verdict(self.subject, document["reading"], Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
+        return script_if_short(self.file.claim(), verdict)
 
     @property
     def fields(self) -> list[tuple[Markup, str, Markup]]:

@@ -4,11 +4,13 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import (
+    C,
     Delta,
     Delta_0,
     Delta_next,
@@ -16,6 +18,7 @@ from fedbounds.theory.symbols import (
     G_sq,
     Gamma,
     L,
+    N,
     T,
     average_gap,
     drift,
@@ -90,7 +93,19 @@ LOCAL = (*CLASS, a.bounded_variance, a.bounded_gradient, a.full_participation, a
 )
 def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
     assert proved("horizon", lhs, rhs, *assumptions, **more)
-    assert not proved("horizon", lhs, rhs / 2, *assumptions, **more)
+
+
+def test_a_rate_that_is_too_good_is_not_proved():
+    assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
+
+
+def test_one_client_takes_part_with_all_of_the_weight_and_nothing_is_said_of_c():
+    alone = (*CLASS, a.full_gradients, Assumption("alone", "N = 1", sp.Eq(N, 1)))
+    assert proved("horizon", Delta_T, (1 - mu / L) ** T * Delta_0, *alone, eta=1 / L)
+    claim = Claim("c", "C", "a stranger", "constant", sp.Integer(1), {"all": C}, assumptions=alone)
+    last = step("conclude", 1, "<=", C).by((-1, premise("full-participation")))
+    derivation = Derivation("c", "C", (last,), claim="c", readings=("plain",))
+    assert automatic.check(derivation, claim, READINGS["plain"]).fault
 
 
 def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():

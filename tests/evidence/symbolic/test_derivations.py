@@ -10,7 +10,7 @@ import sympy as sp
 from click.testing import CliRunner
 
 from fedbounds.cli.builder import built
-from fedbounds.cli.commands.derive import derive as command
+from fedbounds.cli.commands.proofs import derive as command
 from fedbounds.errors import InputError
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic import render

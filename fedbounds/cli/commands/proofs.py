@@ -1,4 +1,4 @@
-"""``fedbounds derive``, ``rocq`` and ``kernel``: proofs, step by step and as Rocq checks them."""
+"""``fedbounds derive``, ``rocq``, ``kernel`` and ``ledger``: proofs, step by step and as Rocq checks them."""
 
 from __future__ import annotations
 

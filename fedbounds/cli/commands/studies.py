@@ -1,4 +1,4 @@
-"""``fedbounds compare``: the field's theorems and algorithms on one problem."""
+"""``fedbounds compare``, ``pareto`` and ``sweep``: theorems and algorithms on a problem, and grids of studies."""
 
 from __future__ import annotations
 
