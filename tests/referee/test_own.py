@@ -70,6 +70,7 @@ FEW = Suite(REGIMES[:4])
 def few_instances(monkeypatch):
     monkeypatch.setitem(stages.BUDGETS, "small", replace(stages.BUDGETS["small"], shrink=2000))
     monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1), (5, 1)))
+    monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (1, 4), (2, 3)))
 
 
 NOISELESS = Assumption("noiseless", "full gradients", sp.Eq(sigma_sq, 0))
