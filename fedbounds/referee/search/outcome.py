@@ -232,6 +232,6 @@ def limits(shapes: Sequence[Shape], families: Mapping[str, InstanceFamily]) -> s
         noise = [kind for kind in dict.fromkeys(s.noise for s in some) if kind]
         more = f", {' and '.join(noise)} noise" if noise else ""
         more += ", absent clients" if any(s.absent for s in some) else ""
-        what = f"{families[key].what} (N = {clients}, d <= {max(s.d for s in some)}, T <= {max(s.total for s in some)}{more})"
-        said.append(what)
+        d, total = max(s.d for s in some), max(s.total for s in some)
+        said.append(f"{families[key].what} (N = {clients}, d <= {d}, T <= {total}{more})")
     return "; ".join(said)
