@@ -152,7 +152,7 @@ def test_every_symbol_has_the_dimension_that_an_experiment_in_other_units_shows(
     w, f = sp.Integer(3), sp.Integer(5)
     seen = {}
     for one in (instance, limit_cases.rescaled(instance, Fraction(3), Fraction(5), None)):
-        record = run(one).measurement(TRUE.DRIFT, READINGS["plain"])
+        record = run(one).measurement(TRUE.GRADIENT_DESCENT, READINGS["plain"])
         values = {
             **record.constants,
             **{n: c[1] for s in ("step", "horizon", "point") for n, c in record.places(s).items()},

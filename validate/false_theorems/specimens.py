@@ -91,7 +91,7 @@ class Pool:
     def _floats(self, k: int, reading: Reading, scope: Scope) -> dict[str, np.ndarray]:
         key = k, reading.name, scope
         if key not in self.columns:
-            seen = self.records[k].measurement(reading)
+            seen = self.records[k].measurement(next(iter(claims().values())), reading)
             count = len(seen.times(scope))
             self.columns[key] = {name: np.asarray(float(value)) for name, value in seen.constants.items()} | {
                 name: np.array([float(v) for v in column[:count]]) for name, column in seen.places(scope).items()
