@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.prover import horizon, implied, statement
+from fedbounds.evidence.prover.forms import NoForm
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
@@ -52,7 +53,10 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     universe |= {one.key: one for one in claim.assumptions_in(reading)}
     right = sp.Add(*claim.stated(reading.repaired).values())
     goal = statement.Goal(sp.sympify(claim.lhs), right, claim.scope, universe, claim.steps)
-    found = statement.prove(goal)
+    try:
+        found = statement.prove(goal)
+    except NoForm:  # steps such as Min(eta_0, 1/L) are no quotient of polynomials
+        found = None
     if found is not None:
         yield derivation(claim, reading, found)
     elif claim.scope == "horizon":

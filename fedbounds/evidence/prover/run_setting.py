@@ -114,6 +114,8 @@ def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple
                 (d.step("kept", 0, "<=", power.base).by((base, d.ONE)), d.Condition(KEPT, d.Earlier("kept")))
             )
         names[dummy] = KEPT**power.exp
+    if expanded.has(sp.Max, sp.Min):
+        return None  # no polynomial
     poly = sp.Poly(sp.expand(expanded.xreplace(powers)), *ATOMS, *powers.values())
     uses: list[d.Use] = []
     for monomial, coefficient in poly.terms():

@@ -98,16 +98,14 @@ def prove(goal: Goal) -> Lines | None:
 
 
 def _power(goal: Goal) -> int:
-    """The power of joule in the claim."""
+    """The power of joule in the claim's first term; a quantity without units counts as a number."""
     for side in (goal.left, goal.right):
         for term in sp.Add.make_args(sp.expand(side)):
-            units = [getattr(s, "units", None) for s in term.free_symbols]
-            total = 0
-            for symbol, exponent in term.as_powers_dict().items():
-                unit = getattr(symbol, "units", (0, 0))
-                total += int(unit[1] * exponent) if exponent.is_Integer else 0
-            if units and total == int(total) and term != 0:
-                return int(total)
+            if not term.free_symbols:
+                continue
+            powers = term.as_powers_dict().items()
+            joules = [((getattr(s, "units", None) or (0, 0))[1], n) for s, n in powers if n.is_Integer]
+            return sum(int(unit * n) for unit, n in joules)
     return 0
 
 

@@ -6,6 +6,7 @@ import sympy as sp
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import quantity
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
@@ -23,6 +24,7 @@ from fedbounds.theory.symbols import (
     average_gap,
     drift,
     eta,
+    eta_0,
     eta_ratio,
     excess,
     gamma,
@@ -120,3 +122,15 @@ def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own
     assert proved("step", drift, way, a.bounded_gradient, a.full_participation, equal)
     assert not proved("step", drift, way / 2, a.bounded_gradient, a.full_participation, equal)
     assert not proved("step", drift, way, a.bounded_gradient, a.full_participation)
+
+
+@pytest.mark.parametrize(
+    ("scope", "lhs", "rhs", "more"),
+    [
+        ("horizon", Delta_T, sp.Max(gamma * Delta_0, sigma_sq / mu**2) / (T + gamma), RATE),
+        ("step", Delta_next, (1 - eta * mu) * Delta + NOISE, {"eta": sp.Min(eta_0, 1 / L)}),
+        ("constant", quantity.constant("mine", lambda losses: losses.L), L, {}),
+    ],
+)
+def test_forms_that_the_prover_does_not_know_are_not_proved_and_stop_nothing(scope, lhs, rhs, more):
+    assert not proved(scope, lhs, rhs, *SGD, **more)
