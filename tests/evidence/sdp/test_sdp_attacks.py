@@ -147,9 +147,7 @@ class TestWhatASettingCovers:
         assert covered == type(covered).from_json(json.loads(json.dumps(covered.to_json())))
 
     def test_a_step_from_an_interval_is_the_same_at_each_step(self, tmp_path):
-        x, square, half = (
-            dict(zip(("num", "den"), (one, ["1"]))) for one in (["0", "1"], ["0", "0", "1"], ["0", "0", "1/2"])
-        )
+        x, square, half = ({"num": num, "den": ["1"]} for num in (["0", "1"], ["0", "0", "1"], ["0", "0", "1/2"]))
         setting = round_setting(2, 2, eta=F(1)).to_json() | {"eta": [x, x], "rho_tilde": None}
         document = {
             "name": "same",
