@@ -40,10 +40,7 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Span:
-    """The interval [low, high] of an axis, without its ends where ``above`` and ``below`` leave them out.
-
-    Where ``constant``, steps that differ from each other lie outside.
-    """
+    """[low, high], less its ends where ``above`` or ``below``; where ``constant``, of steps that are all the same."""
 
     low: Number = -math.inf
     high: Number = math.inf
@@ -57,17 +54,14 @@ class Span:
         return not (value == self.low and self.above) and not (value == self.high and self.below)
 
     def __str__(self) -> str:
-        text = self._limits()
-        return f"{text}, the same at each" if self.constant else text
-
-    def _limits(self) -> str:
+        same = ", the same at each" * self.constant
         if self.low == self.high:
             return f"= {self.low}"
         if math.isinf(self.high):
-            return f"{'>' if self.above else '>='} {self.low}"
+            return f"{'>' if self.above else '>='} {self.low}{same}"
         if math.isinf(self.low):
-            return f"{'<' if self.below else '<='} {self.high}"
-        return f"in {'(' if self.above else '['}{self.low}, {self.high}{')' if self.below else ']'}"
+            return f"{'<' if self.below else '<='} {self.high}{same}"
+        return f"in {'(' if self.above else '['}{self.low}, {self.high}{')' if self.below else ']'}{same}"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.gradient_descent import descends
 from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
 from fedbounds.evidence.sdp.one_step.program import entries
-from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged, variable
+from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
@@ -224,8 +224,6 @@ def place(setting: Setting) -> dict[str, Region]:
         high = math.inf if over.high is None else over.high
         constant_steps = over.parameter == "eta_L" and len(sizes) > 1
         axes[over.parameter] = Span(over.low, high, above=True, constant=constant_steps)
-    if over is not None and over.parameter == "eta_L" and set(sizes) != {variable(over)}:
-        axes["eta_L"] = only("the functions of the certificate")
     if over is not None and over.parameter == "kappa":
         functions = (size if isinstance(size, Function) else Function(*constant(size), over) for size in sizes)
         axes["eta_L"] = Along("kappa", tuple(one.coefficients for one in functions))
