@@ -37,6 +37,11 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     if claim is not None and any(_is_one(part, sy.N) for part in parts):
         stated = {one.key for one in claim.assumptions_in(reading)}
         found |= {one.key: one for one in (PRESENT, shipped.unbiased) if one.key not in stated}
+    if claim is not None and claim.eta is not None:
+        first = sp.sympify(claim.eta).subs(sy.t, 0)
+        found["first-step"] = Assumption(
+            "first-step", "eta_0 is the step size at t = 0", sp.Eq(sy.eta_0, first, evaluate=False)
+        )
     return found
 
 
