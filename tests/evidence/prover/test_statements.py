@@ -125,6 +125,21 @@ def test_an_offset_that_nothing_bounds_is_missed():
     assert not proved("horizon", Delta_T, LARGER, *SGD, **TWICE)
 
 
+@pytest.mark.parametrize(
+    ("relation", "bound", "accepted"),
+    [
+        (sp.Le(eta * L, 1), eta_0 * L, True),
+        (sp.Le(eta * (t + 1) * L, 1), eta_0 * (t + 1) * L, False),
+        (sp.Le(eta_ratio * eta * L, 1), eta_ratio * eta_0 * L, False),
+    ],
+)
+def test_what_holds_at_every_step_is_read_at_the_first_where_only_the_step_size_varies(relation, bound, accepted):
+    claim = Claim("c", "C", "", "step", bound, {"all": 1}, assumptions=(Assumption("limit", "a limit", relation),))
+    last = step("conclude", bound, "<=", 1).by(premise("limit", eta_0))
+    checked = automatic.check(Derivation("c", "C", (last,), claim="c", readings=("plain",)), claim, READINGS["plain"])
+    assert (not checked.fault) == accepted
+
+
 def test_a_rate_that_is_too_good_is_not_proved():
     assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
 
