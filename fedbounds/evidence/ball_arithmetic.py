@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from fractions import Fraction
 from functools import lru_cache, reduce
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,9 +38,166 @@ def in_digits(digits: int) -> Iterator[None]:
         yield
 
 
-def enclosed(number: float | Fraction) -> Any:
-    """A rational number as an interval, in the digits that are set."""
-    return arb(fmpq(number.numerator, number.denominator)) if isinstance(number, Fraction) else arb(number)
+@contextmanager
+def in_bits(bits: int) -> Iterator[None]:
+    """Intervals of so many binary digits."""
+    with _ONE, ctx.workprec(bits):
+        yield
+
+
+class Undecided(ArithmeticError):
+    """Two balls overlap, so that their order is not known: more digits may tell."""
+
+
+class Ball:
+    """A real number enclosed by an interval of Arb, which mixes with fractions in an array of objects.
+
+    A comparison is answered where it is certain, or of a number with itself; else it raises `Undecided`. Floats other
+    than infinities are refused, being rounded already.
+    """
+
+    __slots__ = ("ball",)
+
+    def __init__(self, ball: Any) -> None:
+        self.ball = ball
+
+    def __add__(self, other: Any) -> Any:
+        # A number plus the integer 0 is that number itself, which equals itself.
+        return self if type(other) is int and other == 0 else self._with(other, lambda x, y: x + y)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self if type(other) is int and other == 0 else self._with(other, lambda x, y: x - y)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda x, y: y - x)
+
+    def __mul__(self, other: Any) -> Any:
+        if not isinstance(other, Ball) and other == 0:
+            return Fraction(0)
+        return self._with(other, lambda x, y: x * y)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._with(other, lambda x, y: x / y)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return self._with(other, lambda x, y: y / x)
+
+    def __pow__(self, exponent: Any) -> Any:
+        # Arb's own power of an interval around 0 is undefined.
+        if not isinstance(exponent, Integral):
+            return NotImplemented
+        power = int(exponent)
+        product = Ball(reduce(lambda x, y: x * y, [self.ball] * abs(power), arb(1)))
+        return product if power >= 0 else 1 / product
+
+    def __neg__(self) -> Ball:
+        return Ball(-self.ball)
+
+    def __abs__(self) -> Ball:
+        return Ball(abs(self.ball))
+
+    def __lt__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x < y, lambda x, y: x >= y, False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x <= y, lambda x, y: x > y, True)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x > y, lambda x, y: x <= y, False)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x >= y, lambda x, y: x < y, True)
+
+    def __eq__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x == y, lambda x, y: x < y or x > y, True)
+
+    def __ne__(self, other: Any) -> Any:
+        return self._order(other, lambda x, y: x < y or x > y, lambda x, y: x == y, False)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    def __float__(self) -> float:
+        if self.ball.rad() > NARROW * abs(self.ball) and not self.ball.rad() <= TINY:
+            raise Undecided("a ball is wider than a float's rounding")
+        return about(self)
+
+    def __floor__(self) -> int:
+        raise Undecided("a whole part is asked of a ball")
+
+    __ceil__ = __floor__
+
+    def _with(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
+        number = _ball(other)
+        if number is None:
+            return NotImplemented
+        result = operation(self.ball, number)
+        if result.is_nan():
+            raise Undecided("a division by a ball that holds 0")
+        return Ball(result)
+
+    def _order(self, other: Any, true: Callable[..., bool], false: Callable[..., bool], itself: bool) -> Any:
+        if self is other:
+            return itself
+        number = _ball(other)
+        if number is None:
+            return NotImplemented
+        if true(self.ball, number):
+            return True
+        if false(self.ball, number):
+            return False
+        raise Undecided("two balls overlap")
+
+
+def _ball(number: Any) -> Any:
+    """A number as an interval; None for a float that is finite, and for anything else."""
+    if isinstance(number, Ball):
+        return number.ball
+    if isinstance(number, Fraction):
+        return arb(fmpq(number.numerator, number.denominator))
+    if isinstance(number, Integral):
+        return arb(int(number))
+    return arb(number) if isinstance(number, float) and math.isinf(number) else None
+
+
+def about(number: Any) -> float:
+    """The middle of a ball, or a number, to be shown."""
+    return float(number.ball.mid() if isinstance(number, Ball) else number)
+
+
+def larger(x: Any, y: Any) -> Any:
+    """The larger of two numbers; of balls an enclosure of it, whichever it is."""
+    return Ball(_ball(x).max(_ball(y))) if isinstance(x, Ball) or isinstance(y, Ball) else max(x, y)
+
+
+def smaller(x: Any, y: Any) -> Any:
+    """The smaller of two numbers; of balls an enclosure of it, whichever it is."""
+    return Ball(_ball(x).min(_ball(y))) if isinstance(x, Ball) or isinstance(y, Ball) else min(x, y)
+
+
+_LARGEST, _SMALLEST = np.frompyfunc(larger, 2, 1), np.frompyfunc(smaller, 2, 1)
+
+
+def largest(values: Any, axis: int = -1) -> Any:
+    """The largest value along an axis, of floats, fractions or balls."""
+    return values.max(axis) if values.dtype != object else _LARGEST.reduce(values, axis=axis)
+
+
+def smallest(values: Any, axis: int = -1) -> Any:
+    """The smallest value along an axis, of floats, fractions or balls."""
+    return values.min(axis) if values.dtype != object else _SMALLEST.reduce(values, axis=axis)
+
+
+def enclosed(number: Any) -> Any:
+    """A float or a fraction as an interval, in the digits that are set; of a ball its own interval."""
+    exact = _ball(number)
+    return arb(number) if exact is None else exact
 
 
 @lru_cache(maxsize=512)
@@ -97,7 +255,9 @@ SHORT = 2**64
 
 
 def compared(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tuple[Fraction, Fraction] | None:
-    """Both sides as fractions, or where they have roots two fractions in the same order; None if undefined."""
+    """Both sides as fractions, of roots or balls two fractions in the same order; None if undefined or undecided."""
+    if any(isinstance(values.get(name), Ball) for side in (left, right) for name in names_in(sp.sympify(side))):
+        return apart(left, right, values)
     rooted = has_roots(sp.sympify(left)) or has_roots(sp.sympify(right))
     if rooted and any(
         max(abs(v.numerator), v.denominator) > SHORT for v in values.values() if isinstance(v, Fraction)
@@ -127,7 +287,7 @@ def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tupl
         return None
     for digits in DIGITS:
         with in_digits(digits):
-            known = {name: enclosed(value) for name, value in values.items() if isinstance(value, Fraction)}
+            known = {name: enclosed(value) for name, value in values.items() if isinstance(value, Fraction | Ball)}
             try:
                 a, b = (side(known) for side in sides if side is not None)
                 a, b = a + arb(0), b + arb(0)
@@ -140,6 +300,14 @@ def apart(left: sp.Expr, right: sp.Expr, values: Mapping[str, Fraction]) -> tupl
             if a < b:
                 return _end(a.upper()), _end(b.lower())
     return None
+
+
+def ends(number: Any) -> Any:
+    """The least and the largest number that a ball may be, as fractions; a fraction as it is."""
+    if not isinstance(number, Ball):
+        return number
+    middle, radius = _end(number.ball.mid()), _end(number.ball.rad())
+    return middle - radius, middle + radius
 
 
 def _end(ball: Any) -> Fraction:

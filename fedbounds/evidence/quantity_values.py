@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.evidence.ball_arithmetic import Ball
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Formula, Losses, Path, Quantity
 
@@ -186,15 +187,21 @@ def _column(symbol: Quantity, path: Path, count: int | None) -> Any:
     return row[:count]
 
 
+def _fraction(number: Any) -> Fraction:
+    return Fraction(int(number.numerator), int(number.denominator))
+
+
 def _checked(symbol: Quantity, result: Any, path: Path) -> Any:
     """The values as a vector: fractions where the path is in fractions, with the sign that was declared."""
     row = np.atleast_1d(np.asarray(result))
     if path.eta.dtype == object:
-        if not all(isinstance(x, Rational) for x in row.ravel()):
+        if not all(isinstance(x, Rational | Ball) for x in row.ravel()):
             raise ValueError("it is no fraction here")
-        row = np.array([Fraction(int(x.numerator), int(x.denominator)) for x in row.ravel()], dtype=object)
+        row = np.array([x if isinstance(x, Ball) else _fraction(x) for x in row.ravel()], dtype=object)
     elif row.ndim != 1 or not np.isfinite(row.astype(float)).all():
         raise ValueError("it is no finite vector here")
-    if not symbol.admits(row):
+    # Of a ball the sign is known where it is certain, and nothing else.
+    shown = [Fraction(1 if x > 0 else -1, 2) if isinstance(x, Ball) else x for x in row]
+    if not symbol.admits(np.array(shown, dtype=row.dtype)):
         raise ValueError("its value has not the sign that is declared")
     return row

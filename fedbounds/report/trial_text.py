@@ -96,6 +96,8 @@ def _by(trial: Trial, shown: Verdict) -> str:
         Evidence.SDP: "explicit functions, run in the simulator; no instance in fractions was found",
         Evidence.EMPIRICAL: f"a run, {_surely(shown)}; no instance in fractions was found",
     }
+    if "bits" in shown.data:
+        sort[Evidence.EXACT] = "an instance in fractions, whose run is enclosed in balls"
     return f"{sort.get(shown.evidence, shown.evidence)} (stage: {stage})"
 
 

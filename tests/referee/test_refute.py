@@ -36,10 +36,10 @@ from fedbounds.referee.search.rounding import AS_THEY_ARE, rationalise, round_to
 from fedbounds.referee.search.shrink import judge, shrink, size
 from fedbounds.referee.work_items import Pieces
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.assumptions import homogeneous
+from fedbounds.theory.assumptions import full_participation, homogeneous, smooth, strongly_convex, unbiased
 from fedbounds.theory.claim import Claim, in_readings
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
+from fedbounds.theory.symbols import Delta_0, Delta_T, Gamma, L, N, T, drift, eta, eta_0, gap, gap_t, mu, sigma_sq
 from fedbounds.theory.verdict import Status
 
 SMALL = replace(BUDGETS["small"], shrink=10_000)
@@ -507,3 +507,22 @@ def test_numbers_of_many_digits_are_written():
     claim = Claim("long", "", "", "horizon", Delta_T, {"none": sp.Integer(0)})
     assert examine(long, claim, READINGS["plain"]).status is Status.REFUTED
     assert len(text(run(long).paths["alpha"]["distance_sq"][2])) > 4300
+
+
+def test_a_violation_that_takes_hundreds_of_steps_is_confirmed_in_balls_and_a_true_bound_is_not():
+    """Delta_T <= c Delta_0/(T + 1) fails at large T where mu is small, and at no T <= 800 for c = 1000.
+
+    With a step size of many digits, the numbers of hundreds of steps are too long for fractions.
+    """
+    steps = sp.Rational(10**8 + 7, 10**10 + 19) / L
+    plain = {"diagonal": replace(WITHOUT_CHANCE["diagonal"], lengths={"horizon": ((1, 400),)})}
+    for c, status in ((300, Status.REFUTED), (1000, Status.UNDECIDED)):
+        given_ = (smooth, strongly_convex, full_participation, unbiased)
+        claim = Claim("slow", "", "", "horizon", Delta_T, {"b": c * Delta_0 / (T + 1)}, assumptions=given_, eta=steps)
+        verdict = refute(claim, READINGS["plain"], replace(TINIEST, shrink=2000), known=plain)
+        assert verdict.status is status
+        if status is Status.REFUTED:
+            instance = from_json(verdict.data["instance"])
+            assert instance.total >= 300 and f"in ball arithmetic at {verdict.data['bits']} bits" in verdict.detail
+            assert examine(instance, claim, READINGS["plain"]).data["lhs"] == verdict.data["lhs"]
+            assert verdict.detail in summary(verdict)[2] and "about" in instance_text(verdict)

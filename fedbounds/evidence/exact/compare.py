@@ -1,20 +1,22 @@
 """Exact evidence: a claim evaluated on a small instance in rational arithmetic, both sides as fractions.
 
 REFUTED is said only if lhs > rhs exactly and every assumption of the claim, in that reading, holds
-exactly. The right-hand side is the claim's own sympy terms with fractions substituted: one formula.
+exactly; of a run in balls, where the enclosures decide both. The right-hand side is the claim's own
+sympy terms with fractions substituted: one formula.
 """
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
-from fedbounds.evidence.ball_arithmetic import compared
+from fedbounds.evidence.ball_arithmetic import Undecided, compared
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import text, to_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run, runs
 from fedbounds.evidence.exact.record import ExactRun
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory.assumption import Answer, Assumption
@@ -119,15 +121,62 @@ class Exact(Judged):
         violated = [s for s in sides if s.violated(claim.kind)]
         worst = min(violated or sides, key=lambda s: s.margin)
         relation = ">" if worst.lhs > worst.rhs else "=" if worst.lhs == worst.rhs else "<"
-        detail = f"lhs {short(worst.lhs)} {relation} rhs {short(worst.rhs)}, exactly"
+        bits = self.record.bits
+        how = f"in ball arithmetic at {bits} bits" if bits else "exactly"
+        written = (lambda x: f"{float(x):.6g}") if bits else short
+        detail = f"lhs {written(worst.lhs)} {relation} rhs {written(worst.rhs)}, {how}"
+        total = places(claim, self.record, self.reading)
+        if bits and not violated and len(sides) < total:
+            detail = f"no violation at the {len(sides)} of {total} places that are decided {how}"
+            return _verdict(claim, self.reading, Status.UNDECIDED, detail)
         detail += "" if violated else "; holds on this instance, which proves nothing beyond it"
         status = Status.REFUTED if violated else Status.HOLDS
-        return _verdict(claim, self.reading, status, detail, worst, self.record.instance)
+        verdict = _verdict(claim, self.reading, status, detail, worst, self.record.instance)
+        return replace(verdict, data={**verdict.data, "bits": bits}) if bits else verdict
 
 
 def examine(instance: Instance, claim: Claim, reading: Reading) -> Verdict:
-    """Judge a claim on one instance exactly: REFUTED, HOLDS (here only), NOT_APPLICABLE or UNDECIDED."""
-    return judge(claim, reading, Exact(run(instance), reading))
+    """Judge a claim on one instance exactly: REFUTED, HOLDS (here only), NOT_APPLICABLE or UNDECIDED.
+
+    A run whose fractions grow too long is judged in balls of more and more bits, until one is decided.
+    """
+    for record in runs(instance):
+        try:
+            verdict = judge(claim, reading, Exact(record, reading))
+        except Undecided as error:
+            verdict = _verdict(claim, reading, Status.UNDECIDED, f"{error} at {record.bits} bits")
+        if verdict.status is not Status.UNDECIDED:
+            break
+    return verdict
+
+
+def violation(
+    instance: Instance, claim: Claim, reading: Reading, most: int = MAX_OUTCOMES
+) -> tuple[ExactRun, Sides] | None:
+    """The run and the latest place where a claim fails; None if there is none, or an assumption fails.
+
+    Raises InputError if there are too many outcomes, or digits.
+    """
+    for record in runs(instance, most):
+        with contextlib.suppress(Undecided):
+            unmet = judge_assumptions(claim, record, reading)
+            if unmet.failed or (unmet.unknown and not record.bits):
+                return None
+            if unmet.unknown:
+                continue
+            decided = 0
+            for sides in compare(claim, record, reading, latest=True):
+                if sides.violated(claim.kind):
+                    return record, sides
+                decided += 1
+            if decided == places(claim, record, reading):
+                return None
+    return None
+
+
+def places(claim: Claim, record: ExactRun, reading: Reading) -> int:
+    """At how many places a claim speaks of a run."""
+    return len(record.measurement(claim, reading).times(claim.scope))
 
 
 def _examine_rate(claim: Claim, record: ExactRun, reading: Reading) -> Verdict:

@@ -20,7 +20,7 @@ import sympy as sp
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assumptions
 from fedbounds.evidence.exact.instance_json import MALFORMED, fraction, from_json
-from fedbounds.evidence.exact.outcomes import run
+from fedbounds.evidence.exact.outcomes import BITS, run
 from fedbounds.io import read_json
 from fedbounds.plugins import claim_named, registered, shipped
 from fedbounds.theory.claim import Claim, Kind
@@ -95,7 +95,10 @@ class Counterexample:
             if verdict.status is not Status.REFUTED:
                 raise reject(f"{self.name} must refute {claim.key}", verdict.detail, "mend the file")
             return claim.kind, Sides(Fraction(str(verdict.data["lhs"])), Fraction(0))
-        record = run(instance)
+        bits = self.document.get("bits", 0)
+        if bits not in (0, *BITS):
+            raise reject(f"{self.name} must be in fractions or in balls of known bits", bits, f"use one of {BITS}")
+        record = run(instance, bits=bits)
         failed, unknown = judge_assumptions(claim, record, reading)
         if failed or unknown:
             unmet = [*map(str, failed), *unknown]

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine.reference import Step
+from fedbounds.evidence.ball_arithmetic import largest, smallest
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.theory import path_formulas as on
 from fedbounds.theory.quantity import Path
@@ -110,7 +111,7 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
     parts = list(parts)
     T, leading = parts[-1].times[-1], losses.p.ndim - 1
     exact = losses.p.dtype == object
-    one_iterate = exact and all((part.w["alpha"] == part.w["p"]).all() for part in parts)
+    one_iterate = exact and all((part.alpha == part.p)[~np.array(part.synchronised)].all() for part in parts)
     paths = {"alpha": _path(losses, parts, "alpha")}
     paths["p"] = paths["alpha"] if one_iterate else _path(losses, parts, "p")
     columns: list[list[Numbers]] = [[] for _ in range(10)]
@@ -138,7 +139,7 @@ def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int
         ratios.append(on.ratio(alpha, p, otherwise=-1).reshape(-1, *alpha.shape[2:]))
     moments = [np.concatenate(rows, axis=-1) for rows in (grad_sq, excess, variance)]
     visits = [np.concatenate(rows) for rows in (alphas, ratios, excesses)]
-    rho_sync, rho_all = np.stack([row.min(0) for row in sync]).min(0), np.concatenate(rho).min(0)
+    rho_sync, rho_all = smallest(np.concatenate(sync), 0), smallest(np.concatenate(rho), 0)
     constants = _constants(losses, parts, eta, tau, visits, moments, pairs)
     where = np.concatenate(times), np.concatenate(clients)
     return Measured(constants, rho_sync, rho_all, paths, *where, moments[0], moments[1], *visits)
@@ -187,9 +188,9 @@ def _constants(
         "tau": one * tau,
         "N": one * N,
         "Delta_0": on.norm_sq(parts[0].w["alpha"][0, 0] - losses.w_star),
-        "sigma_sq": variance.max(-1),
+        "sigma_sq": largest(variance),
         "sigma_p_sq": on.variance_of_mean(losses.p, variance.reshape(*variance.shape[:-1], -1, N)),
-        "G_sq": (grad_sq + variance).max(-1),
+        "G_sq": largest(grad_sq + variance),
         "rho_tilde": one * on.skew_at_optimum((alphas * star).sum(-1).max(0), Gamma, is_p),
         "pi_min": lowest,
         "pi_max": highest,
@@ -209,9 +210,10 @@ def smallest_pair(losses: Quadratics, alphas: Numbers, excesses: Numbers) -> Num
     if alphas.dtype == object and (alphas == losses.p).all():
         return losses.p[..., 0] * 0 + 1  # the skew of p is 1
     per = points / np.where(below > 0, below, 1)[..., None]
-    smallest = np.inf + 0 * below[0]
+    least = np.inf + 0 * below[0]
     exact = alphas.dtype == object
     distinct = alphas if exact else np.unique(alphas, axis=0)
     for alpha in {str(row): row for row in distinct}.values() if exact else distinct:
-        smallest = np.minimum(smallest, np.where(below > 0, (alpha * per).sum(-1), np.inf).min(0))
-    return np.where(smallest < np.inf, smallest, 1)
+        skews = np.where(below > 0, (alpha * per).sum(-1), np.inf)
+        least = smallest(np.concatenate([least[None], skews]), 0)
+    return np.where(least < np.inf, least, 1)

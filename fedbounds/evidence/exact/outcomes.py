@@ -1,5 +1,8 @@
 """Algorithm 1 on a small federated problem in exact rational arithmetic: no rounding, no sampling, no solver.
 
+A long run may double the digits of its fractions with every step. It is then taken in ball arithmetic, as rigorously:
+every number is enclosed, and a comparison that the enclosures do not decide is asked again in twice as many bits.
+
 Every outcome of the noise and of who takes part is enumerated, so expectations are exact too. Where there are too
 many, a run that is linear in the noise needs 2 N T + 1 paths: for independent xi_j of mean 0 and variance 1 and a
 quadratic q,
@@ -8,15 +11,18 @@ quadratic q,
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 
 from fedbounds.engine.reference import Step, algorithm_1
-from fedbounds.errors import reject
+from fedbounds.errors import InputError, reject
+from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.measure import measure, stretches
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
@@ -24,21 +30,58 @@ from fedbounds.evidence.exact.record import ExactRun
 
 # Outcomes enumerated at most: 2^(N T) grows fast, and a larger tree is a simulation's job.
 MAX_OUTCOMES = 2**15
-# Long runs may double the digits of their numbers with every step: beyond this many bits nothing is decided.
+# Long runs may double the digits of their numbers with every step: beyond this many bits they are taken in balls.
 MAX_BITS = 2**13
+# Bits of the balls: twice as many each time, to the last, which is enough for a contraction by half over 2000 steps.
+BITS = (2**9, 2**10, 2**11, 2**12, 2**13)
 
 
-def run(instance: Instance, most: int = MAX_OUTCOMES) -> ExactRun:
+class TooLong(InputError):
+    """The fractions of a run have too many digits."""
+
+
+def runs(instance: Instance, most: int = MAX_OUTCOMES) -> Iterator[ExactRun]:
+    """The run in fractions; where these grow too long, the runs in balls of each of BITS.
+
+    Raises InputError if there are too many outcomes, or too many digits for balls too.
+    """
+    try:
+        yield run(instance, most)
+        return
+    except TooLong as error:
+        too_long = error
+    found = False
+    for bits in BITS:
+        record = None
+        with contextlib.suppress(Undecided, InputError):  # a weighting may have values in fractions alone
+            record = run(instance, most, bits)
+        if record is not None:
+            found = True
+            yield record
+    if not found:
+        raise too_long
+
+
+def run(instance: Instance, most: int = MAX_OUTCOMES, bits: int = 0) -> ExactRun:
     """Run Algorithm 1 exactly: over every outcome, or beyond ``most`` of them over 2 N T + 1 paths of a linear run.
 
-    Raises InputError if there are too many outcomes, or too many digits.
+    In balls of so many ``bits``, unless 0. Raises InputError if there are too many outcomes, or too many digits, and
+    Undecided where balls do not tell which client's loss is the largest.
     """
+    if bits:
+        with in_bits(bits):
+            eta = array([[Ball(enclosed(size)) for size in instance.eta]])
+            return replace(_run(instance, most, eta), bits=bits)
+    return _run(instance, most, array([instance.eta]))
+
+
+def _run(instance: Instance, most: int, eta: Numbers) -> ExactRun:
     noisy = sum(s != 0 or r != 0 for s, r in zip(instance.noise, instance.growth, strict=True))
     if 2 ** (noisy * instance.total) * len(instance.groups) ** instance.rounds <= most:
-        steps, odds = enumerated(instance)
+        steps, odds = enumerated(instance, eta)
         return _record(instance, steps, odds, enumerable=True)
     if linear(instance):
-        steps, odds = along_paths(instance)
+        steps, odds = along_paths(instance, eta)
         return _record(instance, steps, odds, enumerable=False)
     raise reject(
         "an exact run enumerates every outcome of the noise and of who takes part",
@@ -58,7 +101,7 @@ def linear(instance: Instance) -> bool:
     )
 
 
-def enumerated(instance: Instance) -> tuple[list[Step], list[Numbers]]:
+def enumerated(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
     """The steps of a run that holds every outcome, and the outcomes' probabilities before each."""
     losses, shocks, chances = _population(instance), *_shocks(instance)
     if len(chances) > 1:
@@ -68,7 +111,7 @@ def enumerated(instance: Instance) -> tuple[list[Step], list[Numbers]]:
     def participants(r: int, gaps: Numbers) -> Numbers:
         return groups.reshape(len(groups), *(1,) * (gaps.ndim - 1), instance.N)
 
-    steps = _checked(instance, losses, participants if len(groups) > 1 else None)
+    steps = _checked(instance, losses, eta, participants if len(groups) > 1 else None)
     odds, before = [], array([Fraction(1)])
     for t in range(instance.total + 1):
         if t % instance.tau == 0 and t < instance.total:
@@ -91,27 +134,28 @@ def _shocks(instance: Instance) -> tuple[Numbers, Numbers]:
     return array([[xi for xi, _ in row] for row in drawn]), array(chances)
 
 
-def along_paths(instance: Instance) -> tuple[list[Step], list[Numbers]]:
+def along_paths(instance: Instance, eta: Numbers) -> tuple[list[Step], list[Numbers]]:
     """The steps of a linear run along 2 N T + 1 paths and two more, and the paths' weights before each."""
     noise = array([abs(s) for s in instance.noise])
     paths, weights = single_shocks(array([Fraction(bool(s)) for s in instance.noise]), instance.total)
-    steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), None)
+    steps = _checked(instance, replace(_population(instance), noise=noise[None], paths=paths), eta, None)
     return steps, [array([Fraction(1)]), *[weights] * instance.total]
 
 
 def _checked(
-    instance: Instance, losses: Quadratics, participants: Callable[[int, Numbers], Numbers] | None
+    instance: Instance, losses: Quadratics, eta: Numbers, participants: Callable[[int, Numbers], Numbers] | None
 ) -> list[Step]:
-    """The steps of a run; InputError where a global model has too many digits."""
-    w0, eta = array([instance.w0]), array([instance.eta])
+    """The steps of a run; TooLong where a global model in fractions has too many digits."""
+    w0 = array([instance.w0])
     return list(_short(algorithm_1(losses, w0, eta, instance.tau, instance.rule, participants)))
 
 
 def _short(steps: Iterator[Step]) -> Iterator[Step]:
     for step in steps:
-        if step.synchronised and max(x.denominator.bit_length() for x in step.x[..., 0, :].flat) > MAX_BITS:
+        models = step.x[..., 0, :].flat if step.synchronised else ()
+        if any(isinstance(x, Fraction) and x.denominator.bit_length() > MAX_BITS for x in models):
             what = f"an exact run has numbers of at most {MAX_BITS} bits"
-            raise reject(what, f"more at t = {step.t}", "shorten it")
+            raise TooLong(str(reject(what, f"more at t = {step.t}", "shorten it")))
         yield step
 
 
@@ -129,19 +173,24 @@ def _population(instance: Instance) -> Quadratics:
 
 def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
     """The exact run; what was visited is left out where the outcomes were not enumerated."""
-    losses = _population(instance)
+    losses, in_balls = _population(instance), any(isinstance(x, Ball) for x in steps[-1].x.flat)
     result = measure(losses, stretches(steps, odds, leading=1), array([instance.eta]), instance.tau)
     points = zip(result.times.tolist(), result.clients.tolist(), result.grad_sq[0], result.excess[0], strict=True)
     return ExactRun(
         instance=instance,
         w_star=tuple(losses.w_star[0]),
-        values={name: Fraction(value[0]) for name, value in result.constants.items()},
-        rho_sync=Fraction(result.rho_sync[0]),
-        rho_all=Fraction(result.rho_all[0]),
+        values={name: _number(value[0]) for name, value in result.constants.items()},
+        rho_sync=_number(result.rho_sync[0]),
+        rho_all=_number(result.rho_all[0]),
         paths={name: {field: tuple(row[0]) for field, row in part.items()} for name, part in result.paths.items()},
         points=tuple(points) if enumerable else (),
         alphas=frozenset(map(tuple, result.alphas[:, 0])),
         ratios=frozenset(Fraction(x) for x in result.ratios.flat if x >= 0),
-        excesses=frozenset(map(tuple, result.excesses[:, 0])) if enumerable else frozenset(),
+        excesses=frozenset(map(tuple, result.excesses[:, 0])) if enumerable and not in_balls else frozenset(),
         history=(steps, odds[-1]) if enumerable else None,
     )
+
+
+def _number(value: Any) -> Any:
+    """A ball as it is, what else is exact as a fraction."""
+    return value if isinstance(value, Ball) else Fraction(value)

@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from fedbounds.engine.reference import Step
+from fedbounds.evidence.ball_arithmetic import ends
 from fedbounds.evidence.exact.instance import Instance, Vector, array
 from fedbounds.evidence.exact.measure import whole_paths
 from fedbounds.evidence.quantity_values import Values, values
@@ -27,7 +28,7 @@ class ExactRun:
     maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
     ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``ratios`` their
     alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited. ``history`` the steps of the run
-    and the probabilities of its outcomes.
+    and the probabilities of its outcomes. With ``bits`` the numbers are balls of so many bits, not fractions.
     """
 
     instance: Instance
@@ -41,6 +42,7 @@ class ExactRun:
     ratios: frozenset[Fraction]
     excesses: frozenset[Vector]
     history: tuple[list[Step], Any] | None = field(default=None, repr=False, compare=False)
+    bits: int = 0
     # Of the claims that were evaluated on this run, their quantities by identity and virtual iterate.
     evaluated: dict[tuple[int, str], tuple[Claim, Values]] = field(default_factory=dict, repr=False, compare=False)
 
@@ -62,7 +64,7 @@ class ExactRun:
             "N": instance.N,
             "weights": instance.weighting,
             "weight_ratio": tuple(sorted(self.ratios)),
-            "rho_bar": self.constants(reading.skew)["rho_bar"],
+            "rho_bar": ends(self.constants(reading.skew)["rho_bar"]),
             "rho_tilde": self.values["rho_tilde"],
             "L": instance.L,
             "T": instance.total,

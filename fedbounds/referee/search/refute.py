@@ -18,7 +18,6 @@ import numpy as np
 from fedbounds import io
 from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import examine, unexpressed
-from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.model.problem import Array
 from fedbounds.referee.search.candidates import FIRST, Budget, admitted, arms, examples, without_penalty
@@ -137,10 +136,10 @@ def _confirmed(search: Search, outcome: Outcome, violates: Judge) -> Verdict | N
 def _rounding(search: Search, outcome: Outcome) -> bool:
     """Whether the very numbers of a violation in floats, run exactly, show none: it was rounding."""
     try:
-        run(round_to(search.population(outcome), search.claim, AS_THEY_ARE))
+        instance = round_to(search.population(outcome), search.claim, AS_THEY_ARE)
+        return examine(instance, search.claim, search.reading).status is not Status.UNDECIDED
     except InputError:
         return False  # too many outcomes or digits, or a step size that is no fraction: nothing is known
-    return True
 
 
 def _outcomes(search: Search, progress: Progress | None, each: Each) -> Iterator[Outcome]:

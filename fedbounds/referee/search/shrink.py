@@ -12,9 +12,9 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.ball_arithmetic import has_roots
-from fedbounds.evidence.evaluate import evaluate, rational
-from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
+from fedbounds.evidence.ball_arithmetic import Ball, about, has_roots
+from fedbounds.evidence.evaluate import evaluate, names_in, rational
+from fedbounds.evidence.exact.compare import Sides, compare, violation
 from fedbounds.evidence.exact.instance import Instance, Vector
 from fedbounds.evidence.exact.instance_json import text
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, linear, run
@@ -44,16 +44,15 @@ def judge(claim: Claim, reading: Reading) -> Judge:
 
     every_outcome = claim.scope == "point" or bool(claim.computed)
 
-    def violation(instance: Instance) -> Sides | None:
+    def violated(instance: Instance) -> Sides | None:
+        most = MAX_OUTCOMES if every_outcome or not linear(instance) else FEW_OUTCOMES
         try:
-            record = run(instance, MAX_OUTCOMES if every_outcome or not linear(instance) else FEW_OUTCOMES)
+            found = violation(instance, claim, reading, most)
         except InputError:
             return None  # too many outcomes, or too many digits
-        if any(judge_assumptions(claim, record, reading)):
-            return None
-        return next((s for s in compare(claim, record, reading, latest=True) if s.violated(claim.kind)), None)
+        return None if found is None else found[1]
 
-    return violation
+    return violated
 
 
 def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any]:
@@ -61,15 +60,16 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
 
     Numbers are fractions as text; ``varying`` holds the symbols that belong to that place alone.
     """
-    record = run(instance)
+    found = violation(instance, claim, reading)
+    record = run(instance) if found is None else found[0]
     seen = record.measurement(claim, reading)
     left, _, terms = claim.sides(reading)
     used = {s.name for side in (left, *terms.values()) for s in side.free_symbols}
     used = used.union(*(assumption.symbols() for assumption in claim.assumptions_in(reading)))
-    found = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
+    failing = [s for s in compare(claim, record, reading) if s.violated(claim.kind)]
     values, place = dict(seen.constants), {}
-    if found:
-        worst = min(found, key=lambda s: s.margin)
+    if failing:
+        worst = min(failing, key=lambda s: s.margin)
         k = next(i for i, t in enumerate(seen.times(claim.scope)) if _is_place(record, claim, worst, i, t))
         place = {name: column[k] for name, column in seen.places(claim.scope).items()}
         values |= place
@@ -84,8 +84,9 @@ def by_hand(instance: Instance, claim: Claim, reading: Reading) -> dict[str, Any
 
 def _term(term: sp.Expr, values: dict[str, Fraction]) -> str:
     """A term as a fraction, or about its value where it is none."""
-    exact = None if has_roots(term) else rational(term, values)
-    floats = {name: float(value) for name, value in values.items()}
+    in_balls = has_roots(term) or any(isinstance(values.get(name), Ball) for name in names_in(term))
+    exact = None if in_balls else rational(term, values)
+    floats = {name: about(value) for name, value in values.items()}
     return f"about {float(evaluate(term, floats)):.6g}" if exact is None else text(exact)
 
 
