@@ -143,8 +143,12 @@ def _check_claim(claim: Claim) -> None:
         if not isinstance(getattr(claim, name), kind):
             remedy = f"give a {kind.__name__}"
             raise reject(f"the {name} of claim {claim.key} has another type", repr(getattr(claim, name)), remedy)
-    for part in (claim.lhs, claim.eta, *claim.terms.values(), *claim.definitions.values()):
+    if claim.kind is Kind.INEQUALITY and not claim.terms:
+        raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
+    for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
         _check_expression(claim.key, part)
+    if claim.eta is not None:
+        _check_expression(claim.key, claim.eta)
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
     if not claim.readings:
@@ -156,6 +160,13 @@ def _check_claim(claim: Claim) -> None:
         if not isinstance(item, Assumption):
             remedy = "build it with fedbounds.Assumption"
             raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
+        _check_relations(claim.key, item.relation)
+
+
+def _check_relations(key: str, relation: object) -> None:
+    for one in relation if isinstance(relation, tuple) else (relation,):
+        for side in getattr(one, "args", ()):
+            _check_expression(key, side)
 
 
 def _check_expression(key: str, part: object) -> None:
@@ -164,10 +175,12 @@ def _check_expression(key: str, part: object) -> None:
 
     from fedbounds.theory import symbols
 
-    if isinstance(part, str) or not isinstance(part, sp.Expr | int | float | None):
+    if not isinstance(part, sp.Expr | int | float):
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
         raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
+    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.zoo):
+        raise reject(f"claim {key} is made of numbers", part, "leave out what divides by 0 or is no number")
     for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
         if symbols.RECORDED.get(symbol.name, symbol) != symbol:
             remedy = f"import {symbol.name} from fedbounds.theory.symbols"
