@@ -64,7 +64,7 @@ NEEDED = (
         (gamma * Delta_0 + beta**2 * C / above_one) / (T + gamma) - beta * debt / above_one,
         "->",
         -beta * debt / above_one,
-    ).by(Limit(T, sp.oo, "-"), note="D = -debt < 0: the bound on a squared distance becomes negative"),
+    ).by(Limit(T, sp.oo), note="D = -debt < 0: the bound on a squared distance becomes negative"),
 )
 DERIVATIONS = (
     Derivation(

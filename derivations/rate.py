@@ -52,7 +52,7 @@ DRAWN = (
     step("landed", landed, "<=", K / (k + 1)).by(Every(landed, ("from-above", "from-below"))),
     step("carry", y_next, "<=", K / (k + 1)).by(Earlier("landed"), premise("next"), note="at w_t = 0 FedMax stays"),
     step("all", y_T, "<=", K / (T + gamma)).by(Induction("base", "carry")),
-    step("vanishes", K / (T + gamma), "->", 0).by(Limit(T, sp.oo, "-"), note="so w_T tends to 0 from every start"),
+    step("vanishes", K / (T + gamma), "->", 0).by(Limit(T, sp.oo), note="so w_T tends to 0 from every start"),
     step("floor", objective(sp.Integer(0)) - objective(c), "=", c**2 / 2).by(note="and the gap tends to c^2/2 > 0"),
 )
 NAMES = {"y": "|w_t|", "y_0": "|w_0|", "y_next": "|w_{t+1}|", "y_T": "|w_T|", "K_more": "K'"}

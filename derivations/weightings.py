@@ -55,9 +55,9 @@ DERIVATIONS = (
                 note="three clients, x = 1/T: 1 and 2 share the largest e, 3 delta below (others group into these)"
             ),
             step("shift-other", p_3 * sp.exp(x * (a - gap_3)) / THREE, "=", p_3 * sp.exp(-x * gap_3) / COLD),
-            step("cold-maximiser", p_1 / COLD, "->", p_1 / (p_1 + p_2)).by(Limit(x, sp.oo, "-")),
+            step("cold-maximiser", p_1 / COLD, "->", p_1 / (p_1 + p_2)).by(Limit(x, sp.oo)),
             step("cold-other", p_3 * sp.exp(-x * gap_3) / COLD, "->", 0).by(
-                Limit(x, sp.oo, "-"),
+                Limit(x, sp.oo),
                 note="so the limit is p on the maximisers, never 1/k on the k largest unless they tie with equal p",
             ),
         ),

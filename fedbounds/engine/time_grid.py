@@ -42,6 +42,14 @@ class TimeGrid:
             for begin, end in self.rounds
         )
 
+    @property
+    def eta_growth(self) -> float:
+        """max over t and s <= t of the same round of eta_t / eta_s."""
+        return max(
+            float(np.max(self.eta[begin:end] / np.minimum.accumulate(self.eta[begin:end])))
+            for begin, end in self.rounds
+        )
+
 
 def make_time_grid(experiment: Experiment) -> TimeGrid:
     """The grid of an experiment.

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fedbounds.engine.time_grid import make_time_grid
 from fedbounds.errors import reject
 from fedbounds.evidence.evaluate import Numbers
 from fedbounds.evidence.quantity_values import Values
@@ -82,7 +83,8 @@ class MeasuredRun:
     def _known(self) -> dict[str, Numbers]:
         experiment = self.trajectory.experiment
         share = 1.0 if experiment.everyone_present else experiment.participation
-        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio}
+        growth = make_time_grid(experiment).eta_growth
+        protocol = {"C": share, "eta_ratio": self.trajectory.extremes.eta_ratio, "eta_growth": growth}
         return {**protocol, **{name: constant.value for name, constant in self.constants.items()}, **self.overrides}
 
     def at_every_step(self, used: Collection[str] = ()) -> dict[str, Numbers]:

@@ -22,6 +22,7 @@ TERMINAL = {
     "p_min": sp.Symbol("p_min"),
     "eta": sp.Symbol("eta_t"),
     "eta_ratio": sp.Symbol("(max ηₛ/ηₜ)"),
+    "eta_growth": sp.Symbol("(max ηₜ/ηₛ)"),
     "Delta_0": sp.Symbol("‖w₀-w*‖²"),
     "Delta": sp.Symbol("E‖wₜ-w*‖²"),
     "Delta_next": sp.Symbol("E‖wₜ₊₁-w*‖²"),

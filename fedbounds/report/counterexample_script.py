@@ -83,7 +83,7 @@ def script(claim: Claim, verdict: Verdict) -> str:
     """The script of an exact refutation; InputError where the instance has no such short script."""
     reading = reading_named(verdict.reading)
     instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
-    rows = _weights(instance)
+    rows = None if "bits" in verdict.data else _weights(instance)  # too long for fractions
     data = by_hand(instance, claim, reading)
     numbers = data["constants"] | data["varying"]
     sides = claim.sides(reading)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
+from fedbounds.evidence.exact.instance_json import fraction
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
@@ -115,7 +116,11 @@ def instance(data: Mapping[str, Any]) -> list[str]:
     if "terms" in data:
         rows += [("alpha", data.get("alpha")), *data.get("constants", {}).items(), *data.get("varying", {}).items()]
         terms = (("term", f"{name} = {with_decimal(value)}") for name, value in data["terms"].items())
-        rows += [("left", with_decimal(data.get("lhs"))), *terms, ("right", with_decimal(data.get("rhs")))]
+        left, right = (with_decimal(data.get(side)) for side in ("lhs", "rhs"))
+        if "bits" in data:  # two numbers between the sides
+            above = fraction(data["lhs"]) > fraction(data["rhs"])
+            left, right = (">= ", "<= ")[not above] + left, ("<= ", ">= ")[not above] + right
+        rows += [("left", left), *terms, ("right", right)]
     return [f"  {key:<10} {_flat(value)}" for key, value in rows]
 
 

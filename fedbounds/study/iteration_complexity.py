@@ -49,8 +49,8 @@ def _tried(claim: Claim, pilot: MeasuredRun, eta: float, level: float) -> tuple[
     experiment, values = pilot.trajectory.experiment, {**pilot.values(claim.symbols), "eta_0": eta}
     total = experiment.total_steps
     table = np.full(total, eta) if claim.steps is None else steps_asked(claim.steps, values, total)
-    ratio = make_time_grid(experiment.with_(eta=table.__getitem__)).eta_ratio
-    values |= {"eta_0": float(table[0]), "eta_ratio": ratio}
+    grid = make_time_grid(experiment.with_(eta=table.__getitem__))
+    values |= {"eta_0": float(table[0]), "eta_ratio": grid.eta_ratio, "eta_growth": grid.eta_growth}
     there = {**values, "eta": table, "t": np.arange(total, dtype=float)}
     failed, _ = judged(
         (one for one in claim.assumptions_in(pilot.reading) if one.on_run is None), lambda one: in_floats(one, there)

@@ -197,7 +197,7 @@ def _bounds(line: Line, constants: ProblemConstants, values: Mapping[str, Any], 
 def _decreasing_steps(claim: Claim, values: Mapping[str, Any]) -> dict[str, Array]:
     """eta and the largest ratio of two steps of a round, for steps c/(t + b): both are largest at the start."""
     first, last = (evaluate(claim.steps, {**values, "t": t}) for t in (0.0, values["tau"] - 1))
-    return {"eta": first, "eta_ratio": first / last}
+    return {"eta": first, "eta_ratio": first / last, "eta_growth": 0 * first + 1}
 
 
 def _inapplicable(claim: Claim, reading: str, constants: ProblemConstants, values: Mapping[str, Any]) -> str:
@@ -212,7 +212,10 @@ def _inapplicable(claim: Claim, reading: str, constants: ProblemConstants, value
         for item in claim.assumptions_in(READINGS[reading])
         if not isinstance(item, OwnSteps) and (item.parts or item.key not in assumed)
     )
-    return next(filter(None, (_not_shown(item, {"eta", "eta_ratio", *values}, constants) for item in examined)), "")
+    return next(
+        filter(None, (_not_shown(item, {"eta", "eta_ratio", "eta_growth", *values}, constants) for item in examined)),
+        "",
+    )
 
 
 def _not_shown(assumption: Assumption, known: set[str], constants: ProblemConstants) -> str:

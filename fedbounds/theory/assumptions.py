@@ -17,6 +17,7 @@ from fedbounds.theory.symbols import (
     L,
     N,
     eta,
+    eta_growth,
     eta_ratio,
     m,
     mu,
@@ -220,6 +221,12 @@ halving = Assumption(
     sp.Le(eta_ratio, 2),
     found="the largest eta_s/eta_t inside a round is {eta_ratio:.4g}",
     gives=lambda o: _at_least_zero(2 * eta - o.eta_s),
+)
+equal_steps = Assumption(
+    "equal-steps",
+    "inside a round all step sizes are equal",
+    (sp.Eq(eta_ratio, 1), sp.Eq(eta_growth, 1)),
+    found="inside a round the largest eta_s/eta_t is {eta_ratio:.4g} and the largest eta_t/eta_s {eta_growth:.4g}",
 )
 
 equal_p = Assumption(

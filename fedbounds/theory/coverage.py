@@ -40,22 +40,28 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class Span:
-    """The closed interval [low, high] of an axis, or (low, high] where ``above`` leaves its lower end out."""
+    """[low, high], less its ends where ``above`` or ``below``; where ``constant``, of steps that are all the same."""
 
     low: Number = -math.inf
     high: Number = math.inf
     above: bool = False
+    below: bool = False
+    constant: bool = False
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, Number) and self.low <= value <= self.high and (value != self.low or not self.above)
+        if not isinstance(value, Number) or not self.low <= value <= self.high:
+            return False
+        return not (value == self.low and self.above) and not (value == self.high and self.below)
 
     def __str__(self) -> str:
+        same = ", the same at each" * self.constant
         if self.low == self.high:
             return f"= {self.low}"
         if math.isinf(self.high):
-            return f"{'>' if self.above else '>='} {self.low}"
-        bracket = "(" if self.above else "["
-        return f"<= {self.high}" if math.isinf(self.low) else f"in {bracket}{self.low}, {self.high}]"
+            return f"{'>' if self.above else '>='} {self.low}{same}"
+        if math.isinf(self.low):
+            return f"{'<' if self.below else '<='} {self.high}{same}"
+        return f"in {'(' if self.above else '['}{self.low}, {self.high}{')' if self.below else ']'}{same}"
 
 
 @dataclass(frozen=True)
@@ -94,6 +100,7 @@ def _quotient(axis: str, *parts: tuple[Fraction, ...]) -> str:
     return str(sp.cancel(num / den))
 
 
+FLAGS = ("above", "below", "constant")
 Region = Span | Along | frozenset[Any]
 
 
@@ -225,6 +232,8 @@ def _inside(instance: Mapping[str, object], axis: str, region: Region) -> bool:
     region = region.at(instance) if isinstance(region, Along) else region
     if isinstance(region, frozenset) and any(_near(value, one) for one in region):
         return True
+    if isinstance(region, Span) and region.constant and isinstance(value, Collection) and len(set(value)) > 1:
+        return False
     if isinstance(value, Collection) and not isinstance(value, str) and value not in region:
         return len(value) > 0 and all(item in region for item in value)
     return value in region
@@ -251,7 +260,10 @@ def _covers(region: Region, axis: str, claimed: Coverage | None) -> bool:
     if isinstance(wanted, Span) and wanted.low == wanted.high:
         return wanted.low in region
     if isinstance(wanted, Span):
-        return isinstance(region, Span) and wanted.low in region and wanted.high <= region.high
+        if not isinstance(region, Span) or (region.constant and not wanted.constant):
+            return False
+        inside = wanted.high in region or (wanted.below and wanted.high == region.high)
+        return wanted.low in region and inside
     return all(value in region for value in wanted)
 
 
@@ -278,7 +290,7 @@ def _to_json(region: Region) -> Any:
         }
     if isinstance(region, Span):
         ends = {"low": _number(region.low), "high": _number(region.high)}
-        return {**ends, "above": True} if region.above else ends
+        return ends | {name: True for name in FLAGS if getattr(region, name)}
     return sorted((_number(value) for value in region), key=str)
 
 
@@ -295,7 +307,8 @@ def _from_json(data: Any) -> Region:
         return frozenset(_read(value, 0) for value in data)
     if data.get("of") is not None:
         return Along(data["of"], tuple(_read(quotient, 0) for quotient in data["quotients"]))
-    return Span(_read(data["low"], -math.inf), _read(data["high"], math.inf), data.get("above", False))
+    flags = {name: data.get(name, False) for name in FLAGS}
+    return Span(_read(data["low"], -math.inf), _read(data["high"], math.inf), **flags)
 
 
 def _read(value: Any, missing: float) -> Any:

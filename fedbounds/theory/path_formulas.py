@@ -56,6 +56,12 @@ def ratios_of_steps(eta: Numbers, tau: int) -> Numbers:
     return (np.maximum.accumulate(rounds, axis=-1) / rounds).reshape(eta.shape)
 
 
+def growth_of_steps(eta: Numbers, tau: int) -> Numbers:
+    """max_{t_0 <= s <= t} eta_t / eta_s of step sizes (..., T), with t_0 the first step of the round."""
+    rounds = eta.reshape(*eta.shape[:-1], -1, tau)
+    return (rounds / np.minimum.accumulate(rounds, axis=-1)).reshape(eta.shape)
+
+
 def sums(values: Numbers) -> Numbers:
     """0 and the sums of the first 1, 2, ... values."""
     return np.append([0], np.cumsum(values))

@@ -158,8 +158,14 @@ def C(path: Path) -> Numbers:
 
 @defined("largest", r"\left(\max_{s\leq t}\eta_s/\eta_t\right)", NUMBER, _GIVEN, positive=True)
 def eta_ratio(path: Path) -> Numbers:
-    """largest ratio of two step sizes of one round"""
+    """largest ratio of an earlier to a later step size of one round"""
     return on.ratios_of_steps(path.eta, path.tau)
+
+
+@defined("largest", r"\left(\max_{s\leq t}\eta_t/\eta_s\right)", NUMBER, _GIVEN, positive=True)
+def eta_growth(path: Path) -> Numbers:
+    """largest ratio of a later to an earlier step size of one round"""
+    return on.growth_of_steps(path.eta, path.tau)
 
 
 @defined("largest", r"\eta_0", STEP, _GIVEN, positive=True)

@@ -150,7 +150,7 @@ def test_equation_2_aggregates_after_the_first_step():
 def test_eta_ratio_is_the_largest_inside_a_round(eta, ratio):
     assert run(experiment_on(eta=eta, tau=3, replicates=1)).extremes.eta_ratio == pytest.approx(ratio)
     rising = make_time_grid(experiment_on(eta=lambda t: 0.1 * (1 + t), tau=3))
-    assert rising.eta_ratio == 1.0
+    assert rising.eta_ratio == 1.0 and rising.eta_growth == pytest.approx(3)
     assert make_time_grid(experiment_on(eta=Geometric(0.1, 0.5, 3), tau=3)).eta_ratio == 1.0
 
 

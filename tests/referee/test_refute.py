@@ -525,4 +525,4 @@ def test_a_violation_that_takes_hundreds_of_steps_is_confirmed_in_balls_and_a_tr
             instance = from_json(verdict.data["instance"])
             assert instance.total >= 300 and f"in ball arithmetic at {verdict.data['bits']} bits" in verdict.detail
             assert examine(instance, claim, READINGS["plain"]).data["lhs"] == verdict.data["lhs"]
-            assert verdict.detail in summary(verdict)[2] and "about" in instance_text(verdict)
+            assert verdict.detail in summary(verdict)[2] and "left       >= " in instance_text(verdict)

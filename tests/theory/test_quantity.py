@@ -63,7 +63,12 @@ def test_a_run_records_what_the_definitions_on_its_path_say(sync):
     seen = examine_run(simulate(planned), reading)
     w, X, alpha = replay(planned)
     path = Path(2, seen.trajectory.eta, planned.problem, w["alpha"][0], X[0], alpha[0], None, no_variance, sync)
-    constants = {**{name: c.value for name, c in seen.constants.items()}, "C": 1.0, "eta_ratio": 1.0}
+    constants = {
+        **{name: c.value for name, c in seen.constants.items()},
+        "C": 1.0,
+        "eta_ratio": 1.0,
+        "eta_growth": 1.0,
+    }
     for name in symbols.RECORDED.keys() - NO_PATH:
         q = symbols.RECORDED[name]
         if not q.recorded:

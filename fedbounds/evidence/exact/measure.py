@@ -199,6 +199,7 @@ def _constants(
         "C": one * present / N,
         "eta_0": eta[..., 0],
         "eta_ratio": on.ratios_of_steps(eta, tau).max(-1),
+        "eta_growth": on.growth_of_steps(eta, tau).max(-1),
     }
     return {**constants, "rho_pairs": smallest_pair(losses, alphas, excesses)} if pairs else constants
 

@@ -68,9 +68,10 @@ def _letters(
     """A symbol that an assumption makes a number, and the letters of what is left."""
     equal: Equal | None = None
     for one in universe.values():
-        for part in one.parts if one.gives is None and len(one.parts) == 1 else ():
+        for k, part in enumerate(one.parts if one.gives is None else ()):
             if part.sign == "=" and part.left in rest.free_symbols and part.right.is_Rational:
-                equal = ({part.left: part.right}, d.premise(one.key))
+                index = (sp.Integer(k),) if len(one.parts) > 1 else ()
+                equal = ({part.left: part.right}, d.premise(one.key, *index))
     values: dict[sp.Basic, sp.Expr] = {sy.tau: MORE + 1}
     conditions = [d.Condition(MORE, d.premise("whole-steps"))]
     if {"smooth", "strongly-convex"} <= universe.keys():

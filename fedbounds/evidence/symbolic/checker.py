@@ -16,6 +16,7 @@ from fedbounds.evidence.symbolic.expressions import require_exact, shown_positiv
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
+from fedbounds.evidence.symbolic.granted import granted_by
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -98,7 +99,7 @@ def _schedule(
         if (
             type(symbol) is not type(sy.gamma)
             or symbol != sy.gamma
-            or not value.free_symbols <= {sy.L, sy.mu, sy.tau}
+            or not value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
             or not shown_positive(value)
         ):
             raise Unproved(f"the claim defines {symbol}, which means something already")
@@ -146,6 +147,8 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     )
     cited, clash = _cited_universe(scope, keys)
     granted = granted_definitions(scope.reading, claim)
+    by = granted_by(scope.reading, claim)
+    keys |= {grounds for key in keys for grounds in by.get(key, ())}
     failed += clash
     return Checked(
         derivation,

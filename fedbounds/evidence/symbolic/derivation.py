@@ -194,11 +194,10 @@ class Every:
 @final
 @dataclass(frozen=True)
 class Limit:
-    """The limit of the left side as ``symbol`` tends to ``point`` from the side ``direction`` (by sympy)."""
+    """The limit of the left side as ``symbol`` tends to ``point``, where it is continuous, or to infinity."""
 
     symbol: sp.Symbol
     point: sp.Expr
-    direction: str = "+"
 
 
 Rule = Cases | Induction | Every | Limit

@@ -33,7 +33,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     require_text,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption, Sign
+from fedbounds.theory.assumption import Sign
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
@@ -150,7 +150,8 @@ def _premise(fact: d.Premise, scope: Context) -> Total:
     keys = resting_on(fact.key, scope)
     require_own_words(assumption, fact.points, expression, scope)
     total = in_expectation(assumption, expression)
-    used = frozenset({Used(fact.key, expression, part.sign, total)})
+    free = expression.atoms(sp.Symbol, Slack) - meaningful(scope.derivation)
+    used = frozenset({Used(fact.key, expression, part.sign, total, frozenset(free))})
     grounds = Grounds(keys, total=total, used=used) | admit(expression, scope)
     degree(expression)
     return Total(expression, part.sign, grounds)
@@ -161,21 +162,35 @@ def _cited(cited: d.Cited, scope: Context) -> Total:
     below = other.outcomes[other.derivation.steps[-1].label].grounds
     keys = set(other.assumptions) | set(other.setting)
     grounds = Grounds(total=below.total)
+    taken = meaningful(scope.derivation) | scope.slacks.keys()
+    _require_free(below.used, taken, other)
     for key, label in dict(cited.discharged).items():
         require_text(key)
         if key not in keys:
             raise Unproved(f"{cited.derivation} does not need {key}")
         keys.discard(key)
-        grounds |= _discharged(other.universe[key], label, below.used, scope)
+        grounds |= _discharged(other, key, label, below.used, scope)
     for key in keys:
         if scope.universe.get(key, other.universe[key]) != other.universe[key]:
             raise Unproved(f"{cited.derivation} means something else by {key}")
     value, sign = _line_of(other.derivation.steps[-1], other)
     admit(value, scope)
-    if taken := value.atoms(sp.Symbol, Slack) & meaningful(scope.derivation):
-        raise Unproved(f"{cited.derivation} speaks of {', '.join(map(str, taken))}, which has another meaning here")
+    if named := value.atoms(sp.Symbol, Slack) & taken:
+        raise Unproved(f"{cited.derivation} speaks of {', '.join(map(str, named))}, which has another meaning here")
     kept = frozenset(used for used in below.used if used.key in keys)
     return Total(value, sign, grounds | Grounds(frozenset(keys), used=kept))
+
+
+def _require_free(used: frozenset[Used], taken: set[sp.Basic], other: Checked) -> None:
+    """Raise where facts that a cited line rests on speak of a symbol with a meaning here, or of a sequence there."""
+    sequences = {symbol for last, three in other.derivation.sequences.items() for symbol in (last, *three)}
+    for fact in used:
+        if named := sorted(map(str, fact.free & taken)):
+            raise Unproved(f"{fact.key} speaks of {', '.join(named)}, which has another meaning here")
+        if named := sorted(map(str, fact.free & sequences)):
+            raise Unproved(
+                f"{other.derivation.key} makes a sequence of {', '.join(named)}, of which {fact.key} speaks"
+            )
 
 
 def _line_of(last: Any, other: Checked) -> tuple[sp.Expr, Sign]:
@@ -228,15 +243,20 @@ def citations(derivation: d.Derivation) -> set[str]:
     return keys
 
 
-def _discharged(assumption: Assumption, label: str, used: frozenset[Used], scope: Context) -> Grounds:
+def _discharged(other: Checked, key: str, label: str, used: frozenset[Used], scope: Context) -> Grounds:
     """What the step rests on that shows an assumption of a cited derivation: each fact that was used of it."""
+    assumption = other.universe[key]
     if takes_points(assumption):
         raise Unproved(f"{assumption.key} says something at each point, so one step cannot discharge it")
     part, shown = given(assumption, ()), earlier(label, scope)
     if shown.grounds.open:
         raise Unproved(f"step {label} holds under an induction's hypothesis only, {assumption.key} at every time")
-    facts = {Used(assumption.key, sp.sympify(part.right - part.left), part.sign, True)}
+    value = sp.sympify(part.right - part.left)
+    facts = {Used(assumption.key, value, part.sign, True, frozenset(value.atoms(sp.Symbol, Slack)))}
+    _require_free(frozenset(facts), meaningful(scope.derivation) | scope.slacks.keys(), other)
     for fact in facts | {one for one in used if one.key == assumption.key}:
+        if fact.value.atoms(sp.Symbol, Slack) != fact.free:
+            raise Unproved(f"{assumption.key} was used at a point of the cited derivation's own")
         scope.require_zero(shown.value - fact.value, f"between step {label} and {assumption.key}")
         if fact.sign != "<=" and shown.sign != fact.sign:
             raise Unproved(f"step {label} shows less than {assumption.key}")

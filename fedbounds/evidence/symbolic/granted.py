@@ -8,7 +8,7 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
@@ -25,28 +25,47 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
     sigma^2 = 0, and T > 0, a claim says.
     """
-    parts = [part for one in claim.assumptions_in(reading) for part in one.parts] if claim is not None else []
     sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()
+    by = granted_by(reading, claim)
     lacking = {
         "rho-bar": reading.skew != "all-steps",
-        "single-step": not any(_is_one(part, symbol) for part in parts for symbol in (sy.tau, sy.N)),
-        "no-noise": not any(part.sign == "=" and {part.left, part.right} == {sy.sigma_sq, 0} for part in parts),
+        "single-step": "single-step" not in by,
+        "no-noise": "no-noise" not in by,
         "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
     }
     found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
-    if claim is not None and any(_is_one(part, sy.N) for part in parts):
-        stated = {one.key for one in claim.assumptions_in(reading)}
-        found |= {one.key: one for one in (PRESENT, shipped.unbiased) if one.key not in stated}
-    return found
+    if claim is not None and "first-step" in by:
+        first = sp.sympify(claim.eta).subs(sy.t, 0)
+        found["first-step"] = Assumption(
+            "first-step", "eta_0 is the step size at t = 0", sp.Eq(sy.eta_0, first, evaluate=False)
+        )
+    return found | {one.key: one for one in (PRESENT, shipped.unbiased) if one.key in by}
 
 
-def _is_one(part: Part, symbol: sp.Symbol) -> bool:
-    """Whether a relation says that a whole number, which is at least 1, is 1."""
+def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str]]:
+    """Definition -> the keys of the claim's assumptions that grant it, for those that only an assumption grants."""
+    stated = claim.assumptions_in(reading) if claim is not None else ()
+
+    def those(*relations: tuple[sp.Symbol, int]) -> frozenset[str]:
+        return frozenset(
+            one.key for one in stated for part in one.parts for relation in relations if _says(part, *relation)
+        )
+
+    alone = those((sy.N, 1))
+    found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    keys = {one.key for one in stated}
+    found["first-step"] = frozenset({OWN_STEPS} & keys)
+    found |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
+    return {key: grounds for key, grounds in found.items() if grounds}
+
+
+def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
+    """Whether a relation says that a symbol has the value, which is its least."""
     sides = (part.left, part.right)
     return (
-        sides == (symbol, sp.Integer(1))
+        sides == (symbol, sp.Integer(value))
         if part.sign == "<="
-        else part.sign == "=" and set(sides) == {symbol, sp.Integer(1)}
+        else (part.sign == "=" and set(sides) == {symbol, sp.Integer(value)})
     )
 
 

@@ -21,6 +21,7 @@ from fedbounds.evidence.exact.known_instances import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.gate import SHIPPED
+from fedbounds.evidence.symbolic.granted import granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy
@@ -31,6 +32,7 @@ from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 GROUP = "fedbounds.derivations"
+COUNTS = ("tau", "N", "T", "gradients")
 
 
 @lru_cache(maxsize=1)
@@ -164,7 +166,7 @@ def judge(checked: Checked, claim: Claim, reading: Reading) -> Verdict:
         "definitions": sorted(checked.setting),
         "findings": list(derivation.findings),
     }
-    covered = covers(claim.assumptions_in(reading)) if status is Status.HOLDS else None
+    covered = _covered(claim, reading) if status is Status.HOLDS else None
     return Verdict(claim.key, reading.name, Evidence.SYMBOLIC, status, detail=detail, data=data, coverage=covered)
 
 
@@ -173,6 +175,12 @@ def _on_their_word(checked: Checked) -> str:
     used = [checked.universe[key] for key in sorted(checked.assumptions) if key in checked.universe]
     own = [one.key for one in used if one.gives is not None and not one.parts and SHIPPED.get(one.key) is not one]
     return f"; what {', '.join(own)} gives to the proof was taken on its word" if own else ""
+
+
+def _covered(claim: Claim, reading: Reading) -> Coverage:
+    """The experiments that a claim's assumptions describe, of tau, N, T and the gradients too."""
+    spoken = {axis: region for axis, region in claim.coverage(reading).axes.items() if axis in COUNTS}
+    return Coverage({**spoken, **covers(claim.assumptions_in(reading)).axes})
 
 
 def covers(assumptions: Iterable[Assumption]) -> Coverage:
@@ -186,12 +194,13 @@ def covers(assumptions: Iterable[Assumption]) -> Coverage:
             axes["weight_ratio"] = Span(1, 1)
         elif left == sy.eta * sy.L and right.is_Rational:
             limit = Fraction(int(right.p), int(right.q))
-            limits.append(Span(limit, limit) if sign == "=" else Span(high=limit))
+            limits.append(Span(limit, limit) if sign == "=" else Span(high=limit, below=sign == "<"))
         elif right == sy.eta * sy.L and left.is_Rational:
             limits.append(Span(low=Fraction(int(left.p), int(left.q)), above=sign == "<"))
     if limits:
         low = max(limits, key=lambda span: (span.low, span.above))
-        axes["eta_L"] = Span(low.low, min(span.high for span in limits), low.above)
+        high = min(limits, key=lambda span: (span.high, not span.below))
+        axes["eta_L"] = Span(low.low, high.high, low.above, high.below)
     return Coverage(axes)
 
 
@@ -225,5 +234,6 @@ def _beyond(checked: Checked, claim: Claim, reading: Reading) -> str:
     if derivation.eta is not None and claim.eta is None:
         return f"proved only for eta = {derivation.eta}"
     # Equal names are not enough: the claim's assumption itself must be what was used.
-    extra = sorted(key for key in checked.assumptions if checked.universe.get(key) not in stated)
+    extra = [key for key in checked.assumptions if checked.universe.get(key) not in stated]
+    extra = sorted({*extra, *(checked.setting.keys() - granted(reading, claim).keys())})
     return f"proved only under further assumptions: {', '.join(extra)}" if extra else ""

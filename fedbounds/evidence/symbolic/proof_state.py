@@ -31,12 +31,16 @@ def require_text(*names: object) -> None:
 
 @dataclass(frozen=True)
 class Used:
-    """A fact that a line uses: ``0 sign value``, from the assumption of that key; ``total`` as in `Grounds`."""
+    """A fact that a line uses: ``0 sign value``, from the assumption of that key; ``total`` as in `Grounds`.
+
+    ``free`` are its symbols but those that the derivation which used it gives a meaning.
+    """
 
     key: str
     value: sp.Expr
     sign: Sign
     total: bool
+    free: frozenset[sp.Basic]
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ def _cases(step: d.Step, cases: d.Cases, scope: Context) -> Grounds:
         grounds |= line.grounds
         put = sp.solve(x, second, dict=True)
         simple = type(second) is type(sy.L) and len(put) == 1 and sp.cancel(x / (second - put[0][second])).is_Rational
-        if not simple or second != sy.L or sy.L in scope.schedule:
+        if not simple or second != sy.L:
             raise Unproved(f"{second} is not the symbol whose value makes {x} zero")
         under = (_with(scope, first, x, True), replace(scope, schedule={**scope.schedule, **put[0]}))
     else:
@@ -122,17 +122,65 @@ def _induction(step: d.Step, rule: d.Induction, scope: Context) -> Grounds:
 def _limit(step: d.Step, rule: d.Limit, scope: Context) -> Grounds:
     if step.relation != "->":
         raise Unproved("a limit shows that a number tends to another")
-    x, left, right = rule.symbol, scope.unfolded(step.lhs), scope.unfolded(step.rhs)
-    require_number(left - right, scope)
-    if x in scope.numbers or right.has(x) or moving(left - right) - {str(x)}:
-        raise Unproved(f"the limit in {x} is of a number in which all but {x} stays as it is")
+    x, left, right = rule.symbol, step.lhs, scope.unfolded(step.rhs)
     grounds = admit(x, scope) if rule.point == sp.oo else admit(x, scope) | admit(rule.point, scope)
-    if x.is_nonnegative and rule.point != sp.oo and signed(rule.point, False, scope) is None:
-        raise Unproved(f"{x}, which is never negative, does not tend to {rule.point}")
-    value = sp.limit(left, x, rule.point, rule.direction)
-    if sp.simplify(value - right) != 0:
+    fixed = scope.unfolded(left.xreplace({x: sp.Integer(1)}))
+    require_number(left - right, scope)
+    if x in scope.numbers or right.has(x) or fixed.has(x) or moving(scope.unfolded(left) - right) - {str(x)}:
+        raise Unproved(f"the limit in {x} is of a number in which all but {x} stays as it is")
+    negative = rule.point != sp.oo and x.is_nonnegative and signed(rule.point, False, scope) is None
+    if negative or scope.unfolded(rule.point).has(x):
+        raise Unproved(f"{x} does not tend to {rule.point}")
+    value, shown = _at_infinity(left, x, scope) if rule.point == sp.oo else _put(left, {x: rule.point}, scope)
+    if not scope.is_zero(value - step.rhs):
         raise Unproved(f"the limit is {value}")
-    return grounds
+    return grounds | shown
+
+
+def _at_infinity(left: sp.Expr, x: sp.Expr, scope: Context) -> tuple[sp.Expr, Grounds]:
+    """The limit of a quotient of polynomials in x, or of a continuous function of exp(-c x), c > 0."""
+    grounds, vanishing = Grounds(), dict[sp.Basic, sp.Expr]()
+    for power in left.atoms(sp.exp):
+        rate = sp.expand(-power.exp / x)
+        if power.has(x):
+            grounds |= _positive(rate, x, scope)
+            vanishing[power] = sp.Dummy(nonnegative=True)
+    if vanishing:
+        rest = left.xreplace(vanishing)
+        if rest.has(x):
+            raise Unproved(f"the limit of {left} is not shown")
+        value, shown = _put(rest, dict.fromkeys(vanishing.values(), sp.Integer(0)), scope)
+        return value, grounds | shown
+    parts = sp.fraction(sp.together(left))
+    if not all(part.is_polynomial(x) for part in parts):
+        raise Unproved(f"the limit of {left} is not shown")
+    top, bottom = (sp.Poly(part, x) for part in parts)
+    if top.degree() > bottom.degree():
+        raise Unproved(f"the limit of {left} is not finite")
+    return top.coeff_monomial(x ** bottom.degree()) / bottom.LC(), _positive(bottom.LC(), x, scope)
+
+
+def _positive(number: sp.Expr, x: sp.Expr, scope: Context) -> Grounds:
+    shown = None if number.has(x) else signed(number, True, scope)
+    if shown is None:
+        raise Unproved(f"{number} is not shown to be positive, which decides the limit in {x}")
+    return admit(number, scope) | shown
+
+
+def _put(left: sp.Expr, values: Mapping[sp.Basic, sp.Expr], scope: Context) -> tuple[sp.Expr, Grounds]:
+    """The value of a function that is continuous there: no divisor vanishes."""
+    grounds = Grounds()
+    for power in left.atoms(sp.Pow):
+        if not power.exp.is_Integer and power.has(*values):
+            raise Unproved(f"the limit of {power} is not shown")
+        divisor = power.base.xreplace(values)
+        if power.exp.is_Integer and power.exp < 0 and power.has(*values):
+            sign = signed(divisor, True, scope)
+            if sign is None:
+                raise Unproved(f"the limit is not shown: the divisor {divisor} may vanish there")
+            grounds |= admit(divisor, scope) | sign
+    value = left.xreplace(values)
+    return value, grounds | admit(value, scope)
 
 
 RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {

@@ -45,7 +45,7 @@ FIRST = 4
 LEAST_MEMBERS, MOST_MEMBERS, MOST_NUMBERS = 8, 64, 10**6
 # Seconds of one processor, measured: for a population's run, for each of its steps, and for each number in it.
 PER_CALL, PER_STEP, PER_NUMBER = 6e-3, 1.2e-4, 2e-7
-OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "t"})
+OF_STEPS = frozenset({"eta", "eta_0", "eta_ratio", "eta_growth", "t"})
 
 
 @dataclass(frozen=True)

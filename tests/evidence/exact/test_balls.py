@@ -13,6 +13,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.evidence.exact.outcomes import BITS, MAX_BITS, TooLong, run
+from fedbounds.theory import quantity
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import Delta_0, Delta_T, T, eta_0, mu
@@ -122,3 +123,18 @@ def test_more_bits_are_taken_until_the_sign_is_certain():
     factor = 1 - sp.Rational(1, 2**700)
     verdict = examine(LONG, horizon(factor**T * (1 - eta_0 * mu) ** (2 * T) * Delta_0), PLAIN)
     assert verdict.status is Status.REFUTED and verdict.data["bits"] == 1024
+
+
+@pytest.mark.parametrize(("factor", "status"), [(F(1, 2), Status.REFUTED), (F(1), Status.HOLDS)])
+def test_a_quantity_of_ones_own_is_enclosed_too(factor, status):
+    """sum_t ||w_t - w*||^2 is below that of a run without end, ||w_0 - w*||^2 / (1 - (1 - eta mu)^2)."""
+    total = quantity.measured("total", lambda path: np.cumsum((path.w**2).sum(-1)))
+    bound = sp.Rational(factor) * Delta_0 / (eta_0 * mu * (2 - eta_0 * mu))
+    claim = Claim("a", "", "", "horizon", total, {"bound": bound})
+    assert examine(LONG, claim, PLAIN).status is status
+
+
+def test_a_function_that_needs_floats_has_no_value_in_balls():
+    rooted = quantity.measured("rooted", lambda path: np.sqrt((path.w**2).sum(-1)))
+    verdict = examine(LONG, Claim("a", "", "", "horizon", rooted, {"start": Delta_0}), PLAIN)
+    assert verdict.status is Status.UNDECIDED and "rooted" in verdict.detail

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from fedbounds.engine.simulate import simulate
 from fedbounds.errors import InputError
+from fedbounds.evidence.assumption_checks import on_run
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import Counterexample, all_files, read
@@ -26,6 +27,7 @@ from fedbounds.plugins import claim_named, claims, weighting_named
 from fedbounds.problems.quadratic import quadratic
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.assumptions import equal_steps
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status
@@ -368,3 +370,13 @@ def test_the_documentation_lists_every_file_with_its_sides():
         document = read(path).document
         assert document["title"] in row
         assert all(document[side] in row or "exact in the file" in row for side in ("lhs", "rhs"))
+
+
+@pytest.mark.parametrize(("eta", "equal"), [(("1/8", "1/8"), True), (("1/8", "1/9"), False), (("1/9", "1/8"), False)])
+def test_step_sizes_that_grow_inside_a_round_are_not_equal(eta, equal):
+    instance = from_json({"curvatures": [1], "minima": [0], "p": [1], "w0": [1], "eta": eta, "tau": 2})
+    claim = Claim("a", "", "", "horizon", symbols.Delta_T, {"start": symbols.Delta_0}, assumptions=(equal_steps,))
+    verdict = examine(instance, claim, READINGS["plain"])
+    assert verdict.status is (Status.HOLDS if equal else Status.NOT_APPLICABLE)
+    seen = examine_run(simulate(as_experiment(instance)), READINGS["plain"])
+    assert on_run(equal_steps, seen).holds is equal

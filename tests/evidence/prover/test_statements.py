@@ -4,6 +4,7 @@ import pytest
 import sympy as sp
 
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.derivation import Derivation, premise, step
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import quantity
@@ -37,6 +38,7 @@ from fedbounds.theory.symbols import (
     tau,
     zeta_star_sq,
 )
+from fedbounds.theory.verdict import Status
 
 CLASS = (a.smooth, a.strongly_convex)
 SGD = (*CLASS, a.bounded_variance, a.full_participation, a.unbiased, Assumption("one", "tau = 1", sp.Eq(tau, 1)))
@@ -97,6 +99,32 @@ def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
     assert proved("horizon", lhs, rhs, *assumptions, **more)
 
 
+UP_TO = {"eta": sp.Min(eta_0, 1 / L)}
+WIDE = Assumption("wide", "gamma >= 2 kappa", sp.Ge(gamma, 2 * L / mu, evaluate=False))
+FREE = {"eta": 1 / (mu * (t + gamma)), "definitions": {gamma: 1 / (mu * eta_0)}}
+TWICE = {"eta": 2 / (mu * (t + gamma)), "definitions": {gamma: 2 / (mu * eta_0)}}
+LATE = T + gamma - 1
+LARGER = sp.Max(gamma * Delta_0, 4 * sigma_sq / mu**2) / (T + gamma)
+
+
+@pytest.mark.parametrize(
+    ("scope", "lhs", "rhs", "assumptions", "more"),
+    [
+        ("step", Delta_next, (1 - eta_0 * mu) * Delta + NOISE, SGD, UP_TO),
+        ("horizon", Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / mu, SGD, UP_TO),
+        ("horizon", Delta_T, ((gamma - 1) ** 2 * Delta_0 + T * sigma_sq / mu**2) / LATE**2, (*SGD, WIDE), FREE),
+        ("horizon", Delta_T, LARGER, (*SGD, WIDE), TWICE),
+    ],
+)
+def test_steps_up_to_a_bound_a_free_offset_and_a_maximum_are_proved(scope, lhs, rhs, assumptions, more):
+    assert proved(scope, lhs, rhs, *assumptions, **more)
+    assert not proved(scope, lhs, sp.Rational(99, 100) * rhs, *assumptions, **more)
+
+
+def test_an_offset_that_nothing_bounds_is_missed():
+    assert not proved("horizon", Delta_T, LARGER, *SGD, **TWICE)
+
+
 def test_a_rate_that_is_too_good_is_not_proved():
     assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
 
@@ -117,9 +145,10 @@ def test_the_mean_of_the_iterates_is_proved_by_a_sum_over_the_run():
 
 
 def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own_is_proved():
-    equal = Assumption("equal-steps", "a round's steps are equal", sp.Eq(eta_ratio, 1))
+    equal = Assumption("no-decay", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1))
     way = (tau - 1) ** 2 * eta**2 * G_sq
-    assert proved("step", drift, way, a.bounded_gradient, a.full_participation, equal)
+    for one in (equal, a.equal_steps):
+        assert proved("step", drift, way, a.bounded_gradient, a.full_participation, one)
     assert not proved("step", drift, way / 2, a.bounded_gradient, a.full_participation, equal)
     assert not proved("step", drift, way, a.bounded_gradient, a.full_participation)
 
@@ -128,9 +157,30 @@ def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own
     ("scope", "lhs", "rhs", "more"),
     [
         ("horizon", Delta_T, sp.Max(gamma * Delta_0, sigma_sq / mu**2) / (T + gamma), RATE),
-        ("step", Delta_next, (1 - eta * mu) * Delta + NOISE, {"eta": sp.Min(eta_0, 1 / L)}),
         ("constant", quantity.constant("mine", lambda losses: losses.L), L, {}),
     ],
 )
 def test_forms_that_the_prover_does_not_know_are_not_proved_and_stop_nothing(scope, lhs, rhs, more):
     assert not proved(scope, lhs, rhs, *SGD, **more)
+
+
+@pytest.mark.parametrize(
+    "scope, lhs, rhs, relation, axis",
+    [
+        ("step", drift, 0, sp.Eq(N, 1), "N"),
+        ("step", Delta_next, (1 - eta * mu) ** 2 * Delta, sp.Eq(tau, 1), "tau"),
+        ("step", Delta_next, (1 - eta * mu) ** 2 * Delta, sp.Eq(sigma_sq, 0), "gradients"),
+    ],
+)
+def test_a_proof_rests_on_the_assumption_that_grants_a_definition(scope, lhs, rhs, relation, axis):
+    relations = {relation} if lhs == drift else {sp.Eq(tau, 1), sp.Eq(sigma_sq, 0)}
+    special = {one: Assumption(str(one), str(one), one) for one in relations}
+    shared = () if lhs == drift else (*CLASS, a.full_participation, a.unbiased, a.quarter_steps)
+    about = {"title": "", "source": "", "scope": scope, "lhs": lhs, "terms": {"all": sp.sympify(rhs)}}
+    claim = Claim("mine", **about, assumptions=(*shared, *special.values()))
+    wider = Claim("mine", **about, assumptions=(*shared, *(x for y, x in special.items() if y != relation)))
+    verdict = automatic.examine(claim, READINGS["plain"])
+    assert special[relation].key in verdict.data["assumptions"] and axis in verdict.coverage.axes
+    (proposed, *_) = automatic.proposals(claim, READINGS["plain"])
+    checked = automatic.check(proposed, claim, READINGS["plain"])
+    assert library.judge(checked, wider, READINGS["plain"]).status is Status.UNDECIDED

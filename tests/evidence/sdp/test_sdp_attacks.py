@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, read, save, subject, verified
-from fedbounds.evidence.sdp.one_step.coverage import largest_step, own_setting, own_step
+from fedbounds.evidence.sdp.one_step.coverage import coverage, largest_step, own_setting, own_step
 from fedbounds.evidence.sdp.one_step.parameters import round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
@@ -26,7 +26,8 @@ from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.symbols import C, Delta, Delta_next, Gamma, L, N, eta, mu, rho_tilde, sigma_sq
+from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, Gamma, L, N, drift, eta, mu, rho_tilde, sigma_sq, tau
 from fedbounds.theory.verdict import Status
 from validate.second_checker import judge
 
@@ -144,6 +145,27 @@ class TestWhatASettingCovers:
         asked = {"kappa", "tau", "eta_L", "gradients", "participation", "N", "weights"}
         assert asked | {"local_step", "rho_bar", "rho_tilde"} == set(covered.axes)
         assert covered == type(covered).from_json(json.loads(json.dumps(covered.to_json())))
+
+    def test_a_step_from_an_interval_is_the_same_at_each_step(self, tmp_path):
+        x, square, half = ({"num": num, "den": ["1"]} for num in (["0", "1"], ["0", "0", "1"], ["0", "0", "1/2"]))
+        setting = round_setting(2, 2, eta=F(1)).to_json() | {"eta": [x, x], "rho_tilde": None}
+        document = {
+            "name": "same",
+            "lhs": "drift",
+            "rhs": {"G_sq": square},
+            "claim": "same",
+            "interval": {"parameter": "eta_L", "low": "0", "high": "1"},
+            "setting": setting,
+            "multipliers": {"gradient 0 x0": half, "gradient 1 x0": half},
+        }
+        (tmp_path / "same.jsonl").write_text(json.dumps(document))
+        (one,) = read(tmp_path / "same.jsonl")
+        same = Claim("same", "", "", "step", drift, {"a": (tau - 1) ** 2 * eta**2 * G_sq}, assumptions=CLASS)
+        assert check(one, {"same": same})[0]
+        axes = coverage(same, one.parameters).axes
+        covered = Coverage({"eta_L": axes["eta_L"]})
+        assert "the same at each" in covered.words() and Coverage.from_json(covered.to_json()) == covered
+        assert covered.contains({"eta_L": (HALF, HALF)}) and not covered.contains({"eta_L": (F(9, 10), F(1, 10))})
 
     def test_rho_tilde_is_free_only_where_more_of_it_is_weaker(self):
         mine = claim({**DESCENT, "bias": -2 * eta * Gamma * rho_tilde, "rest": 4 * eta * Gamma})

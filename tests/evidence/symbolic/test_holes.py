@@ -348,6 +348,10 @@ HOLES = {
             step("end", left, "->", right).by(rule), conditions=CURVED
         )
         for name, left, right, rule in (
+            ("of a share that may be none", r * sy.t / (r * sy.t + 1), 1, Limit(sy.t, sp.oo)),
+            ("of a difference that may vanish", (p - 1) * sy.t / ((p - 1) * sy.t + 1), 1, Limit(sy.t, sp.oo)),
+            ("at a point where a divisor may vanish", p / (p + sy.Gamma), 0, Limit(p, sp.Integer(0))),
+            ("from a side that a number has not", sp.exp(1 / p), 0, Limit(p, sp.Integer(0))),
             ("of a sum that grows with T", sy.eta_sum / (1 + sy.T), 0, Limit(sy.T, sp.oo)),
             ("at an imaginary point", sy.t**2, -1, Limit(sy.t, sp.I)),
             ("at a negative time", sy.t, -1, Limit(sy.t, sp.Integer(-1))),
@@ -414,6 +418,38 @@ def test_what_a_lemma_leaves_free_is_not_given_a_meaning():
     assert "another meaning" in citing(lemma, end, assumes=(*PAPER, high), conditions=conditions)
 
 
+def test_a_meaning_given_where_a_lemma_is_cited_is_none_of_its_assumptions():
+    """Under 'L - mu >= 5' and 'c <= 3' this proved G^2 <= 0."""
+    low = Assumption("low", "c <= 3", sp.Le(c, 3))
+    uses = ((sy.G_sq / 2, premise("high")), (sy.G_sq / 2, premise("low")))
+    lemma = Derivation("lemma", "", (NO_GRADIENT.by(*uses),), assumes=(HIGH, low))
+    big = Assumption("big", "", sp.Ge(sy.L - sy.mu, 5))
+    shown = step("shown", sy.L - sy.mu, ">=", 5).by(premise("big"))
+    about = {"assumes": (*PAPER, big, low), "conditions": CURVED}
+    for cited in (Cited("lemma", {"high": "shown"}), Cited("lemma", {"low": "shown"})):
+        assert "another meaning" in citing(lemma, shown, NO_GRADIENT.by(cited), **about)
+    cases = Cases(sy.L - sy.mu, case(c, (1, Cited("lemma"))), case(d, (d, ONE)))
+    assert "another meaning" in citing(lemma, NO_GRADIENT.by(cases), assumes=(*PAPER, HIGH, low))
+
+
+def test_numbers_that_a_lemma_makes_a_sequence_are_free_elsewhere():
+    """Under z_next <= z_t, z_0 <= 0 and z_T >= 1 this proved G^2 <= 0."""
+    tied, first, last = (
+        Assumption(key, "", relation)
+        for key, relation in (("tied", sp.Le(z_next, z_t)), ("first", sp.Le(z_0, r)), ("last", sp.Ge(z_T, r + 1)))
+    )
+    steps = (
+        step("base", z_0, "<=", z_0),
+        step("carry", z_next, "<=", z_0).by(premise("tied"), Hypothesis("all")),
+        step("all", z_T, "<=", z_0).by(Induction("base", "carry")),
+        step("end", sy.G_sq, "<=", 0).by(
+            *((sy.G_sq, x) for x in (Earlier("all"), premise("first"), premise("last")))
+        ),
+    )
+    lemma = Derivation("lemma", "", steps, assumes=(tied, first, last), sequences=NEXT)
+    assert "makes a sequence of" in citing(lemma, NO_GRADIENT.by(Cited("lemma")), assumes=(tied, first, last))
+
+
 def test_a_lemma_s_assumption_is_the_claim_s_own():
     honest, lie = gives("k", sy.G_sq), replace(gives("k", sy.G_sq), gives=Gives(-sy.G_sq))
     assert honest != lie and lie != honest
@@ -454,6 +490,7 @@ def test_a_coverage_is_no_wider_than_the_assumptions():
     assert covers(sp.Eq(turn, 1))["eta_L"] == Span(1, 1)
     assert covers(sp.Ge(turn, 1))["eta_L"] == Span(low=1)
     assert covers(sp.Le(turn, QUARTER), sp.Le(turn, 1))["eta_L"] == Span(high=Fraction(1, 4))
+    assert covers(sp.Lt(turn, QUARTER))["eta_L"] == Span(high=Fraction(1, 4), below=True)
     assert covers(sp.Eq(sy.C, 1))["participation"] == only(1)
 
 

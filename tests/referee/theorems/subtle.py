@@ -3,7 +3,6 @@
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
-from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.symbols import (
     Delta_0,
@@ -24,9 +23,6 @@ from fedbounds.theory.symbols import (
 )
 
 CONVEX = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation, a.unbiased)
-constant_steps = Assumption(
-    "constant-steps", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1)
-)
 
 
 def draft(key, scope, lhs, term, assumptions, **rest):
@@ -57,7 +53,7 @@ LINEAR = draft(
     "step",
     drift,
     16 * (tau - 1) * eta**2 * G_sq,
-    (a.bounded_gradient, a.full_participation, constant_steps),
+    (a.bounded_gradient, a.full_participation, a.equal_steps),
 )
 # Fails in a window of one hundredth of w_0.
 BALANCED = draft(

@@ -18,7 +18,6 @@ from fedbounds.theory.symbols import (
     drift,
     eta,
     eta_0,
-    eta_ratio,
     excess,
     gamma,
     gap,
@@ -34,9 +33,6 @@ from fedbounds.theory.symbols import (
 )
 
 one_step = Assumption("one-step", "a round has one local step", sp.Eq(tau, 1))
-constant_steps = Assumption(
-    "constant-steps", "inside a round no step size is larger than a later one", sp.Eq(eta_ratio, 1)
-)
 EVERYONE = (a.smooth, a.strongly_convex, a.bounded_variance, a.full_participation)
 FEDAVG = (*EVERYONE, a.unbiased)
 IDENTICAL = (*FEDAVG, a.equal_p, a.identical)
@@ -58,7 +54,7 @@ DRIFT = Claim(
     scope="step",
     lhs=drift,
     terms={"drift": (tau - 1) ** 2 * eta**2 * G_sq},
-    assumptions=(a.bounded_gradient, a.full_participation, constant_steps),
+    assumptions=(a.bounded_gradient, a.full_participation, a.equal_steps),
 )
 SCALE = L / mu / (gamma + T)
 LI = Claim(

@@ -110,7 +110,8 @@ def largest_step(claim: Claim, setting: Setting) -> Fraction | None:
     """The largest constant step size that the claim's assumptions allow, where they bound it and attain the bound."""
     if setting.over is not None:
         return None  # for each kappa another one
-    values = {name: value for name, value in numbers(setting).items() if name != "eta"} | {"eta_ratio": Fraction(1)}
+    values = {name: value for name, value in numbers(setting).items() if name != "eta"}
+    values |= dict.fromkeys(("eta_ratio", "eta_growth"), Fraction(1))
     eta, allowed = sp.Symbol("eta", positive=True), sp.Interval.open(0, sp.oo)
     for assumption in claim.assumptions_in(setting.how):
         if "eta" not in assumption.symbols() or not assumption.symbols() <= {"eta", *values}:
@@ -169,7 +170,8 @@ def at_setting(assumption: Assumption, setting: Setting) -> Answer | None:
     if "t" in assumption.symbols():
         return None  # a setting has the step of the round, not the time
     base = numbers(setting)
-    base["eta_ratio"] = max(earlier / now for k, now in enumerate(setting.eta) for earlier in setting.eta[: k + 1])
+    ratios = [earlier / now for k, now in enumerate(setting.eta) for earlier in setting.eta[: k + 1]]
+    base |= {"eta_ratio": max(ratios), "eta_growth": 1 / min(ratios)}
     return in_fractions(assumption, [base | {"eta": eta, "t": Fraction(k)} for k, eta in enumerate(setting.eta)])
 
 
@@ -219,7 +221,9 @@ def place(setting: Setting) -> dict[str, Region]:
     if setting.rho_tilde is not None:
         axes["rho_tilde"] = only(setting.rho_tilde)
     if over is not None:
-        axes[over.parameter] = Span(over.low, math.inf if over.high is None else over.high, above=True)
+        high = math.inf if over.high is None else over.high
+        constant_steps = over.parameter == "eta_L" and len(sizes) > 1
+        axes[over.parameter] = Span(over.low, high, above=True, constant=constant_steps)
     if over is not None and over.parameter == "kappa":
         functions = (size if isinstance(size, Function) else Function(*constant(size), over) for size in sizes)
         axes["eta_L"] = Along("kappa", tuple(one.coefficients for one in functions))
