@@ -135,6 +135,7 @@ def _check_plugin(module: ModuleType, path: str) -> None:
 def _check_claim(claim: Claim) -> None:
     from fedbounds.theory.assumption import Assumption
     from fedbounds.theory.claim import Kind
+    from fedbounds.theory.expressions import check_expression, check_relations
     from fedbounds.theory.reading import READINGS
     from fedbounds.theory.symbols import Scope
 
@@ -146,9 +147,9 @@ def _check_claim(claim: Claim) -> None:
     if claim.kind is Kind.INEQUALITY and not claim.terms:
         raise reject(f"claim {claim.key} needs a term on its right side", "none", "give for example a term 0 * L")
     for part in (claim.lhs, *claim.terms.values(), *claim.definitions.values()):
-        _check_expression(claim.key, part)
+        check_expression(claim.key, part)
     if claim.eta is not None:
-        _check_expression(claim.key, claim.eta)
+        check_expression(claim.key, claim.eta)
     if claim.scope not in typing.get_args(Scope):
         raise nearest(f"the scope of claim {claim.key}", claim.scope, typing.get_args(Scope))
     if not claim.readings:
@@ -160,31 +161,7 @@ def _check_claim(claim: Claim) -> None:
         if not isinstance(item, Assumption):
             remedy = "build it with fedbounds.Assumption"
             raise reject(f"an assumption of claim {claim.key} must be an Assumption", repr(item), remedy)
-        _check_relations(claim.key, item.relation)
-
-
-def _check_relations(key: str, relation: object) -> None:
-    for one in relation if isinstance(relation, tuple) else (relation,):
-        for side in getattr(one, "args", ()):
-            _check_expression(key, side)
-
-
-def _check_expression(key: str, part: object) -> None:
-    """Refuse text, and a symbol that has the name of one of the claims' but is another."""
-    import sympy as sp
-
-    from fedbounds.theory import symbols
-
-    if not isinstance(part, sp.Expr | int | float):
-        raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
-    if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
-        raise reject(f"claim {key} is made of exact numbers", part, "write 1.5 as sympy.Rational(3, 2)")
-    if isinstance(part, sp.Expr) and part.has(sp.nan, sp.zoo):
-        raise reject(f"claim {key} is made of numbers", part, "leave out what divides by 0 or is no number")
-    for symbol in part.free_symbols if isinstance(part, sp.Expr) else ():
-        if symbols.RECORDED.get(symbol.name, symbol) != symbol:
-            remedy = f"import {symbol.name} from fedbounds.theory.symbols"
-            raise reject(f"{symbol.name} of claim {key} must be the claims' own", "another symbol", remedy)
+        check_relations(claim.key, item.relation)
 
 
 def nearest(kind: str, name: object, known: Iterable[str]) -> Exception:
