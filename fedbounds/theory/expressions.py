@@ -9,7 +9,7 @@ from fedbounds.theory import symbols
 
 
 def check_expression(key: str, part: object) -> None:
-    """Refuse what is no exact and finite expression, and a symbol that has the name of one of the claims' but is another."""
+    """Refuse what is not exact and finite, and a symbol with the name of one of the claims' that is another."""
     if not isinstance(part, sp.Expr | int | float):
         raise reject(f"claim {key} is made of sympy expressions", repr(part), "use fedbounds.theory.symbols")
     if isinstance(part, float) or (isinstance(part, sp.Expr) and part.atoms(sp.Float)):
