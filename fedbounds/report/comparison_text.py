@@ -46,18 +46,20 @@ def answer(found: TheoremComparison) -> list[str]:
 
 
 def _recommendation(found: TheoremComparison) -> str:
-    """The rule that is first at the target, with its step and tau, and what theory says of it."""
-    first = next((row for row in found.ranked if row.reached and row.reached.first is not None), None)
-    if first is None or first.reached is None:
+    """The rule that is surest to reach the target first, with its step and tau, its rivals, and what theory says."""
+    arrived = [(row, row.reached) for row in found.ranked if row.reached and row.reached.first is not None]
+    if not arrived:
         return (
             "No rule can be recommended: none reaches the target. More rounds or a larger target may tell them apart."
         )
-    at = f"at a constant step of {first.step:.3g}/L and tau = {found.settings.tau}"
-    rounds = f"{counted(first.reached.first or 0, 'round')} here"
-    if not first.by:
-        return f"Recommended: {first.algorithm} {at}, {rounds}; no theorem here bounds its rounds."
-    theory = f"{first.by} promises the target after {_promise(first.promised)} rounds at its own step"
-    return f"Recommended: {first.algorithm} {at}, {rounds}; {theory}."
+    best, reached = min(arrived, key=lambda pair: (pair[1].between[1], pair[1].first or 0))
+    rivals = [row.algorithm for row, other in arrived if row is not best and other.between[0] <= reached.between[1]]
+    at = f"at a constant step of {best.step:.3g}/L and tau = {found.settings.tau}"
+    message = f"Recommended: {best.algorithm} {at}, {reached} rounds here"
+    message += f", not told apart from {', '.join(rivals)}" if rivals else ""
+    if not best.by:
+        return f"{message}; no theorem here bounds its rounds."
+    return f"{message}; {best.by} promises the target after {_promise(best.promised)} rounds at its own step."
 
 
 def _theorems(found: TheoremComparison) -> str:

@@ -56,7 +56,8 @@ def verdict(trial: Trial) -> list[str]:
         ended = ", ".join(stage.name for stage in trial.stages)
         so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
         word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
-        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far]
+        unknown = [f"{line[0].upper()}{line[1:]}." for line in trial.said("read back") if "cannot express" in line]
+        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *unknown]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
 
 

@@ -67,6 +67,30 @@ def test_a_command_answers_in_one_sentence(name, tmp_path, monkeypatch):
     assert len(done.stderr.strip().splitlines()) == 1 and says in done.stderr
 
 
+THEOREM = """
+import sympy as sp
+from fedbounds import Assumption, Claim
+from fedbounds.theory import assumptions as a, symbols as s
+CLAIMS = (Claim("mine", "", "a draft", "step", s.Delta_next, {TERMS}, assumptions=(a.smooth, {MORE})),)
+"""
+THEOREMS = {
+    "a term that is None": ('{"noise": None}', "", "sympy expressions, but received None"),
+    "a term that is nan": ('{"noise": float("nan") * s.mu}', "", "made of numbers, but received nan"),
+    "no term": ("{}", "", "needs a term on its right side"),
+    "a foreign symbol in an assumption": (
+        '{"start": s.Delta}', 'Assumption("one", "", sp.Eq(sp.Symbol("tau"), 1))', "tau of claim mine must be",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", THEOREMS)
+def test_a_theorem_that_is_none_is_refused_in_one_sentence(name, tmp_path):
+    terms, more, says = THEOREMS[name]
+    (tmp_path / "mine.py").write_text(THEOREM.replace("{TERMS}", terms).replace("{MORE}", more))
+    done = CliRunner().invoke(main, ("referee", str(tmp_path / "mine.py")))
+    assert (done.exit_code, done.stdout) == (2, "") and says in done.stderr
+
+
 CLIENTS = {"x": [1.0, 2.0, 3.0, 5.0], "y": [1.5, 2.5, 2.5, 4.5]}
 COLUMNS = {
     "None": ["a", None, "b", "a"],

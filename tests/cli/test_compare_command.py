@@ -5,6 +5,9 @@ import json
 from click.testing import CliRunner
 
 from fedbounds.cli.app import main
+from fedbounds.report import comparison_text
+from fedbounds.study.comparison import AlgorithmRow, Reached, TheoremComparison
+from fedbounds.study.settings import Settings
 
 WORDS = "compare --problem quadratic --clients 3 --dimension 2 --rounds 4 --tau 2 --replicates 8"
 FEW = ("--algorithm", "fedavg", "--algorithm", "scaffold", "--claim", "li-2020", "--quiet")
@@ -36,3 +39,15 @@ def test_a_weighting_is_compared_and_the_answer_ends_with_a_recommendation():
     assert "fedmax" in found.stdout and "Recommended: " in found.stdout
     wrong = call("--algorithm", "fedmaxx")
     assert wrong.exit_code == 2 and "Weightings that can be compared" in wrong.stderr
+
+
+def test_the_surest_rule_is_recommended_and_its_rivals_are_named():
+    rows = {"early": (41, 30, None), "sure": (50, 38, 61), "late": (81, 66, 92)}
+    algorithms = tuple(
+        AlgorithmRow(name, step=0.5, reached=Reached(*numbers, rounds=200)) for name, numbers in rows.items()
+    )
+    found = TheoremComparison(Settings(), None, 0.01, (), algorithms)
+    assert comparison_text._recommendation(found) == (
+        "Recommended: sure at a constant step of 0.5/L and tau = 5, 50 (38 to 61) rounds here, not told apart from "
+        "early; no theorem here bounds its rounds."
+    )

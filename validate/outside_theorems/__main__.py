@@ -17,7 +17,7 @@ from typing import Any
 
 from fedbounds.io import write_json
 from fedbounds.report.terminal import plain_table
-from validate.outside_theorems.trials import BUDGET, CLAIMS, judged
+from validate.outside_theorems.trials import BUDGET, CLAIMS, FALSE, judged
 
 RECORD = Path(__file__).resolve().parents[1] / "results" / "outside_theorems.json"
 
@@ -34,6 +34,26 @@ def settled(one: dict[str, Any] | None, seconds: float) -> bool:
 def table(found: dict[str, dict[str, Any]]) -> str:
     rows = [(key, one["headline"], f"{one['seconds']:.0f}", one["answer"]) for key, one in sorted(found.items())]
     return plain_table(("claim", "headline", "seconds", "answer"), rows)
+
+
+def summary(found: dict[str, dict[str, Any]]) -> str:
+    """A Markdown table: of each set, the false statements that were refuted, and what became of the true ones.
+
+    A statement in two parts is refuted if a part is, and proved or certified if every part is.
+    """
+    lines = [
+        "| statements | false: refuted | true: refuted | true: proved | true: certified at settings |",
+        "|---|---|---|---|---|",
+    ]
+    for name, false in FALSE.items():
+        answers = {k: [one for key, one in found.items() if key.startswith(f"{name}-{k:02}")] for k in range(1, 31)}
+        refuted = {k for k, parts in answers.items() if any(one["headline"] == "FALSE" for one in parts)}
+        true = answers.keys() - false
+        proved = {k for k in true if all(one["headline"] == "PROVED" for one in answers[k])}
+        certified = {k for k in true - proved if all(one["certified"] for one in answers[k])}
+        counts = (len(refuted & false), len(refuted & true), len(proved), len(certified))
+        lines.append(f"| 30 {name} | {' | '.join(f'{count} of 15' for count in counts)} |")
+    return "\n".join(lines)
 
 
 def main() -> None:
@@ -56,6 +76,7 @@ def main() -> None:
             if chosen.record:
                 write_json(RECORD, dict(sorted((known | found).items())))
     print(table(known | found))
+    print(summary(known | found))
 
 
 if __name__ == "__main__":

@@ -10,12 +10,14 @@ import sympy as sp
 
 from fedbounds.evidence.prover import horizon, implied, statement
 from fedbounds.evidence.prover.forms import NoForm
+from fedbounds.evidence.prover.run_setting import ROOM, cap_of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import render_text
 from fedbounds.plugins import claims
+from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
@@ -52,18 +54,28 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     yield from implied.proposals(claim, reading, {one.key: one for one in claim.assumptions_in(reading)})
     universe |= {one.key: one for one in claim.assumptions_in(reading)}
     right = sp.Add(*claim.stated(reading.repaired).values())
-    goal = statement.Goal(sp.sympify(claim.lhs), right, claim.scope, universe, claim.steps)
+    cap = cap_of(claim.steps)
+    limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)
+    put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
+    left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
+    goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits)
     try:
         found = statement.prove(goal)
-    except NoForm:  # steps such as Min(eta_0, 1/L) are no quotient of polynomials
+    except NoForm:  # steps that are no quotient of polynomials
         found = None
     if found is not None:
-        yield derivation(claim, reading, found)
+        if cap is not None:
+            rest = sp.expand((right - claim.lhs).xreplace({cap.steps: sy.eta}) - (bound - left))
+            first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()
+            found = replace(found, steps=(cap.line, *found.steps), uses=(*found.uses, *first))
+        yield derivation(claim, reading, found, {} if cap is None else cap.abbreviations)
     elif claim.scope == "horizon":
         yield from horizon.proposals(claim, reading, universe)
 
 
-def derivation(claim: Claim, reading: Reading, found: statement.Lines) -> d.Derivation:
+def derivation(
+    claim: Claim, reading: Reading, found: statement.Lines, abbreviations: dict[sp.Expr, sp.Expr]
+) -> d.Derivation:
     """The lines that were found as a proof of the claim."""
     last = d.step("conclude", claim.lhs, "<=", sp.Add(*claim.stated(reading.repaired).values())).by(*found.uses)
     return d.Derivation(
@@ -73,4 +85,5 @@ def derivation(claim: Claim, reading: Reading, found: statement.Lines) -> d.Deri
         claim=claim.key,
         readings=(reading.name,),
         conditions=found.conditions,
+        abbreviations=abbreviations,
     )

@@ -10,11 +10,11 @@ import sympy as sp
 from fedbounds.evidence.prover import facts, statement
 from fedbounds.evidence.prover.run_setting import (
     BEGUN,
+    CAPPED,
     LATE,
     LATER,
     LENGTH,
     LIMITS,
-    WIDE,
     L,
     Setting,
     T,
@@ -44,6 +44,7 @@ from fedbounds.evidence.symbolic.definitions import (
     X,
     n,
 )
+from fedbounds.evidence.symbolic.expressions import shown_positive
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, norm_sq
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -57,19 +58,37 @@ def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -
     if setting is None:
         return
     right = sp.Add(*claim.stated(reading.repaired).values())
+    short = right.xreplace({value: eta if name == CAPPED else name for name, value in setting.abbreviations.items()})
+    divisors = _divisors(setting, short)
+    if divisors is None:
+        return
     of_average = claim.lhs in (sy.average_gap, T * sy.average_gap)
-    for proposal in _averages(setting, right) if of_average else _distances(setting, right):
+    for proposal in _averages(setting, short) if of_average else _distances(setting, short):
         label = d.step("conclude", claim.lhs, "<=", right)
         steps, last, conditions = proposal
         yield d.Derivation(
             f"found-{claim.key}",
             claim.title,
-            (*setting.steps, *steps, label.by(*last)),
+            (*setting.steps, *divisors, *steps, label.by(*last)),
             claim=claim.key,
             readings=(reading.name,),
             conditions=(*setting.conditions, *conditions),
             abbreviations=setting.abbreviations,
         )
+
+
+def _divisors(setting: Setting, right: sp.Expr) -> list[d.Step] | None:
+    """That each divisor such as T + gamma - 1 is positive, at T and at t; None where one is not seen to be."""
+    lines: dict[sp.Expr, d.Step] = {}
+    for time in (T, t, t + 1):
+        for power in right.xreplace({T: time}).atoms(sp.Pow):
+            if not (power.exp.is_negative and power.base.is_Add) or power.base.is_positive:
+                continue
+            shown = setting.letters.positive(power.base)
+            if shown is None or not shown_positive(shown):
+                return None
+            lines[power.base] = d.step(f"divisor-{len(lines)}", power.base, ">", 0).by((shown, d.ONE))
+    return list(lines.values())
 
 
 @dataclass(frozen=True)
@@ -98,20 +117,18 @@ Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, .
 def _small(setting: Setting) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
     """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
     for limit in LIMITS:
-        shown = setting.letters.positive(limit - setting.eta * L)
+        shown = setting.letters.positive(limit.subs(eta, setting.eta))
         if shown is not None:
             slack = sp.Symbol("slack", nonnegative=True)
-            line = d.step("small", 0, "<=", limit - eta * L).by((shown, d.ONE))
-            yield line, d.Condition(slack, d.Earlier("small")), limit - eta * L
+            line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
+            yield line, d.Condition(slack, d.Earlier("small")), limit
             return
 
 
 def _recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> statement.Lines | None:
     """Delta_next <= right, for any step size that is as small as the claim's."""
-    # Two cases of L - mu cannot be told apart where the claim defines gamma by L.
-    cases = not (gamma in setting.claim.definitions and WIDE not in {one.symbol for one in setting.conditions})
     for line, condition, value in _small(setting):
-        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, (), ((condition, value),), cases)
+        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, ((condition, value),))
         found = statement.prove(goal)
         if found is None:
             return None
@@ -153,7 +170,10 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
             continue
         extra = (*base[1], *(one for one in rest[1] if one not in base[1]))
         carry = d.step("carry", sy.Delta_next, "<=", then).by(
-            d.Earlier("recursion"), (share, d.Hypothesis("all")), *rest[0]
+            d.Earlier("recursion"),
+            *setting.bridge(one_step.kept * sy.Delta + one_step.added),
+            (share, d.Hypothesis("all")),
+            *rest[0],
         )
         every = d.step("all", sy.Delta_T, "<=", bound).by(d.Induction("base", "carry"))
         shown = [line for line, _ in extra]
@@ -249,7 +269,7 @@ def _averages(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
             *proof.steps,
             d.step("base", sy.Delta_0, "<=", sy.Delta_0),
             d.step("carry", k * (GAPS + sy.gap_t) + sy.Delta_next, "<=", sy.Delta_0 + (t + 1) * there).by(
-                d.Earlier("recursion"), d.Hypothesis("all")
+                d.Earlier("recursion"), *setting.bridge(-share * eta * sy.gap_t + added), d.Hypothesis("all")
             ),
             d.step("all", line, "<=", sy.Delta_0 + T * there).by(d.Induction("base", "carry")),
             *((d.step("time", T, ">", 0).by(d.premise("some-time")),) if over_time else ()),

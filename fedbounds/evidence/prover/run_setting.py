@@ -21,13 +21,79 @@ from fedbounds.theory.reading import Reading
 
 L, mu, eta, t, T, gamma, tau = sy.L, sy.mu, sy.eta, sy.t, sy.T, sy.gamma, sy.tau
 A, B, ROOM = sp.symbols("along beyond room", nonnegative=True)
+CAPPED, PEAK = sp.Symbol("capped", positive=True), sp.Symbol("peak", real=True)
 KEPT = sp.Symbol("kept_share", nonnegative=True)
 LATER, WIDE, MORE = (sp.Symbol(name, nonnegative=True) for name in ("later", "wide", "more"))
 LENGTH = sp.Symbol("left_steps", nonnegative=True)
 LATE, BEGUN = Slack(sp.Symbol("late"), S), Slack(sp.Symbol("begun"), S)
 ATOMS = (sy.Delta_0, sy.sigma_sq, sy.sigma_p_sq, sy.G_sq, sy.Gamma, sy.zeta_star_sq)
-# Bounds on eta L that a step's inequality may need, the strictest first.
-LIMITS = (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))
+# What is not negative for small steps, as a step's inequality may need it, the strictest first.
+LIMITS = (*(c - eta * L for c in (sp.Rational(1, 4), sp.Rational(1, 2), sp.Integer(1))), 2 - eta * (L + mu))
+
+
+@dataclass(frozen=True)
+class Cap:
+    """A constant step of at most ``bound`` by the fact ``shown``, in lines that name it ``size``: eta, or eta_0.
+
+    ``steps`` is its formula: eta_0, or Min(eta_0, bound).
+    """
+
+    steps: sp.Expr
+    bound: sp.Expr
+    size: sp.Expr
+    shown: d.Use
+
+    @property
+    def abbreviations(self) -> dict[sp.Expr, sp.Expr]:
+        """The symbol of the minimum."""
+        return {CAPPED: self.steps} if isinstance(self.steps, sp.Min) else {}
+
+    @property
+    def room(self) -> sp.Expr:
+        """What the bound leaves."""
+        return sp.expand(1 - sp.expand(self.size / self.bound))
+
+    @property
+    def line(self) -> d.Step:
+        """size <= bound."""
+        return d.step("cap", 0, "<=", self.room).by(self.shown, *self.bridge(1 - eta / self.bound))
+
+    def bridge(self, expression: sp.Expr) -> tuple[d.Use, ...]:
+        """The use that makes an expression in eta one in ``size``."""
+        if self.size in (eta, self.steps):
+            return ()
+        difference = expression.subs(eta, self.size) - expression
+        return ((sp.cancel(difference / (eta - self.size)), d.premise("first-step")),)
+
+    def letters(self, values: dict[sp.Basic, sp.Expr]) -> Letters | None:
+        """Numbers in size mu, size (L - mu) and the room, of which 1 is a sum."""
+        put = {L: (A + B) / self.size, mu: A / self.size}
+        used = sp.cancel((self.size / self.bound).xreplace(put))
+        if not used.free_symbols <= {A, B} or not all(c.is_Rational for c in sp.Poly(used, A, B).coeffs()):
+            return None
+        values = {**values, **put, ELL: B / self.size}
+        return Letters(values, (A, B, ROOM), used + ROOM, {A: self.size * mu, B: self.size * ELL})
+
+
+def cap_of(steps: sp.Expr | None, *sides: sp.Expr) -> Cap | None:
+    """Any constant step up to a bound; the sides tell whether they speak of eta_0 itself."""
+    if not isinstance(steps, sp.Min) or len(steps.args) != 2 or sy.eta_0 not in steps.args:
+        return None
+    (bound,) = set(steps.args) - {sy.eta_0}
+    speaks = any(sp.sympify(side).xreplace({steps: eta}).has(sy.eta_0) for side in sides)
+    shown = (1 / bound, d.Extreme(CAPPED, bound))
+    return Cap(steps, bound, sy.eta_0 if speaks else eta, shown) if bound.free_symbols <= {L, mu} else None
+
+
+def _assumed_cap(universe: dict[str, Assumption]) -> Cap | None:
+    """The step eta_0 under the first assumption that bounds it."""
+    for key, index, value, _ in limits(universe.values()):
+        left = sp.expand(value.subs(eta, sy.eta_0))
+        top = left.subs(sy.eta_0, 0)
+        bound = sp.cancel(sy.eta_0 * top / (top - left)) if left.has(sy.eta_0) else sp.S.Zero
+        if top.is_Rational and top > 0 and bound.free_symbols <= {L, mu} and bound.is_positive:
+            return Cap(sy.eta_0, bound, sy.eta_0, (1 / top, d.premise(key, *index)))
+    return None
 
 
 @dataclass(frozen=True)
@@ -42,6 +108,11 @@ class Setting:
     conditions: tuple[d.Condition, ...]
     eta: sp.Expr
     abbreviations: dict[sp.Expr, sp.Expr]
+    cap: Cap | None = None
+
+    def bridge(self, expression: sp.Expr) -> tuple[d.Use, ...]:
+        """The uses that make an expression in eta one in the step size of the lines."""
+        return self.cap.bridge(expression) if self.cap is not None else ()
 
     @property
     def noises(self) -> Iterator[sp.Expr]:
@@ -64,44 +135,88 @@ def setting_of(claim: Claim, reading: Reading, universe: dict[str, Assumption]) 
     if claim.eta is None or not {"smooth", "strongly-convex", "full-participation", "unbiased"} <= universe.keys():
         return None
     size = sp.sympify(claim.eta)
+    cap = cap_of(size, *claim.stated(reading.repaired).values())
+    if size == sy.eta_0:
+        cap = _assumed_cap(universe)
     values: dict[sp.Basic, sp.Expr] = {L: mu + ELL, tau: MORE + 1, eta: size}
     steps: list[d.Step] = []
     conditions = [d.Condition(ELL, d.premise("curvatures")), d.Condition(MORE, d.premise("whole-steps"))]
+    for line, condition in _defined(claim, values):
+        steps.append(line)
+        conditions.append(condition)
+    letters: Letters | None = Letters(values)
+    free = sp.sympify(claim.steps).free_symbols - {L, mu, t, tau}
+    if cap is not None:
+        steps.append(cap.line)
+        conditions.append(d.Condition(ROOM, d.Earlier("cap")))
+        size, letters = cap.size, cap.letters({tau: values[tau], eta: cap.size})
+    elif size.has(t) and free in ({sy.eta_0}, {gamma}):
+        offset = _offset(claim, universe, *free)
+        if offset is None:
+            return None
+        values |= offset[1]
+        steps.append(offset[0])
+        conditions.append(d.Condition(WIDE, d.Earlier("gamma-wide")))
+        letters = Letters(values)
+    elif free:
+        return None
+    if letters is None:
+        return None
+    abbreviations: dict[sp.Expr, sp.Expr] = {} if cap is None else cap.abbreviations
+    peaks = {one for term in claim.stated(reading.repaired).values() for one in sp.sympify(term).atoms(sp.Max)}
+    if len(peaks) == 1:
+        abbreviations[PEAK] = peaks.pop()
+    return Setting(claim, reading, universe, letters, tuple(steps), tuple(conditions), size, abbreviations, cap)
+
+
+def _defined(claim: Claim, values: dict[sp.Basic, sp.Expr]) -> Iterator[tuple[d.Step, d.Condition]]:
+    """What the definition of gamma says of it; its value joins the values."""
     bound = claim.definitions.get(gamma)
     if isinstance(bound, sp.Max):
         wide = next((one for one in bound.args if one.has(L)), bound.args[0])
         for name, one, slack in (("wide", wide, WIDE), *(("later", one, LATER) for one in bound.args if one == tau)):
-            steps.append(d.step(f"gamma-{name}", one, "<=", gamma).by(d.Extreme(gamma, one)))
-            conditions.append(d.Condition(slack, d.Earlier(f"gamma-{name}")))
+            line = d.step(f"gamma-{name}", one, "<=", gamma).by(d.Extreme(gamma, one))
+            yield line, d.Condition(slack, d.Earlier(f"gamma-{name}"))
         values[gamma] = wide + WIDE
     elif bound is not None:
         values[gamma] = sp.sympify(bound)
-    letters = Letters(values)
-    free = size.free_symbols - {L, mu, t, gamma, tau}
-    if free == {sy.eta_0} and size == sy.eta_0:
-        limit = next((one for one in limits(universe.values()) if one[2].subs(eta, size).has(sy.eta_0)), None)
-        if limit is None:
-            return None
-        key, index, value, _ = limit
-        value = sp.expand(value.subs(eta, size))
-        top = value.subs(sy.eta_0, 0)
-        slope = -value.coeff(sy.eta_0)
-        scale = sp.cancel(slope / L)
-        if not (top.is_Rational and scale.is_Rational and scale > 0):
-            return None
-        conditions.append(d.Condition(ROOM, d.premise(key, *index)))
-        values = {**values, mu: A / sy.eta_0, ELL: B / sy.eta_0, L: (A + B) / sy.eta_0}
-        named = {A: sy.eta_0 * mu, B: sy.eta_0 * ELL}
-        letters = Letters(values, (A, B, ROOM), (scale * (A + B) + ROOM) / top, named)
-    elif free:
-        return None
-    abbreviations: dict[sp.Expr, sp.Expr] = {}
-    return Setting(claim, reading, universe, letters, tuple(steps), tuple(conditions), size, abbreviations)
+
+
+def _offset(
+    claim: Claim, universe: dict[str, Assumption], free: sp.Expr
+) -> tuple[d.Step, dict[sp.Basic, sp.Expr]] | None:
+    """The step least <= g for the offset g = gamma or 1/(mu eta_0) that an assumption bounds, and its values."""
+    g = sp.Dummy(positive=True)
+    offset = gamma if free == gamma else 1 / (mu * sy.eta_0)
+    put = {free: g if free == gamma else 1 / (mu * g)}
+    for one in universe.values():
+        for k, fact in enumerate(one.facts() if one.gives is None else ()):
+            start = (sy.eta_0,) if fact.right.has(eta) else ()
+            value = fact.right.subs(dict(claim.definitions)).subs(eta, sy.eta_0)
+            if fact.sign == "=" or not value.has(free) or not value.free_symbols <= {L, mu, free}:
+                continue
+            top, bottom = sp.fraction(sp.cancel(value.xreplace(put)))
+            slope = sp.Poly(top, g).coeff_monomial(g)
+            if sp.degree(top, g) != 1:
+                continue
+            least, share = sp.cancel(-top.subs(g, 0) / slope), sp.cancel(bottom / slope).xreplace({g: offset})
+            if least.is_positive and share.is_positive:
+                index = (*((sp.Integer(k),) if len(one.parts) > 1 else ()), *start)
+                line = d.step("gamma-wide", least, "<=", offset).by((share, d.premise(one.key, *index)))
+                return line, {free: put[free].xreplace({g: least + WIDE})}
+    return None
 
 
 def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple[d.Step, d.Condition]]] | None:
     """A sum over constants and powers in time that is not negative, each coefficient on sight; None if one is not."""
     expanded = sp.expand(number)
+    if expanded.has(PEAK):
+        share = setting.letters.positive(expanded.coeff(PEAK))
+        for argument in setting.abbreviations[PEAK].args if share is not None else ():
+            below = termwise(setting, expanded.xreplace({PEAK: argument}))
+            if below is not None:
+                return [(share, d.Extreme(PEAK, argument)), *below[0]], below[1]
+        return None
     powers = {one: sp.Dummy(nonnegative=True) for one in expanded.atoms(sp.Pow) if one.exp.has(t, T)}
     names: dict[sp.Expr, sp.Expr] = {}
     shown: list[tuple[d.Step, d.Condition]] = []

@@ -47,9 +47,7 @@ class Goal:
     scope: str
     universe: Mapping[str, Assumption]
     steps: sp.Expr | None = None
-    candidates: tuple[facts.Candidate, ...] = ()
     limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
-    cases: bool = True
 
     @property
     def frame(self) -> Frame:
@@ -126,15 +124,12 @@ def _candidates(goal: Goal, target: forms.Form) -> Iterator[facts.Candidate]:
     else:
         needs_minimum = F_MIN in losses
         for one in client:
-            if one.steps and not goal.cases:
-                continue
             if needs_minimum or not one.value.has(F_MIN):
                 yield facts.averaged(one)
         if goal.together and W in losses and "strongly-convex" in keys:
             for at, to in ((W, X), (X, W)):
                 yield facts.averaged(facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),)))
         yield from facts.of_noise(goal.universe)
-    yield from goal.candidates
     yield from facts.of_constants({key[1] for key in target if key[0] == "constant"})
 
 

@@ -30,10 +30,19 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
         _require_follows(assumption, part)
         return part
     facts = assumption.facts()
+    if points and points[-1] == sy.eta_0:
+        facts, points = _at_first_step(facts), points[:-1]
     which = int(points[0]) if points else 0
     if which >= len(facts) or (len(facts) > 1 and not points):
         raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")
     return facts[which]
+
+
+def _at_first_step(facts: tuple[Part, ...]) -> tuple[Part, ...]:
+    """What relations in step sizes and constants, which hold at every step, say at t = 0."""
+    if any(not part.right.free_symbols <= {sy.eta, sy.L, sy.mu} for part in facts):
+        raise Unproved("at the first step only relations among eta, L and mu are read")
+    return tuple(part._replace(right=part.right.subs(sy.eta, sy.eta_0)) for part in facts)
 
 
 def require_own_words(assumption: Assumption, points: tuple[Any, ...], value: sp.Expr, scope: Context) -> None:

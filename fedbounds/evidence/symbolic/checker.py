@@ -99,7 +99,7 @@ def _schedule(
         if (
             type(symbol) is not type(sy.gamma)
             or symbol != sy.gamma
-            or not value.free_symbols <= {sy.L, sy.mu, sy.tau}
+            or not value.free_symbols <= {sy.L, sy.mu, sy.tau, sy.eta_0}
             or not shown_positive(value)
         ):
             raise Unproved(f"the claim defines {symbol}, which means something already")

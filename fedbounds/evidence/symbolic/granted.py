@@ -8,7 +8,7 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim
 from fedbounds.theory.reading import Reading
 
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
@@ -34,6 +34,11 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
     }
     found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    if claim is not None and "first-step" in by:
+        first = sp.sympify(claim.eta).subs(sy.t, 0)
+        found["first-step"] = Assumption(
+            "first-step", "eta_0 is the step size at t = 0", sp.Eq(sy.eta_0, first, evaluate=False)
+        )
     return found | {one.key: one for one in (PRESENT, shipped.unbiased) if one.key in by}
 
 
@@ -49,6 +54,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
     keys = {one.key for one in stated}
+    found["first-step"] = frozenset({OWN_STEPS} & keys)
     found |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
     return {key: grounds for key, grounds in found.items() if grounds}
 

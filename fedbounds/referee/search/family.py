@@ -220,7 +220,7 @@ def _steps(shape: Shape, part: Array, losses: Quadratics, claim: Claim) -> Array
         return np.broadcast_to(MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L, (len(L), T))
     constants = {"L": L, "mu": losses.mu[:, None], "tau": float(shape.tau), "N": float(shape.N)}
     if shape.schedule == "start":
-        constants["eta_0"] = MIN_STEP**part / L
+        constants["eta_0"] = MAX_STEP * (MIN_STEP / MAX_STEP) ** part / L
     return np.broadcast_to(steps_asked(schedule(claim, shape), constants, T), (len(L), T))
 
 

@@ -99,6 +99,47 @@ def test_a_whole_run_is_proved_by_induction(lhs, rhs, assumptions, more):
     assert proved("horizon", lhs, rhs, *assumptions, **more)
 
 
+UP_TO = {"eta": sp.Min(eta_0, 1 / L)}
+WIDE = Assumption("wide", "gamma >= 2 kappa", sp.Ge(gamma, 2 * L / mu, evaluate=False))
+FREE = {"eta": 1 / (mu * (t + gamma)), "definitions": {gamma: 1 / (mu * eta_0)}}
+TWICE = {"eta": 2 / (mu * (t + gamma)), "definitions": {gamma: 2 / (mu * eta_0)}}
+LATE = T + gamma - 1
+LARGER = sp.Max(gamma * Delta_0, 4 * sigma_sq / mu**2) / (T + gamma)
+
+
+@pytest.mark.parametrize(
+    ("scope", "lhs", "rhs", "assumptions", "more"),
+    [
+        ("step", Delta_next, (1 - eta_0 * mu) * Delta + NOISE, SGD, UP_TO),
+        ("horizon", Delta_T, (1 - eta_0 * mu) ** T * Delta_0 + eta_0 * sigma_sq / mu, SGD, UP_TO),
+        ("horizon", Delta_T, ((gamma - 1) ** 2 * Delta_0 + T * sigma_sq / mu**2) / LATE**2, (*SGD, WIDE), FREE),
+        ("horizon", Delta_T, LARGER, (*SGD, WIDE), TWICE),
+    ],
+)
+def test_steps_up_to_a_bound_a_free_offset_and_a_maximum_are_proved(scope, lhs, rhs, assumptions, more):
+    assert proved(scope, lhs, rhs, *assumptions, **more)
+    assert not proved(scope, lhs, sp.Rational(99, 100) * rhs, *assumptions, **more)
+
+
+def test_an_offset_that_nothing_bounds_is_missed():
+    assert not proved("horizon", Delta_T, LARGER, *SGD, **TWICE)
+
+
+@pytest.mark.parametrize(
+    ("relation", "bound", "accepted"),
+    [
+        (sp.Le(eta * L, 1), eta_0 * L, True),
+        (sp.Le(eta * (t + 1) * L, 1), eta_0 * (t + 1) * L, False),
+        (sp.Le(eta_ratio * eta * L, 1), eta_ratio * eta_0 * L, False),
+    ],
+)
+def test_what_holds_at_every_step_is_read_at_the_first_where_only_the_step_size_varies(relation, bound, accepted):
+    claim = Claim("c", "C", "", "step", bound, {"all": 1}, assumptions=(Assumption("limit", "a limit", relation),))
+    last = step("conclude", bound, "<=", 1).by(premise("limit", eta_0))
+    checked = automatic.check(Derivation("c", "C", (last,), claim="c", readings=("plain",)), claim, READINGS["plain"])
+    assert (not checked.fault) == accepted
+
+
 def test_a_rate_that_is_too_good_is_not_proved():
     assert not proved("horizon", Delta_T, (1 - mu / L) ** (3 * T) * Delta_0 + sigma_sq / (L * mu), *SGD, eta=1 / L)
 
@@ -131,7 +172,6 @@ def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own
     ("scope", "lhs", "rhs", "more"),
     [
         ("horizon", Delta_T, sp.Max(gamma * Delta_0, sigma_sq / mu**2) / (T + gamma), RATE),
-        ("step", Delta_next, (1 - eta * mu) * Delta + NOISE, {"eta": sp.Min(eta_0, 1 / L)}),
         ("constant", quantity.constant("mine", lambda losses: losses.L), L, {}),
     ],
 )
