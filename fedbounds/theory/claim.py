@@ -69,6 +69,10 @@ class Repair:
     assumptions: tuple[Assumption, ...] = ()
     substitutions: Mapping[sp.Symbol, sp.Expr] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        if isinstance(self.substitutions, Mapping):
+            object.__setattr__(self, "substitutions", dict(self.substitutions))
+
 
 class OwnSteps(Assumption):
     """That a run used the step size its claim is stated for: what evaluators may put in place themselves."""
@@ -128,6 +132,9 @@ class Claim:
     algorithm: str = FEDAVG
 
     def __post_init__(self) -> None:
+        for name in ("terms", "definitions"):
+            if isinstance(given := getattr(self, name), Mapping):
+                object.__setattr__(self, name, dict(given))
         for symbol in self.definitions if isinstance(self.definitions, Mapping) else ():
             if isinstance(symbol, Quantity) and symbol.recorded != {}:
                 remedy = f"write it into the two sides{', or give eta=' * (symbol == symbols.eta)}"

@@ -9,7 +9,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.expressions import require_exact, shown_non_negative, shown_positive
+from fedbounds.evidence.symbolic.expressions import NUMBERS, require_exact, shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import symbols as sy
@@ -27,6 +27,9 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
             raise Unproved(f"{assumption.key} gives nothing at {where}") from fault
         if type(part) is not Part or type(part.sign) is not str or part.sign not in ("<", "<=", "="):
             raise Unproved(f"{assumption.key} gives no Part")
+        for side in (part.left, part.right):
+            if not isinstance(side, int) and type(side).__sub__ is not sp.Expr.__sub__ and type(side) not in NUMBERS:
+                raise Unproved(f"{assumption.key} gives {side}, which is no expression")
         _require_follows(assumption, part)
         return part
     facts = assumption.facts()

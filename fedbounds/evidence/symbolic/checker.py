@@ -14,7 +14,7 @@ from fedbounds.evidence.symbolic.derivation import (
 )
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, union
+from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, computed_anew, union
 from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.granted import granted_by
 from fedbounds.evidence.symbolic.proof_state import (
@@ -67,6 +67,8 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
         raise Unproved(f"there is no claim {derivation.claim}")
     if claim is not None and not {reading.name} <= set(derivation.readings) & set(claim.readings):
         raise Unproved(f"it is no proof of {claim.key} in reading {reading.name}")
+    if claim is not None:
+        computed_anew(claim)
     admit_derivation(derivation, claim)
     universe = admit_assumptions(derivation, claim, reading)
     abbreviations = dict(derivation.abbreviations)

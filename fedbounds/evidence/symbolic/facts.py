@@ -145,6 +145,8 @@ def _premise(fact: d.Premise, scope: Context) -> Total:
     assumption = scope.universe.get(fact.key)
     if assumption is None:
         raise Unproved(f"{fact.key} is no assumption of the claim, nor a definition in reading {scope.reading.name}")
+    for point in fact.points:
+        admit(sp.Integer(point) if type(point) is int else point, scope)
     part = given(assumption, fact.points)
     expression = sp.sympify(part.right - part.left)
     keys = resting_on(fact.key, scope)

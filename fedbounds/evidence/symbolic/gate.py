@@ -7,6 +7,7 @@ for one number: neither a client nor a step hides in its meaning. Definitions ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from functools import cached_property
 from typing import Any
 
 import sympy as sp
@@ -49,6 +50,7 @@ NAMED = (
     formal.Positive,
 )
 SIGNS = ("real", "nonnegative", "positive")
+FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
 
 
@@ -120,7 +122,10 @@ def _admit_own(symbol: Any, role: str) -> None:
 
 
 def _declared(symbol: sp.Symbol) -> bool:
-    return symbol in [sp.Symbol(symbol.name, **{sign: True}) for sign in SIGNS]
+    """Whether a symbol has an identifier for its name, and one sign with what follows from it."""
+    known = {fact: value for fact, value in dict(symbol._assumptions).items() if value is not None}
+    fresh = [sp.Symbol(symbol.name, **{sign: True}) for sign in SIGNS]
+    return symbol.name.isidentifier() and symbol in fresh and known in FACTS
 
 
 def _well_named(atom: sp.Expr) -> bool:
@@ -155,13 +160,21 @@ def _symbols_of(claim: Claim) -> set[sp.Basic]:
     return {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
 
 
+def computed_anew(one: Assumption | Claim) -> None:
+    """Forget what is computed once of an assumption or a claim, which somebody may have written."""
+    if type(one) not in (Assumption, OwnSteps, Claim):
+        raise Unproved(f"{one.key} is of a class of its own, which may say another thing each time")
+    for name, attribute in vars(type(one)).items():
+        if isinstance(attribute, cached_property):
+            vars(one).pop(name, None)
+
+
 def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
     """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
     universe = granted_definitions(reading, claim)
     stated = claim.assumptions_in(reading) if claim is not None else ()
     for assumption in (*stated, *derivation.assumes):
-        if type(assumption) not in (Assumption, OwnSteps):
-            raise Unproved(f"{assumption} is no assumption")
+        computed_anew(assumption)
         key = assumption.key
         require_text(key)
         if key in definitions.DEFINITIONS:
@@ -179,6 +192,8 @@ def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Read
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
+    if isinstance(expression, sp.Basic) and expression.args:
+        expression._assumptions = kind.default_assumptions  # signs follow from what it is made of
     if kind is sp.Symbol or (kind is Quantity and expression.name in CANONICAL):
         return _symbol(expression, scope)
     if kind in NUMBERS:

@@ -207,6 +207,8 @@ def covers(assumptions: Iterable[Assumption]) -> Coverage:
 def _mismatch(checked: Checked, claim: Claim, reading: Reading) -> str:
     """Why the last line is not the claim's own in this reading, or an empty string."""
     derivation, last = checked.derivation, checked.derivation.steps[-1]
+    if type(claim) is not Claim:
+        return "it is no Claim but of a class of its own"
     if checked.reading != reading or reading.name not in claim.readings:
         return f"it is no proof of {claim.key} in reading {reading.name}"
     if claim.kind is Kind.RATE:

@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import sympy as sp
 from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
+from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import library as symbolic
 from fedbounds.evidence.symbolic.definitions import (
@@ -52,6 +53,7 @@ from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
@@ -147,6 +149,65 @@ class Gives:
         return True
 
     __hash__ = None
+
+
+class Point:
+    """A point that is w_t where a function is taken, and what it likes in a difference."""
+
+    __sympy__ = True
+
+    def __init__(self, at, minus):
+        self.args, self.at, self.minus = (at,), at, minus
+
+    def func(self, *_):
+        return self.at
+
+    def __sub__(self, other):
+        return self.minus
+
+    def xreplace(self, _):
+        return self
+
+
+class Side:
+    """A right side that differs where it is compared and where it is used."""
+
+    def __init__(self, *values):
+        self.values = list(values)
+
+    def __sub__(self, other):
+        return (self.values.pop(0) if len(self.values) > 1 else self.values[0]) - other
+
+
+class Terms(dict):
+    """Terms whose items are not what is printed of them."""
+
+    def items(self):
+        return {"all": sy.G_sq}.items()
+
+
+class TwoFaced(Claim):
+    """A claim that says another thing to the checker than to the reader."""
+
+    def stated(self, repaired):
+        return {"all": sy.G_sq}
+
+
+def tampered(product):
+    """A product that says of itself that it is not negative."""
+    made = sp.Mul(*product.args, evaluate=False)
+    made._assumptions = StdFactKB({"nonnegative": True})
+    return made
+
+
+def preset():
+    """G^2 >= 0, of which the opposite was computed."""
+    made = Assumption("preset", "", sp.Ge(sy.G_sq, 0, evaluate=False))
+    made.__dict__["parts"] = (Part(sp.Integer(0), "<=", -sy.G_sq),)
+    return made
+
+
+BRACKET = sp.Symbol("(-1)", nonnegative=True)
 
 
 def changing(*said, key="sly", statement=""):
@@ -341,6 +402,30 @@ HOLES = {
     "another shipped assumption": lambda: fault(
         step("end", 1, "<=", 0).by(premise("smooth")), assumes=(replace(a.smooth, gives=Gives(sp.Integer(-1))),)
     ),
+    "a point that is another in a difference": lambda: verdict(
+        toy_claim(sy.mu * sy.Delta, sp.Integer(0)),
+        *(premise("strongly-convex", W, Point(W, sign * (W - W_STAR))) for sign in (1, -1)),
+    ),
+    "a side that subtracts otherwise each time": lambda: refused(
+        NO_GRADIENT.by(premise("sly"), ONE),
+        assumes=(
+            Assumption(
+                "sly",
+                "",
+                sp.Le(sy.G_sq, 1),
+                gives=lambda o: Part(sp.Integer(0), "<=", Side(1 - sy.G_sq, -1 - sy.G_sq)),
+            ),
+        ),
+    ),
+    "a sign written into a product": lambda: refused(NO_GRADIENT.by((tampered(-1 * sy.G_sq), ONE))),
+    "a relation computed beforehand": lambda: refused(NO_GRADIENT.by(premise("preset")), assumes=(preset(),)),
+    "terms that are others when listed": lambda: verdict(
+        replace(toy_claim(sy.G_sq, sp.Integer(0)), terms=Terms(all=sp.Integer(0))), right=sy.G_sq
+    ),
+    "a claim that states another": lambda: verdict(
+        TwoFaced("toy", "", "", "constant", sy.G_sq, {"all": sp.Integer(0)}, readings=("repaired",)), right=sy.G_sq
+    ),
+    "a symbol named as a number": lambda: refused(step("end", -BRACKET, "<=", 0).by((BRACKET, ONE))),
     "a gradient of nobody": lambda: refused(step("end", Grad(W_NEXT), "=", 0)),
     # Limits of what does not stay as it is.
     **{
