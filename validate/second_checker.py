@@ -23,6 +23,7 @@ ONE, NOTHING = Fraction(1), Fraction(0)
 READINGS = ("literal", "sync", "all-steps", "repaired")
 QUANTITIES = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq", "Delta_0")
 # A formula is linear if it is so at a point with no accidents.
+SIZES = (Fraction(1, 1000), Fraction(3, 7), ONE, Fraction(1000))
 GENERIC = {name: Fraction(10**9 + 7 * k * k, 998244353 + k) for k, name in enumerate((*QUANTITIES, "rho_tilde"))}
 
 
@@ -149,12 +150,12 @@ class Round:
             "pull": dot(w, mean(alpha, g)),
             "mean_slope_sq": dot(mean(alpha, g), mean(alpha, g)),
         }
-        if self.N == 1:  # gradient descent from w_0
+        if self.N == 1 and not self.any:  # gradient descent from w_0
             forms |= {"gap": f[0], "Delta_0": forms["Delta_start"]}
         return forms[name]
 
-    def stated(self, terms, scale):
-        """What a claim's terms say here, as {form: number}."""
+    def stated(self, left, terms, scale):
+        """What a claim's terms say here, as {form: number}; the points of one client bound nothing else."""
         known = {"eta": self.eta[-1], "mu": self.mu, "L": self.L, "rho_bar": self.rho_bar, "p_min": min(self.p)}
         known |= {
             "tau": Fraction(self.tau),
@@ -164,7 +165,7 @@ class Round:
             "Fraction": Fraction,
         }
         known |= {"pi_min": min(self.ratios), "pi_max": max(self.ratios), "Max": max, "Min": min}
-        if self.N == len(set(self.eta)) == 1:
+        if self.N == len(set(self.eta)) == 1 and not self.any and not self.noisy:
             known |= {"T": Fraction(self.s), "eta_0": self.eta[0]}
         known |= {"rho_tilde": self.rho_tilde} if self.rho_tilde is not None else {}
         unknown = dict.fromkeys(
@@ -182,9 +183,17 @@ class Round:
         found["Gamma_alpha"] = at(Gamma=ONE, rho_tilde=ONE) - found["Gamma"]
         linear = {**GENERIC, "Gamma_alpha": GENERIC["Gamma"] * GENERIC["rho_tilde"]}
         need(at(**GENERIC) == sum(value * linear[name] for name, value in found.items()), "the claim is not linear")
+        used = {name for name, number in found.items() if number}
+        need(left != "gap" or used <= {"Delta_0"}, "the gap of a run is bounded by its start alone")
+        need(left == "gap" or "Delta_0" not in used, "only the gap of a run is bounded by its start")
+        need(left == "grad_sq" or "excess" not in used, "the excess is one client's")
+        need(left != "grad_sq" or (used <= {"excess"} and self.s == 0), "no bound at one point of any client")
         need(found["Gamma_alpha"] >= 0, "the claim falls as rho_tilde grows: not covered for every rho_tilde")
         if not self.noisy:
-            need(min(found.pop("sigma_sq"), at(sigma_0_sq=ONE)) >= 0, "the claim falls as the variance grows")
+            need(found.pop("sigma_sq") >= 0, "the claim falls as the variance grows")
+            for more in ({bound: size} for bound in ("sigma_0_sq", "growth") for size in SIZES):
+                grown = [at(**more) - at(), *(at(**{name: ONE}, **more) - at(**{name: ONE}) for name in QUANTITIES)]
+                need(min(grown) >= 0, "the claim falls as the variance grows")
         return {name: value for name, value in found.items() if value}
 
 
@@ -216,8 +225,12 @@ def judge(certificate, claims):
         rhs = {name: Fraction(value) for name, value in certificate["rhs"].items() if Fraction(value)}
         if certificate.get("claim") is not None:
             sides = claims[certificate["claim"]]["sides"]
-            wanted = here.stated(sides["right"][certificate["setting"]["reading"]], certificate.get("scale", {}))
+            wanted = here.stated(
+                sides["left"], sides["right"][certificate["setting"]["reading"]], certificate.get("scale", {})
+            )
             need((sides["left"], wanted) == (certificate["lhs"], rhs), "this is not the claim's inequality")
+            other = [label for label in certificate["multipliers"] if not label.startswith("interpolation 0 ")]
+            need(sides["left"] != "grad_sq" or not other, "another client may lack what this one has")
         used = [(-Fraction(value), here.fact(label)) for label, value in certificate["multipliers"].items()]
         need(all(number <= 0 for number, _ in used), "a multiplier is negative")
         sides = [(-ONE, here.form(certificate["lhs"])), *((value, here.form(name)) for name, value in rhs.items())]

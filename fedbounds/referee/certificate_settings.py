@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting, pointwise
-from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
+from fedbounds.evidence.sdp.one_step.coverage import conditions, own_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, pointwise, round_setting
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
@@ -53,5 +53,5 @@ def settings(claim: Claim, reading: Reading, grid: Grid) -> Iterator[Setting]:
         except InputError:
             continue  # an irrational step size, or weights that this reading says too little about
         yield setting
-        if pointwise(claim) and (local, alpha) != (grid.taus[0], grid.weights[0][0]):
+        if pointwise(claim, reading) and (local, alpha) != (grid.taus[0], grid.weights[0][0]):
             return

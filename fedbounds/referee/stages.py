@@ -81,7 +81,7 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
-    if not applies(claim):
+    if not applies(claim, reading):
         lacking.append("certificates: it is no one-round statement in the model's quantities")
     return Found((speaks, *lacking, *without_facets(claim)))
 
@@ -174,7 +174,7 @@ def proof(case: Case) -> Found:
 
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
-    if not applies(case.claim):
+    if not applies(case.claim, case.reading):
         return Found(("it is no one-round statement in the quantities of the certificates",))
     found: list[Verdict] = []
     labels: list[set[str]] = []

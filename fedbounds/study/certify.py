@@ -10,6 +10,7 @@ from fedbounds.errors import reject, whole
 from fedbounds.plugins import Plugins, claims_from, modules_from, nearest
 from fedbounds.study.tabular import Findings, flat
 from fedbounds.theory.claim import Claim, in_readings
+from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ def certify(
     <Status.HOLDS: 'HOLDS'>
     """
     from fedbounds.evidence.sdp.one_step.certificate import save
-    from fedbounds.evidence.sdp.one_step.coverage import pointwise, round_settings
-    from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies
+    from fedbounds.evidence.sdp.one_step.coverage import round_settings
+    from fedbounds.evidence.sdp.one_step.parameters import FORMS, NOISE, NUMBERS, applies, pointwise
     from fedbounds.evidence.sdp.one_step.verdict import examination
 
     named = claims_from(claim, modules_from(plugins))
@@ -86,7 +87,7 @@ def certify(
             verdict, proof = examination(one, at)
             proof = None if proof is None else replace(proof, name=f"{one.key}-{name}-{at.step}")
             decided.append(Decided(verdict, at, proof))
-            if pointwise(one):
+            if pointwise(one, READINGS[name]):
                 break  # a statement about one point, not about a step
     for key in chosen if out is not None else ():
         proofs = [item.certificate for item in decided if item.verdict.claim == key and item.certificate is not None]

@@ -151,7 +151,8 @@ def verify_certificate(
         subjects.add(subject(certificate))
         valid.append(certificate)
         right = " + ".join(f"({value}) {form}" for form, value in certificate.numbers(certificate.rhs).items()) or "0"
-        show(f"{name}: verified: {describe(certificate)}: {certificate.lhs} <= {right}")
+        words = describe(certificate, known.get(certificate.claim or ""))
+        show(f"{name}: verified: {words}: {certificate.lhs} <= {right}")
     pairs = len(subjects - {None})
     show(f"{count - bad} verified, {bad} rejected; {pairs} different (claim, setting) pairs proved as stated")
     if rocq is not None:

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, read, save, subject, verified
+from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, describe, read, save, subject, verified
 from fedbounds.evidence.sdp.one_step.coverage import coverage, largest_step, own_setting, own_step
-from fedbounds.evidence.sdp.one_step.parameters import round_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
 from fedbounds.io import DIGITS
@@ -25,9 +25,29 @@ from fedbounds.plugins import claim_named, claims
 from fedbounds.report.claim_text import sides
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
+from fedbounds.theory.claim import Claim, Repair
 from fedbounds.theory.coverage import Coverage
-from fedbounds.theory.symbols import C, Delta, Delta_next, G_sq, Gamma, L, N, drift, eta, mu, rho_tilde, sigma_sq, tau
+from fedbounds.theory.symbols import (
+    C,
+    Delta,
+    Delta_0,
+    Delta_next,
+    G_sq,
+    Gamma,
+    L,
+    N,
+    drift,
+    eta,
+    eta_0,
+    excess,
+    gap,
+    grad_sq,
+    growth,
+    mu,
+    rho_tilde,
+    sigma_sq,
+    tau,
+)
 from fedbounds.theory.verdict import Status
 from validate.second_checker import judge
 
@@ -45,6 +65,65 @@ BELOW = 0.995
 
 def claim(terms, *assumptions, **more):
     return Claim("mine", "", "", "step", Delta_next, terms, assumptions=(*CLASS, *assumptions), **more)
+
+
+LONE = (F(1),)
+ONE_STEP = Assumption("one-step", "tau = 1", sp.Eq(tau, 1))
+OF_A_RUN = (*CLASS[:2], a.full_participation, a.unbiased, a.full_gradients, ONE_STEP)
+STEPS = {"alpha": LONE, "p": LONE, "tau": 2, "mu": HALF}
+FAST, SLOW = (Setting(**STEPS, eta=(size, size)) for size in (F(3), HALF))
+TWO = Setting((HALF, HALF), (HALF, HALF), (F(1, 4),), 1, F(1, 10))
+
+
+def run(**more):
+    """Of gradient descent: the gap is at most L/2 times the distance at the start."""
+    about = {"assumptions": OF_A_RUN, "eta": eta_0, "readings": ("repaired",), **more}
+    return Claim("mine", "", "", "horizon", gap, {"start": L / 2 * Delta_0}, **about)
+
+
+def repaired(**substitutions):
+    put = {{"excess": excess, "Delta_0": Delta_0}[name]: value for name, value in substitutions.items()}
+    return {"repair": Repair("", substitutions=put), "readings": ("repaired",)}
+
+
+@pytest.mark.parametrize(
+    "mine, setting",
+    [
+        pytest.param(run(), replace(FAST, local="any"), id="a run of any local models"),
+        pytest.param(run(**repaired(Delta_0=Delta_0 - 1000 * Gamma / L)), SLOW, id="a repair without clients"),
+        pytest.param(claim({"a": Delta_0}), replace(SLOW, eta=(HALF,)), id="the start of a run in a step"),
+        pytest.param(claim({"a": Delta / (1 + growth)}), TWO, id="growth in a divisor"),
+        pytest.param(claim({"a": Delta / (1 + sigma_sq)}), TWO, id="a variance in a divisor"),
+        pytest.param(claim({"a": Delta, "b": excess}), TWO, id="the excess of one client in a step"),
+        pytest.param(
+            replace(claim({"a": 2 * L**2 * Delta, "b": 5 * L * Gamma}), lhs=grad_sq),
+            TWO,
+            id="one client's gradient",
+        ),
+        pytest.param(claim({"a": Delta, "b": sp.Symbol("Gamma_alpha")}), TWO, id="a symbol with a form's name"),
+        pytest.param(claim({"a": Delta, "b": sp.Symbol("scale of a")}), TWO, id="a symbol with a factor's name"),
+    ],
+)
+def test_what_the_model_does_not_say_of_every_client_and_run_is_refused(mine, setting):
+    assert coefficients(run(), SLOW) == {"Delta_0": HALF}
+    with pytest.raises(InputError):
+        coefficients(mine, setting)
+
+
+def test_one_client_s_bound_rests_on_nothing_that_the_others_lack():
+    """With all of the weight on the other, and the largest skew, this client is at its minimum."""
+    mine = Claim("mine", "", "", "point", grad_sq, {"a": L * excess}, assumptions=CLASS, readings=("repaired",))
+    there = Setting((F(0), F(1)), (HALF, HALF), (HALF,), 1, F(1, 10), rho_bar=F(2))
+    found = certify(mine, there)
+    assert found is None or "any client" in check(found, {"mine": mine})[1]
+    assert certify(mine, replace(there, alpha=there.p, rho_bar=F(1))) is None
+
+
+def test_a_repair_that_changes_the_unit_is_covered_at_its_L_only():
+    terms = {"a": 2 * L * excess}
+    mine = Claim("mine", "", "", "point", grad_sq, terms, assumptions=CLASS, **repaired(excess=L * excess))
+    found = certify(mine, Setting(LONE, LONE, (HALF,), 1, F(1, 10)))
+    assert coverage(mine, found.parameters).axes["L"] == {1} and ", L = 1" in describe(found, mine)
 
 
 class TestTheClaimsOwnStep:

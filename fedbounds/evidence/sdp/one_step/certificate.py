@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds.errors import InputError, readable, reject
-from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, place
-from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients
+from fedbounds.evidence.sdp.one_step.coverage import FUNCTIONS, at_point, homogeneous, place
+from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, pointwise
 from fedbounds.evidence.sdp.one_step.program import build, entries
 from fedbounds.evidence.sdp.program import exact
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, Written, number_of, variable
@@ -26,7 +26,7 @@ from fedbounds.evidence.sdp.verification import verify
 from fedbounds.io import convert, parse_json, plain, read_bytes, write_text
 from fedbounds.plugins import claims
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.coverage import Coverage
+from fedbounds.theory.coverage import Coverage, only
 
 # Numbers of the largest model that is checked: some seconds' work, ten times what any shipped certificate needs.
 LARGEST = 500_000
@@ -89,6 +89,9 @@ def check(certificate: Certificate, known: Mapping[str, Claim] | None = None) ->
             scale = certificate.numbers(certificate.scale)
             if str(claim.lhs) != certificate.lhs or coefficients(claim, setting, scale) != rhs:
                 return False, f"this is not the inequality of {certificate.claim}"
+            own = all(label.startswith("interpolation 0 ") for label, value in multipliers.items() if value != 0)
+            if pointwise(claim, setting.how) and (setting.step or not own):
+                return False, "a bound at one point of any client rests on its interpolation alone, at local step 0"
         elif certificate.scale:
             return False, "a scale needs the claim that it scales"
         if entries(setting) > LARGEST:
@@ -167,13 +170,16 @@ def subject(certificate: Certificate) -> tuple[object, ...] | None:
     return certificate.claim, s.reading, clients, s.mu / s.L, sizes, s.tau, s.rho_bar, s.rho_tilde, models
 
 
-def describe(certificate: Certificate) -> str:
-    """Claim, scale, reading and setting of a certificate in words."""
+def describe(certificate: Certificate, claim: Claim | None = None) -> str:
+    """Claim, scale, reading and setting of a certificate in words, with L where the claim depends on its unit."""
     setting, factors = certificate.parameters, certificate.numbers(certificate.scale)
     scaled = ", ".join(f"{term} x {value}" for term, value in factors.items() if value != 1)
     what = f"{certificate.claim} as stated" if not scaled else f"NOT {certificate.claim} itself, but with {scaled}"
     if certificate.claim is None:
         what = "no claim, an inequality of its own"
     free = "" if setting.rho_tilde is not None or setting.N == 1 else ", every rho_tilde"
-    where = Coverage(place(setting)).words()
+    axes = place(setting)
+    if claim is not None and not homogeneous(claim, setting.step, setting.how):
+        axes["L"] = only(setting.L)
+    where = Coverage(axes).words()
     return f"{what}; reading {setting.reading}; local models: {setting.local}; {where}{free}"

@@ -15,20 +15,20 @@ from fedbounds.errors import reject
 from fedbounds.evidence.assumption_checks import in_fractions, judged
 from fedbounds.evidence.evaluate import rational
 from fedbounds.evidence.sdp.one_step.gradient_descent import descends
-from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, round_setting, sizes_at
+from fedbounds.evidence.sdp.one_step.parameters import PLAIN, Setting, numbers, pointwise, round_setting, sizes_at
 from fedbounds.evidence.sdp.one_step.program import entries
 from fedbounds.evidence.sdp.rational_functions import Function, Interval, constant, ranged
 from fedbounds.io import as_fraction
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.coverage import Along, Coverage, Region, Span, only, weights_in_words
+from fedbounds.theory.quantity import Quantity
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Failure
 
 # Values with no accidents, and a change of the unit of F, at which a formula shows its dimension.
 UNIT, GENERIC = Fraction(3), (Fraction(7919, 6661), Fraction(104729, 99991), Fraction(611953, 500009))
-# What a statement about one point of one client is made of.
-POINTWISE = {"grad_sq", "excess", "L", "mu"}
 # What of a setting may be a function over an interval; weights and tau are not.
 FUNCTIONS = ("mu", "L", "rho_bar", "rho_tilde", "eta")
 # Squares and cubes of such numbers are floats, in which the solver computes.
@@ -181,11 +181,6 @@ def conditions(claim: Claim, setting: Setting) -> tuple[tuple[Failure, ...], tup
     return judged(assumptions, lambda assumption: at_setting(assumption, setting))
 
 
-def pointwise(claim: Claim) -> bool:
-    """Whether a claim is about one point of one client, whatever the round."""
-    return str(claim.lhs) == "grad_sq" and claim.symbols <= POINTWISE
-
-
 def one_client(setting: Setting) -> Setting:
     """The class of one function and one point of it."""
     one = (Fraction(1),)
@@ -195,12 +190,12 @@ def one_client(setting: Setting) -> Setting:
 def coverage(claim: Claim, setting: Setting) -> Coverage:
     """The experiments that a certificate of the claim at a setting speaks of."""
     axes = place(setting)
-    if pointwise(claim):
+    if pointwise(claim, setting.how):
         axes = {"kappa": axes["kappa"]}
-    if descends(claim):  # its clients, of any number and weights, take the steps of the one client
+    if descends(claim, setting.how):  # its clients, of any number and weights, take the steps of the one client
         axes = {name: axes[name] for name in ("kappa", "eta_L", "gradients", "participation")}
         axes |= {"tau": only(1), "T": only(setting.step)}
-    return Coverage(axes if homogeneous(claim, setting.step) else {**axes, "L": only(setting.L)})
+    return Coverage(axes if homogeneous(claim, setting.step, setting.how) else {**axes, "L": only(setting.L)})
 
 
 def place(setting: Setting) -> dict[str, Region]:
@@ -246,19 +241,16 @@ def _demands_everyone(claim: Claim, setting: Setting) -> bool:
     return any(one is not None and not one.holds for one in answers)
 
 
-def homogeneous(claim: Claim, T: int) -> bool:
+def homogeneous(claim: Claim, T: int, reading: Reading = PLAIN) -> bool:
     """Whether the claim says the same in every unit of F after T steps: true at L = 1 is true at every L."""
-    names = sorted({s.name for term in claim.terms.values() for s in sp.sympify(term).free_symbols} | set(QUANTITIES))
+    terms = claim.sides(reading).terms.values()
+    units = {s.name: s.units for term in terms for s in term.free_symbols if isinstance(s, Quantity)}
+    units |= {name: quantity.units for name, quantity in QUANTITIES.items()}
+    names = sorted({s.name for term in terms for s in term.free_symbols} | set(QUANTITIES))
+    joules = {name: (units.get(name) or (0, 0))[1] for name in {*names, str(claim.lhs)}}
     plain: Mapping[str, Fraction] = {name: GENERIC[k % len(GENERIC)] * (k + 1) for k, name in enumerate(names)}
     plain = {**plain, "T": Fraction(T)}
-    scaled = {name: value * UNIT ** _joules(name) for name, value in plain.items()}
-    terms = claim.sides(PLAIN).terms.values()
+    scaled = {name: value * UNIT ** joules.get(name, 0) for name, value in plain.items()}
     before, after = ([rational(term, values) for term in terms] for values in (plain, scaled))
-    factor = UNIT ** _joules(str(claim.lhs))
+    factor = UNIT ** joules[str(claim.lhs)]
     return None not in before and None not in after and sum(after) == factor * sum(before)  # type: ignore[arg-type]
-
-
-def _joules(name: str) -> int:
-    """The power of the unit of F in a quantity's unit."""
-    quantity = QUANTITIES.get(name)
-    return 0 if quantity is None or quantity.units is None else quantity.units[1]

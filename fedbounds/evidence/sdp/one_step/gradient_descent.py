@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import READINGS
+from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import eta_0
 
 OF_A_RUN = {"Delta_0", "T", "eta_0", "L", "mu"}
 
 
-def descends(claim: Claim) -> bool:
+def descends(claim: Claim, reading: Reading) -> bool:
     """Whether a claim bounds F(w_T) - F* of gradient descent: one exact local step by all, alpha = p."""
     parts = [part for one in claim.assumptions for part in one.parts]
     one_step = any(part.sign == "=" and {str(part.left), str(part.right)} == {"tau", "1"} for part in parts)
     needed = {shipped.full_participation, shipped.unbiased, shipped.full_gradients} <= set(claim.assumptions)
-    symbols = {s.name for term in claim.sides(READINGS["plain"]).terms.values() for s in term.free_symbols}
+    symbols = {s.name for term in claim.sides(reading).terms.values() for s in term.free_symbols}
     about = claim.on_fedavg and (str(claim.lhs), claim.eta) == ("gap", eta_0)
     return about and one_step and needed and symbols <= OF_A_RUN

@@ -31,6 +31,8 @@ FORMS = ("Delta", "drift", "G_sq", "Gamma", "excess", "sigma_sq")
 # Bounds on variances, which are 0 where gradients are full; the latter two are known there only.
 NOISE = ("sigma_sq", "sigma_0_sq", "growth")
 LINEAR = (*FORMS, "Delta_0")
+# What a statement about one point of one client is made of.
+POINTWISE = {"excess", "L", "mu"}
 NUMBERS = ("eta", "mu", "L", "tau", "N", "C", "rho_bar", "pi_min", "pi_max", "p_min", "rho_tilde")
 # Gamma * rho_tilde as one quantity, sum_i alpha_i e_i(w*), where rho_tilde is left free.
 FREE_BIAS = "Gamma_alpha"
@@ -195,12 +197,23 @@ def sizes_at(claim: Claim, known: Mapping[str, Fraction], start: int, count: int
     return result
 
 
-def applies(claim: Claim) -> bool:
-    """Whether a claim is a one-round statement in quantities that this evidence carries."""
-    symbols = {symbol for term in claim.sides(PLAIN).terms.values() for symbol in term.free_symbols}
+def applies(claim: Claim, reading: Reading = PLAIN) -> bool:
+    """Whether a claim is a one-round statement in quantities that this evidence carries.
+
+    The model has the gradient and the excess of one client only, at one point of it.
+    """
+    symbols = {symbol for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
     used = {symbol for symbol in symbols if getattr(symbol, "in_class", None) is None}
-    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE}
-    return known and str(claim.lhs) in ("Delta_next", "drift", "grad_sq")
+    if str(claim.lhs) == "grad_sq":
+        return pointwise(claim, reading)
+    known = {symbol.name for symbol in used} <= {*FORMS, *NUMBERS, *NOISE} - {"excess"}
+    return known and str(claim.lhs) in ("Delta_next", "drift")
+
+
+def pointwise(claim: Claim, reading: Reading = PLAIN) -> bool:
+    """Whether a claim is about one point of one client, whatever the round."""
+    symbols = {symbol.name for term in claim.sides(reading).terms.values() for symbol in term.free_symbols}
+    return str(claim.lhs) == "grad_sq" and symbols <= POINTWISE
 
 
 def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] | None = None) -> dict[str, Fraction]:
@@ -211,11 +224,15 @@ def coefficients(claim: Claim, setting: Setting, scale: Mapping[str, Fraction] |
     """
     scale, terms = scale or {}, claim.sides(setting.how).terms
     unknown = set(scale) - set(terms)
-    run = descends(claim) and setting.N == len(set(setting.eta)) == 1
-    if not (applies(claim) or run) or unknown:
+    full = setting.gradients == "full" and setting.local == "steps"
+    run = full and descends(claim, setting.how) and setting.N == len(set(setting.eta)) == 1
+    if not (applies(claim, setting.how) or run) or unknown:
         remedy = f"use Theorem 1 or a lemma, with terms among {', '.join(terms)}"
         what = "the SDP evidence needs a one-round claim and the names of its terms"
         raise reject(what, f"{claim.key} {sorted(unknown)}", remedy)
+    names = {symbol.name for term in terms.values() for symbol in term.free_symbols}
+    if taken := names & {FREE_BIAS, *(f"scale of {name}" for name in terms)}:
+        raise reject(f"no symbol of {claim.key} may have this name", min(taken), "give it another")
     factors = {f"scale of {name}": Fraction(1) * scale.get(name, 1) for name in terms}
     factors |= {"T": Fraction(setting.step), "eta_0": setting.eta[0]} if run else {}
     total = sp.Add(*(term * sp.Symbol(f"scale of {name}") for name, term in terms.items()))
@@ -282,13 +299,18 @@ def _names(expression: sp.Expr) -> set[str]:
 
 def _without_noise(expression: sp.Expr, key: str, functions: Mapping[str, Any]) -> sp.Expr:
     """The expression where gradients are full: its variances are bounds on 0, so it must not fall as they grow."""
-    growth = expression.subs(sp.Symbol("growth"), 0)
-    for name in ("sigma_sq", "sigma_0_sq"):
-        rate = sp.expand(growth).coeff(sp.Symbol(name))
+    noise = tuple(map(sp.Symbol, NOISE))
+    forms = [sp.Symbol(name) for name in LINEAR if name not in NOISE]
+    whole = sp.expand(expression.doit())
+    used = sorted(map(str, whole.free_symbols & set(noise)))
+    if used and not whole.is_polynomial(*noise, *forms):
+        raise _falls(key, used[0], whole, "state the claim with a variance term that adds")
+    for powers, rate in sp.Poly(whole, *noise, *forms).terms() if used else ():
+        name = next((name for name, power in zip(NOISE, powers, strict=False) if power), None)
         least = rational(rate, functions) if _names(rate) <= functions.keys() else None
-        if least is None or least < 0:
+        if name is not None and (least is None or least < 0):
             raise _falls(key, name, rate, "state the claim with a variance term that adds")
-    return growth.subs({sp.Symbol(name): 0 for name in NOISE})
+    return whole.subs(dict.fromkeys(noise, 0))
 
 
 def _falls(key: str, name: str, rate: object, remedy: str) -> Exception:

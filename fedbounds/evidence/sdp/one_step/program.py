@@ -226,7 +226,8 @@ class _Writer:
             return Vector.mean(after, [q.x - eta * q.g for q in local]).squared + noise
 
         # The round of a single client is a run of gradient descent from w_0.
-        run = {"gap": lambda: local[0].f, "Delta_0": lambda: iterates[0].squared} if setting.N == 1 else {}
+        of_a_run = {"gap": lambda: local[0].f, "Delta_0": lambda: iterates[0].squared}
+        run = of_a_run if setting.N == 1 and setting.local == "steps" else {}
         return run | {
             "zero": Expression,
             "Delta": lambda: w.squared,

@@ -17,9 +17,9 @@ from fractions import Fraction
 from fedbounds.errors import InputError
 from fedbounds.evidence.judge import cannot_express
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client, pointwise
+from fedbounds.evidence.sdp.one_step.coverage import conditions, coverage, in_words, one_client
 from fedbounds.evidence.sdp.one_step.known_multipliers import derived
-from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients
+from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, coefficients, pointwise
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
 from fedbounds.evidence.sdp.program import Form, exact
 from fedbounds.evidence.sdp.rounding import prove
@@ -43,9 +43,9 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
     """The verdict, with the certificate that carries it where it HOLDS."""
     verdict = Verdict(claim.key, setting.reading, Evidence.SDP, Status.NOT_APPLICABLE)
     undecided = replace(verdict, status=Status.UNDECIDED)
-    if not applies(claim):
+    if not applies(claim, setting.how):
         return replace(verdict, detail="no one-round statement in the model's quantities"), None
-    if pointwise(claim):
+    if pointwise(claim, setting.how):
         setting = one_client(setting)
     over = setting.over
     try:
@@ -86,7 +86,7 @@ def examination(claim: Claim, setting: Setting) -> tuple[Verdict, Certificate | 
 def _proof(claim: Claim, setting: Setting) -> Certificate | None:
     """A certificate for stochastic gradients where the reading and the claim allow one, else for full ones."""
     certificate = None
-    if setting.gradients == "full" and setting.knows_skew and not pointwise(claim):
+    if setting.gradients == "full" and setting.knows_skew and not pointwise(claim, setting.how):
         noisy = replace(setting, gradients="stochastic", local="any" if setting.step else setting.local)
         with contextlib.suppress(InputError):  # its variances are not those of the model
             certificate = certify(claim, noisy)
