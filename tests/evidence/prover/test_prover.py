@@ -41,6 +41,7 @@ from fedbounds.theory.symbols import (
 from fedbounds.theory.verdict import Status
 
 CLASS = (a.smooth, a.strongly_convex)
+ROUND = quantity.measured("my_round", lambda path: 0 * path.eta, nonnegative=True)
 SGD = (*CLASS, a.bounded_variance, a.full_participation, a.unbiased, Assumption("one", "tau = 1", sp.Eq(tau, 1)))
 SLOW = (*SGD, a.small_steps)
 NOISE = eta**2 * sigma_sq
@@ -173,6 +174,7 @@ def test_what_follows_term_by_term_from_a_result_under_an_assumption_of_ones_own
     [
         ("horizon", Delta_T, sp.Max(gamma * Delta_0, sigma_sq / mu**2) / (T + gamma), RATE),
         ("constant", quantity.constant("mine", lambda losses: losses.L), L, {}),
+        ("horizon", Delta_T, (1 - eta_0 * mu) ** ROUND * Delta_0, {"eta": eta_0}),
     ],
 )
 def test_forms_that_the_prover_does_not_know_are_not_proved_and_stop_nothing(scope, lhs, rhs, more):
