@@ -1,5 +1,7 @@
 """Sixty statements of outsiders: each builds or is said to be lacking, and the stored answers are the referee's."""
 
+from pathlib import Path
+
 import pytest
 
 from fedbounds.evidence.exact.compare import unexpressed
@@ -26,6 +28,16 @@ def test_every_statement_can_be_examined_in_fractions(claim):
 
 def test_the_record_is_of_these_claims():
     assert study.recorded().keys() == CLAIMS.keys()
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/referee.md"])
+def test_the_pages_show_the_record(page):
+    assert study.summary(study.recorded()) in (Path(__file__).parents[2] / page).read_text(encoding="utf-8")
+
+
+def test_no_true_statement_is_refuted():
+    refuted = {key for key, one in study.recorded().items() if one["headline"] == "FALSE"}
+    assert all(int(key.split("-")[1][:2]) in study.FALSE[key.split("-")[0]] for key in refuted)
 
 
 @pytest.mark.parametrize("key", QUICK)
