@@ -238,6 +238,7 @@ CLAIMS = (Claim('mine', 'Mine', 'me', 'constant', rho_bar, {'skew': rho_tilde}, 
 
 
 def test_a_study_with_a_plugin_outlives_its_file_and_runs_it_only_when_trusted(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))  # which stores what the next line puts in its place
     monkeypatch.setattr("fedbounds.report.html.exact_instances._checked", lambda: {"": ""})  # to verify it takes long
     path, out, page = tmp_path / "mine.py", tmp_path / "study", tmp_path / "report.html"
     marker = tmp_path / "ran"

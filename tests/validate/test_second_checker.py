@@ -23,7 +23,7 @@ def test_it_stands_alone():
         elif isinstance(node, ast.ImportFrom):
             imported.add(node.module.partition(".")[0])
     assert imported <= sys.stdlib_module_names
-    assert len([line for line in SOURCE.splitlines() if line.strip()]) < 260 and "float" not in SOURCE
+    assert len([line for line in SOURCE.splitlines() if line.strip()]) < 280 and "float" not in SOURCE
 
 
 def test_it_shares_no_line_with_the_first():
