@@ -37,6 +37,8 @@ from validate.outside_theorems import vocabulary as v
 from validate.outside_theorems.vocabulary import (
     CONVEX,
     EVERYBODY,
+    FREE,
+    KEPT,
     LOCAL_GD,
     NOISY,
     SAMPLED,
@@ -46,10 +48,6 @@ from validate.outside_theorems.vocabulary import (
     up_to,
 )
 
-HALF = sp.Rational(1, 2)
-KEPT = 1 - eta_0 * mu
-# gamma is free in 1/(mu (t + gamma)): the first step size says which it is.
-FREE = {"definitions": {gamma: 1 / (mu * eta_0)}, "eta": 1 / (mu * (t + gamma))}
 gamma_above_kappa = Assumption("gamma", "gamma >= kappa", sp.Le(eta_0 * L, 1))
 gamma_above_both = Assumption("gamma", "gamma >= max(2 kappa, tau)", sp.Le(eta_0 * sp.Max(2 * L, tau * mu), 1))
 below_2_over_L = Assumption("eta-below-2/L", "eta < 2/L", sp.Lt(eta * L, 2))

@@ -38,12 +38,20 @@ from fedbounds.theory.symbols import (
 from validate.outside_theorems import formulas as f
 from validate.outside_theorems import quadratics
 from validate.outside_theorems import vocabulary as v
-from validate.outside_theorems.vocabulary import CONVEX, EVERYBODY, LOCAL_GD, NOISY, SAMPLED, kappa, statement, up_to
+from validate.outside_theorems.vocabulary import (
+    CONVEX,
+    EVERYBODY,
+    FREE,
+    HALF,
+    KEPT,
+    LOCAL_GD,
+    NOISY,
+    SAMPLED,
+    kappa,
+    statement,
+    up_to,
+)
 
-HALF = sp.Rational(1, 2)
-KEPT = 1 - eta_0 * mu
-# gamma is free in the step size: the first step says which it is.
-FREE = {"definitions": {gamma: 1 / (mu * eta_0)}, "eta": 1 / (mu * (t + gamma))}
 HALF_FREE = {"definitions": {gamma: 1 / (2 * mu * eta_0)}, "eta": 1 / (2 * mu * (t + gamma))}
 gamma_above_2_kappa = Assumption("gamma", "gamma >= 2 kappa", sp.Le(2 * eta_0 * L, 1))
 gamma_above_4_kappa = Assumption("gamma", "gamma >= 4 kappa", sp.Le(8 * eta_0 * L, 1))

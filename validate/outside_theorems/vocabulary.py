@@ -10,7 +10,7 @@ from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import constant, largest, measured, scheduled
-from fedbounds.theory.symbols import L, N, eta_0, mu, tau
+from fedbounds.theory.symbols import L, N, eta_0, gamma, mu, t, tau
 from validate.outside_theorems import formulas as f
 from validate.outside_theorems import quadratics
 
@@ -19,7 +19,10 @@ NOISY = (*CONVEX, a.bounded_variance)
 EVERYBODY = (a.full_participation, a.unbiased)
 LOCAL_GD = (*CONVEX, a.full_gradients, *EVERYBODY)
 SAMPLED = (a.equal_selection, a.unbiased, a.equal_p)
-ZERO = sp.Integer(0)
+ZERO, HALF = sp.Integer(0), sp.Rational(1, 2)
+KEPT = 1 - eta_0 * mu
+# gamma is free in 1/(mu (t + gamma)): the first step size says which it is.
+FREE = {"definitions": {gamma: 1 / (mu * eta_0)}, "eta": 1 / (mu * (t + gamma))}
 
 
 def statement(key: str, title: str, scope: Any, lhs: Any, rhs: Any, *assumed: Assumption, **more: Any) -> Claim:

@@ -125,8 +125,7 @@ class Exact(Judged):
         how = f"in ball arithmetic at {bits} bits" if bits else "exactly"
         written = (lambda x: f"{float(x):.6g}") if bits else short
         detail = f"lhs {written(worst.lhs)} {relation} rhs {written(worst.rhs)}, {how}"
-        total = places(claim, self.record, self.reading)
-        if bits and not violated and len(sides) < total:
+        if bits and not violated and len(sides) < (total := places(claim, self.record, self.reading)):
             detail = f"no violation at the {len(sides)} of {total} places that are decided {how}"
             return _verdict(claim, self.reading, Status.UNDECIDED, detail)
         detail += "" if violated else "; holds on this instance, which proves nothing beyond it"

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy as sp
 
 from fedbounds.evidence.prover import horizon, implied, statement
-from fedbounds.evidence.prover.forms import NoForm
 from fedbounds.evidence.prover.run_setting import ROOM, cap_of
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
@@ -21,8 +20,6 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
-
-T = TypeVar("T")
 
 
 def examine(claim: Claim, reading: Reading) -> Verdict | None:
@@ -61,7 +58,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
     left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
     goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits)
-    found = _known_form(lambda: statement.prove(goal))
+    found = statement.prove(goal)
     if found is not None:
         if cap is not None:
             rest = sp.expand((right - claim.lhs).xreplace({cap.steps: sy.eta}) - (bound - left))
@@ -69,17 +66,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
             found = replace(found, steps=(cap.line, *found.steps), uses=(*found.uses, *first))
         yield derivation(claim, reading, found, {} if cap is None else cap.abbreviations)
     elif claim.scope == "horizon":
-        runs = horizon.proposals(claim, reading, universe)
-        while (proposed := _known_form(lambda: next(runs, None))) is not None:
-            yield proposed
-
-
-def _known_form(attempt: Callable[[], T]) -> T | None:
-    """What an attempt gives; None where a side or a step is no quotient of polynomials, such as q^R of an own R."""
-    try:
-        return attempt()
-    except (NoForm, sp.PolynomialError):
-        return None
+        yield from horizon.proposals(claim, reading, universe)
 
 
 def derivation(

@@ -155,9 +155,9 @@ def _matrix(system: _System, wanted: dict[Any, Any]) -> tuple[NDArray[Any], NDAr
     A, b = np.zeros((len(rows), len(system.columns))), np.zeros(len(rows))
     for j, column in enumerate(system.columns):
         for key, value in column.items():
-            A[rows[key], j] = float(Fraction(int(value.p), int(value.q)))
+            A[rows[key], j] = float(fraction(value))
     for key, value in wanted.items():
-        b[rows[key]] = float(Fraction(int(value.p), int(value.q)))
+        b[rows[key]] = float(fraction(value))
     scale = np.maximum(np.abs(A).max(axis=1, initial=0), 1e-300)
     return A / scale[:, None], b / scale
 
@@ -205,7 +205,7 @@ def _reduced(system: _System, x: NDArray[Any], zero: float) -> tuple[_System, li
         if not span:
             continue
         rows, cols, _ = corners((len(before),))
-        inverse = np.linalg.pinv(np.array([[float(Fraction(int(v.p), int(v.q))) for v in row] for row in span]))
+        inverse = np.linalg.pinv(np.array([[float(fraction(v)) for v in row] for row in span]))
         S = inverse.T @ R @ inverse
         where = []
         for r, c in zip(*corners((len(span),))[:2], strict=True):

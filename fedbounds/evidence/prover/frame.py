@@ -48,7 +48,7 @@ class Frame:
     def _of_curvatures(self, power: int, degree: int) -> Iterator[sp.Expr]:
         curvatures = [letter for letter, unit in self.letters if unit == -1]
         if ELL not in curvatures:
-            yield from {sp.Mul(*(c**-power for c in [one])) for one in curvatures}
+            yield from {one**-power for one in curvatures}
             return
         for i, j in product(range(-1, degree + 1), range(degree + 1)):
             if i + j + power >= 0 and i + j <= degree:

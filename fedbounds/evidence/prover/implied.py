@@ -8,7 +8,7 @@ import sympy as sp
 
 from fedbounds.evidence.prover.frame import ELL, limits
 from fedbounds.evidence.prover.positive import Letters
-from fedbounds.evidence.prover.run_setting import MORE, A, B
+from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X
@@ -17,8 +17,6 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-
-ROOM = sp.Symbol("room", nonnegative=True)
 
 
 def proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]) -> Iterator[d.Derivation]:

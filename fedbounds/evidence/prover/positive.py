@@ -35,8 +35,11 @@ class Letters:
 
     def _signed(self, polynomial: sp.Expr) -> sp.Expr | None:
         """The polynomial with non-negative coefficients, its terms made of one degree in the simplex's letters."""
+        polynomial = sp.expand(polynomial)
+        if self.simplex and not polynomial.is_polynomial(*self.simplex):
+            return None  # such as (1 - eta mu)^tau
         for power in range(RAISED if self.simplex else 1):
-            form = self._homogeneous(sp.expand(polynomial), power)
+            form = self._homogeneous(polynomial, power)
             terms = sp.Add.make_args(form)
             if all(term.is_nonnegative for term in terms):
                 return form

@@ -10,9 +10,7 @@ import sympy as sp
 from fedbounds.evidence.prover.frame import ELL, limits
 from fedbounds.evidence.prover.positive import Letters
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.definitions import (
-    S,
-)
+from fedbounds.evidence.symbolic.definitions import S
 from fedbounds.evidence.symbolic.formal_vectors import Slack
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
@@ -229,9 +227,10 @@ def termwise(setting: Setting, number: sp.Expr) -> tuple[list[d.Use], list[tuple
                 (d.step("kept", 0, "<=", power.base).by((base, d.ONE)), d.Condition(KEPT, d.Earlier("kept")))
             )
         names[dummy] = KEPT**power.exp
-    if expanded.has(sp.Max, sp.Min):
-        return None  # no polynomial
-    poly = sp.Poly(sp.expand(expanded.xreplace(powers)), *ATOMS, *powers.values())
+    try:
+        poly = sp.Poly(sp.expand(expanded.xreplace(powers)), *ATOMS, *powers.values())
+    except sp.PolynomialError:
+        return None
     uses: list[d.Use] = []
     for monomial, coefficient in poly.terms():
         form = setting.letters.positive(coefficient)

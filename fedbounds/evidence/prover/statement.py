@@ -83,16 +83,12 @@ def prove(goal: Goal) -> Lines | None:
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
-    except forms.NoForm:
+        power = _power(goal)
+        read = [(one, space.scalar(one.value)) for one in _candidates(goal, target)]
+        attempts = (_attempt(goal, space, parameters, target, read, power, degree) for degree in DEGREES)
+        return next((found for found in attempts if found is not None), None)
+    except forms.NoForm:  # such as steps that are no quotient of polynomials
         return None
-    power = _power(goal)
-    candidates = list(_candidates(goal, target))
-    read = [(one, space.scalar(one.value)) for one in candidates]
-    for degree in DEGREES:
-        found = _attempt(goal, space, parameters, target, read, power, degree)
-        if found is not None:
-            return found
-    return None
 
 
 def _power(goal: Goal) -> int:
