@@ -125,9 +125,6 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
-        if type(step) is not Step or {type(step.label), type(step.relation)} != {str} or step.label in outcomes:
-            outcomes[str(step.label)] = StepCheck(False, "the label is used twice, or is none")
-            continue
         scope = replace(scope, outcomes=dict(outcomes), slacks=_slacks(scope, outcomes, resolved))
         outcomes[step.label] = outcome_of(step, scope)
     if all(outcome.ok for outcome in outcomes.values()):

@@ -12,13 +12,7 @@ from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
 from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.gate import (
-    CANONICAL,
-    admit,
-    admit_weights,
-    meaningful,
-    signed,
-)
+from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,

@@ -14,7 +14,7 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
 from fedbounds.evidence.symbolic.expressions import (
     FUNCTIONS,
     NUMBERS,
@@ -40,15 +40,7 @@ from fedbounds.theory.reading import Reading
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
-NAMED = (
-    formal.Vec,
-    formal.Noise,
-    formal.Value,
-    formal.Slack,
-    formal.Ratio,
-    formal.Excess,
-    formal.Positive,
-)
+NAMED = (formal.Vec, formal.Noise, formal.Value, formal.Slack, formal.Ratio, formal.Excess, formal.Positive)
 SIGNS = ("real", "nonnegative", "positive")
 FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
@@ -65,6 +57,7 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     for part, kind in PARTS.items():
         if type(getattr(derivation, part)) is not kind:
             raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
+    _admit_labels(derivation.steps)
     roles = dict[sp.Basic, str]()
     for symbol, role in _own_symbols(derivation):
         _admit_own(symbol, role)
@@ -87,6 +80,14 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
         used = cases & (sp.sympify(step.lhs).free_symbols | sp.sympify(step.rhs).free_symbols)
         if used:
             raise Unproved(f"{', '.join(map(str, used))} means something in its case only, not in step {step.label}")
+
+
+def _admit_labels(steps: tuple[Step, ...]) -> None:
+    if wrong := [type(step).__name__ for step in steps if type(step) is not Step]:
+        raise Unproved(f"a step of a derivation is a Step, not {wrong[0]}")
+    require_text(*(text for step in steps for text in (step.label, step.relation)))
+    if len({step.label for step in steps}) < len(steps):
+        raise Unproved("two steps of a derivation have one label")
 
 
 def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
