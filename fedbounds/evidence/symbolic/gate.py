@@ -87,7 +87,7 @@ def _admit_labels(steps: tuple[Step, ...]) -> None:
         raise Unproved(f"a step of a derivation is a Step, not {wrong[0]}")
     require_text(*(text for step in steps for text in (step.label, step.relation)))
     if len({step.label for step in steps}) < len(steps):
-        raise Unproved("two steps of a derivation have one label")
+        raise Unproved("a label of a derivation is used twice")
 
 
 def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
