@@ -61,7 +61,8 @@ def as_completed(
         yield from ((k, function(item)) for k, item in enumerate(items))
         return
     task = functools.partial(_compute, _packed(function), versions(), None if scheduler else os.getpid())
-    left, running, suspects = enumerate(items), {}, []
+    left, suspects = enumerate(items), []
+    running: dict[Future, int] = {}
     with cluster(scheduler) if scheduler else _processes(count) as (submit, width):
         while True:
             for k, item in itertools.islice(left, AHEAD * width - len(running)):

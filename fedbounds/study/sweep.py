@@ -14,7 +14,6 @@ from fedbounds.model.protocol import Progress
 from fedbounds.study import parallel
 from fedbounds.study.study_file import Cell, Grid, read_grid
 from fedbounds.study.sweep_table import (
-    MEASURED,
     TABLE,
     CellResult,
     Measured,
@@ -29,6 +28,8 @@ from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
     from fedbounds.study.result import Result, WeightingRun
+
+OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
 
 
 class Summary(NamedTuple):
@@ -139,8 +140,8 @@ def measured(result: Result) -> tuple[Measured, ...]:
     for weighting_run in result.runs:
         shared = of_problem | {"Gamma": problem.Gamma.value} | _run_values(weighting_run, result)
         for verdict in weighting_run.verdicts:
-            row = shared | {name: getattr(verdict, name) for name in MEASURED if hasattr(verdict, name)}
-            rows.append(Measured(**{k: finite_or_none(v) if isinstance(v, float) else v for k, v in row.items()}))
+            row: dict[str, Any] = shared | {name: getattr(verdict, name) for name in OF_VERDICT}
+            rows.append(Measured(**row | {name: finite_or_none(v) for name, v in row.items() if type(v) is float}))
     return tuple(rows)
 
 
