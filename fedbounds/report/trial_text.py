@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from fedbounds.evidence.exact.instance_json import fraction
+from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
@@ -49,7 +49,8 @@ def verdict(trial: Trial) -> list[str]:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
-        return [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+        note = _length_note(trial, shown)
+        return [numbers, f"By {_by(trial, shown)}.{note and f' {note}'}", MEANING[outcome][:-1] + meant + "."]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -62,6 +63,12 @@ def verdict(trial: Trial) -> list[str]:
         unknown = [f"{line[0].upper()}{line[1:]}." for line in trial.said("read back") if "cannot express" in line]
         return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *unknown]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
+
+
+def _length_note(trial: Trial, shown: Verdict) -> str:
+    if "instance" not in shown.data or "bits" in shown.data:
+        return ""
+    return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
 
 
 def _open(trial: Trial) -> list[str]:

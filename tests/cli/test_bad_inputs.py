@@ -12,7 +12,7 @@ from fedbounds.problems.data.sources import load
 from fedbounds.report.check_text import constants_table, units_sentence
 from fedbounds.report.trial_text import instance
 from fedbounds.study.resolve import problem_from
-from fedbounds.study.sweep.run import sweep
+from fedbounds.study.sweep import sweep
 
 SMALL = ("--weighting", "fedavg", "--claim", "lemma-1", "--rounds", "2", "--replicates", "8", "--quiet")
 GOOD = "age,cost,at\n40,3.5,a\n50,6.25,b\n60,5.5,a\n70,9,b\n80,7,c\n90,8,c\n"

@@ -8,11 +8,11 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.expressions import NUMBERS, require_exact, shown_non_negative, shown_positive
 from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import symbols as sy
+from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.symbols import RECORDED
 

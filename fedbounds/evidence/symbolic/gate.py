@@ -13,7 +13,6 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
 from fedbounds.evidence.symbolic.expressions import (
     FUNCTIONS,
@@ -31,6 +30,7 @@ from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
+from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, OwnSteps
 from fedbounds.theory.quantity import Quantity

@@ -48,7 +48,6 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a
@@ -57,6 +56,7 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
 from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.theory.verdict import Status
 from validate import unsound_proofs
 
