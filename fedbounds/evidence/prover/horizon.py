@@ -45,11 +45,11 @@ from fedbounds.evidence.symbolic.definitions import (
     n,
 )
 from fedbounds.evidence.symbolic.expressions import shown_positive
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, norm_sq
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
 
 def proposals(claim: Claim, reading: Reading, universe: dict[str, Assumption]) -> Iterator[d.Derivation]:
