@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.proof_state import Unproved
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import OWN_STEPS, Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim, OwnSteps
 from fedbounds.theory.reading import Reading
 
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
@@ -72,3 +75,12 @@ def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
 def _divides_by_time(side: sp.Expr) -> bool:
     """Whether a side has a power of T itself in a denominator, so that it says nothing at T = 0."""
     return any(power.base == sy.T and power.exp.is_negative for power in side.atoms(sp.Pow))
+
+
+def computed_anew(one: Assumption | Claim) -> None:
+    """Forget what is computed once of an assumption or a claim, which somebody may have written."""
+    if type(one) not in (Assumption, OwnSteps, Claim):
+        raise Unproved(f"{one.key} is of a class of its own, which may say another thing each time")
+    for name, attribute in vars(type(one)).items():
+        if isinstance(attribute, cached_property):
+            vars(one).pop(name, None)
