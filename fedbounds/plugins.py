@@ -46,7 +46,7 @@ def own_modules(package: str) -> Iterator[ModuleType]:
 
 def foreign(item: object, package: str) -> bool:
     """Whether an object's very class, not one that it extends, is none of those in the modules of ``package``."""
-    home, name = type(item).__module__, type(item).__qualname__
+    home, name = str(type(item).__module__), type(item).__qualname__
     return not home.startswith(f"{package}.") or getattr(sys.modules.get(home), name, None) is not type(item)
 
 

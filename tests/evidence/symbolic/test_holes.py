@@ -568,6 +568,20 @@ def test_a_proof_is_of_one_algorithm():
     assert follows(claim, REPAIRED, claim, REPAIRED) and not follows(other, REPAIRED, claim, REPAIRED)
 
 
+def test_a_defined_symbol_on_the_left_is_part_of_what_is_said():
+    floor = claim_named("speed-floor")
+    other = replace(floor, definitions={sy.gamma: 4000 * sy.L / sy.mu})
+    literal = READINGS["literal"]
+    assert follows(floor, literal, floor, literal) and not follows(other, literal, floor, literal)
+
+
+def test_an_assumption_about_a_defined_symbol_is_another_under_another_definition():
+    early = Assumption("early", "", sp.Le(sy.gamma, sy.tau, evaluate=False))
+    known = toy_claim(sy.drift, sy.G_sq, assumptions=(early,), definitions={sy.gamma: 8 * sy.L / sy.mu})
+    other = replace(known, definitions={sy.gamma: sy.L / sy.mu})
+    assert follows(known, REPAIRED, known, REPAIRED) and not follows(other, REPAIRED, known, REPAIRED)
+
+
 def test_a_coverage_is_no_wider_than_the_assumptions():
     def covers(*relations):
         return symbolic.covers([Assumption("k", "", relation) for relation in relations]).axes
