@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.evidence.prover import certificate, facts, forms
-from fedbounds.evidence.prover.frame import Frame, frame
-from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.prover.frame import Frame
+from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
+from fedbounds.evidence.prover.goal import Goal as Goal
+from fedbounds.evidence.prover.goal import Lines as Lines
+from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     F_MIN,
@@ -24,67 +25,11 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     loss,
 )
-from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.normal_form import normal_fraction
-from fedbounds.theory.points import weight_ratio
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Vec, Weights
+from fedbounds.theory.vectors import Centre, Grad, Noise, Vec, Weights
 
 # Degrees of the multipliers that are tried, the simple first.
 DEGREES = (1, 2, 3)
-SAME_STEP = "single-step"
-
-
-@dataclass(frozen=True)
-class Goal:
-    """``left`` <= ``right`` of a scope, and what it may rest on: assumptions and definitions by key.
-
-    The ``claim`` says what quantities of its own mean.
-    """
-
-    left: sp.Expr
-    right: sp.Expr
-    scope: str
-    universe: Mapping[str, Assumption]
-    steps: sp.Expr | None = None
-    limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
-    claim: Claim | None = None
-
-    @property
-    def frame(self) -> Frame:
-        """The parameters."""
-        return frame(self.universe.values(), self.steps, self.limits)
-
-    @property
-    def client(self) -> bool:
-        """Whether it is about one client."""
-        return self.scope == "point"
-
-    @property
-    def together(self) -> bool:
-        """Whether local models are the virtual iterate."""
-        return SAME_STEP in self.universe
-
-    @property
-    def unbiased(self) -> bool:
-        """Whether alpha is p."""
-        return a.unbiased.key in self.universe
-
-    @property
-    def meanings(self) -> dict[sp.Basic, sp.Expr]:
-        """What symbols stand for, as the checker reads them."""
-        return definitions.meanings(True, a.full_participation.key in self.universe, self.claim)
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Steps that show what is needed, the uses of the last one, and the conditions whose symbols they have."""
-
-    steps: tuple[d.Step, ...]
-    uses: tuple[d.Use, ...]
-    conditions: tuple[d.Condition, ...]
 
 
 def prove(goal: Goal) -> Lines | None:
@@ -198,7 +143,7 @@ def _attempt(
             uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal)))
     steps = {one.label: one for k, _, _ in certificate.terms(proof) for one in read[k][0].steps}
     uses = _merged(uses)
-    mended = _mended(goal, parameters, uses, list(steps.values()))
+    mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)
 
 
@@ -240,91 +185,3 @@ def _unfolded(side: sp.Expr, meanings: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
     for _ in range(2):
         side = sp.sympify(side).xreplace({key: value for key, value in meanings.items() if key != W})
     return side
-
-
-def _mended(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step]) -> list[d.Use] | None:
-    """The identities that turn what is left into 0: alpha = p, X = W, the optimum, F_i* attained."""
-    lines = {one.label: one.rhs - one.lhs for one in steps}
-
-    def read(fact: d.Premise) -> sp.Expr:
-        part = given(goal.universe[fact.key], fact.points)
-        return sp.sympify(part.right - part.left)
-
-    meaning = {**goal.meanings, **definitions.OF_A_CLIENT, **parameters.numbers}
-    total = sp.Add(*(m * facts.value_of(fact, read, lines) for m, fact in uses))
-    found: list[d.Use] = []
-    rest = _flat(goal.right - goal.left - total, meaning)
-    for _ in range(60):
-        use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
-        if use is None:
-            return found if rest == 0 else None
-        if use[1] in [fact for _, fact in found]:
-            return None
-        found.append(use)
-        rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
-    return None
-
-
-def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
-    for _ in range(4):
-        expression = expression.xreplace(
-            {
-                k: v
-                for k, v in meaning.items()
-                if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)
-            }
-        )
-    return sp.expand(normal_fraction(expression, meaning))
-
-
-def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
-    """(atom, coefficient) of a form."""
-    atoms = [atom for atom in expression.atoms(Inner, Mean, Loss) if not _inside(atom, expression)]
-    for atom in sorted(atoms, key=sp.default_sort_key):
-        coefficient = sp.factor(expression.coeff(atom))
-        if coefficient != 0:
-            yield atom, coefficient
-
-
-def _inside(atom: sp.Expr, expression: sp.Expr) -> bool:
-    return any(other != atom and other.has(atom) for other in expression.atoms(Inner, Mean, Loss))
-
-
-def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:
-    """The use of a definition that removes an atom from what is left."""
-    unbiased = a.unbiased.key in goal.universe
-    if isinstance(atom, Loss):
-        return (c, d.premise("attained")) if atom == loss(OWN) else None
-    if isinstance(atom, Mean):
-        weights, inside = atom.args
-        own = _identity(inside, sp.Integer(1), goal) if inside.has(OWN) else None
-        if own is not None:
-            return c, d.averaged(weights, own)
-        if weights == P and inside.has(weight_ratio):
-            return c, d.premise("weight-ratio-mean", inside / weight_ratio)
-        if weights == ALPHA and unbiased:
-            return c, d.premise("unbiased", inside)
-        if goal.together and isinstance(inside, Inner) and X in inside.args:
-            other = inside.args[1] if inside.args[0] == X else inside.args[0]
-            return c, d.averaged(P, d.premise(SAME_STEP, other))
-        return None
-    both = (atom.args, atom.args[::-1])
-    for u, v in both:
-        if isinstance(u, Centre) and u.args[1] == grad(OWN):
-            return c, d.averaged(u.args[0], d.premise("own-optimum", v))
-        if isinstance(u, Centre) and u.has(weight_ratio):
-            return c, d.premise("weight-ratio", u.args[1] / weight_ratio, v)
-    for u, v in both if unbiased else ():
-        if isinstance(u, Centre) and u.args[0] == ALPHA:
-            return c, d.premise("unbiased", Inner(u.args[1], v))
-    return next((use for u, v in both if (use := _optimal(u, v, c)) is not None), None)
-
-
-def _optimal(u: sp.Expr, v: sp.Expr, c: sp.Expr) -> d.Use | None:
-    """The use of a minimiser's gradient being zero."""
-    zeros = {
-        Centre(P, grad(W_STAR)): "optimum",
-        Centre(ALPHA, grad(definitions.W_ALPHA)): "alpha-optimum",
-        grad(OWN): "own-optimum",
-    }
-    return (c, d.premise(zeros[u], v)) if u in zeros else None
