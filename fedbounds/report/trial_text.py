@@ -51,8 +51,11 @@ def _sentence(line: str) -> str:
 
 def _headline(trial: Trial) -> list[str]:
     """The outcome with its grounds, then what it covers, or first of all what it does not."""
-    unfinished = "" if trial.finished else " (interrupted: the same call continues)"
+    unfinished = "" if trial.finished or trial.fault else " (interrupted: the same call continues)"
     head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
+    if trial.fault:
+        word_ = Outcome.NOT_TESTED if outcome is Outcome.NOT_TESTED else f"{outcome}, its trial not finished"
+        return [f"{head}: {word_}. {trial.fault}"]
     if outcome is Outcome.CONTRADICTION:
         return [f"{head}: {outcome}.{unfinished}", f"{trial.alarms[0]}.", MEANING[outcome]]
     if outcome is Outcome.FALSE and trial.refutation is not None:
@@ -241,7 +244,7 @@ def to_junit(trials: Sequence[Trial]) -> str:
     for trial in trials:
         seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
         case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
-        tag = TAGS.get(_reported(trial))
+        tag = "error" if trial.fault else TAGS.get(_reported(trial))
         if tag is not None:
             xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
     suite.set("failures", str(sum(TAGS.get(_reported(trial)) == "failure" for trial in trials)))
