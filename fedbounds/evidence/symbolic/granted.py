@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
@@ -23,7 +25,7 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     """The definitions that hold in a reading of a claim.
 
     rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
-    sigma^2 = 0, and T > 0, a claim says.
+    sigma^2 = 0, that Gamma = 0, T > 0, and that its divisors are not 0, a claim says.
     """
     sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()
     by = granted_by(reading, claim)
@@ -31,9 +33,14 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
         "rho-bar": reading.skew != "all-steps",
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
+        "common-optimum": "common-optimum" not in by,
         "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
     }
     found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    for x in {power.base for side in sides for power in sp.sympify(side).atoms(sp.Pow) if power.exp.is_negative}:
+        if x.is_Add and x.has(sy.T):
+            key = divisor_key(x)
+            found[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
         found["first-step"] = Assumption(
@@ -53,6 +60,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    found["common-optimum"] = those((sy.Gamma, 0))
     keys = {one.key for one in stated}
     found["first-step"] = frozenset({OWN_STEPS} & keys)
     found |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
@@ -67,6 +75,15 @@ def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
         if part.sign == "<="
         else (part.sign == "=" and set(sides) == {symbol, sp.Integer(value)})
     )
+
+
+def divisor_key(x: sp.Expr) -> str:
+    """What grants that a divisor of the statement is not 0."""
+    return f"divisor {x}"
+
+
+def _not_zero(x: sp.Expr, o: object) -> Part:
+    return Part(sp.Integer(0), "<", x**2)
 
 
 def _divides_by_time(side: sp.Expr) -> bool:
