@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from xml.etree import ElementTree as xml
 
-from fedbounds.evidence.exact.instance_json import fraction
+from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
 from fedbounds.referee.trial import Outcome, Trial
@@ -37,8 +37,11 @@ TAGS = {Outcome.FALSE: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TE
 
 def verdict(trial: Trial) -> list[str]:
     """The headline with its grounds, then what it covers, or first of all what it does not."""
-    unfinished = "" if trial.finished else " (interrupted: the same call continues)"
+    unfinished = "" if trial.finished or trial.fault else " (interrupted: the same call continues)"
     head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
+    if trial.fault:
+        word_ = Outcome.NOT_TESTED if outcome is Outcome.NOT_TESTED else f"{outcome}, its trial not finished"
+        return [f"{head}: {word_}. {trial.fault}"]
     if outcome is Outcome.CONTRADICTION:
         return [f"{head}: {outcome}.{unfinished}", f"{trial.alarms[0]}.", MEANING[outcome]]
     if outcome is Outcome.FALSE and trial.refutation is not None:
@@ -46,7 +49,8 @@ def verdict(trial: Trial) -> list[str]:
         where = f" at t = {shown.data['t']}" if shown.data.get("t") is not None else ""
         meant = "" if trial.reading == "plain" else f" as read: {READINGS[trial.reading].summary}"
         numbers = f"{head}: {outcome}{where}: {_in_decimals(shown)}.{unfinished}"
-        return [numbers, f"By {_by(trial, shown)}.", MEANING[outcome][:-1] + meant + "."]
+        note = _length_note(trial, shown)
+        return [numbers, f"By {_by(trial, shown)}.{note and f' {note}'}", MEANING[outcome][:-1] + meant + "."]
     if outcome is Outcome.PROVED and trial.whole_proof is not None:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
@@ -59,6 +63,12 @@ def verdict(trial: Trial) -> list[str]:
         unknown = [f"{line[0].upper()}{line[1:]}." for line in trial.said("read back") if "cannot express" in line]
         return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *unknown]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
+
+
+def _length_note(trial: Trial, shown: Verdict) -> str:
+    if "instance" not in shown.data or "bits" in shown.data:
+        return ""
+    return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
 
 
 def _open(trial: Trial) -> list[str]:
@@ -205,7 +215,7 @@ def to_junit(trials: Sequence[Trial]) -> str:
     for trial in trials:
         seconds = f"{sum(stage.seconds for stage in trial.stages):.2f}"
         case = xml.SubElement(suite, "testcase", classname=trial.claim.key, name=trial.reading, time=seconds)
-        tag = TAGS.get(_reported(trial))
+        tag = "error" if trial.fault else TAGS.get(_reported(trial))
         if tag is not None:
             xml.SubElement(case, tag, message=verdict(trial)[0]).text = to_text(trial)
     suite.set("failures", str(sum(TAGS.get(_reported(trial)) == "failure" for trial in trials)))

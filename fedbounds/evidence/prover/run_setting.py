@@ -11,11 +11,11 @@ from fedbounds.evidence.prover.frame import ELL, limits
 from fedbounds.evidence.prover.positive import Letters
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import S
-from fedbounds.evidence.symbolic.formal_vectors import Slack
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Slack
 
 L, mu, eta, t, T, gamma, tau = sy.L, sy.mu, sy.eta, sy.t, sy.T, sy.gamma, sy.tau
 A, B, ROOM = sp.symbols("along beyond room", nonnegative=True)

@@ -10,7 +10,11 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.formal_vectors import (
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.normal_form import normal
+from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
+from fedbounds.theory.vectors import (
     Centre,
     Excess,
     Grad,
@@ -26,10 +30,6 @@ from fedbounds.evidence.symbolic.formal_vectors import (
     Weights,
     norm_sq,
 )
-from fedbounds.evidence.symbolic.normal_form import normal
-from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
 I, S = sp.Symbol("i"), sp.Symbol("s")
 ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))
@@ -269,7 +269,7 @@ RESTS_ON = {
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.
-SIGN_OF = {sy.p_min: "positive-p_min"}
+SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).
 SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
