@@ -16,7 +16,6 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
-from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
 Proposal = telescoping.Proposal
 

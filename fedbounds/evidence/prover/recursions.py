@@ -43,8 +43,8 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     n,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, norm_sq
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Mean, norm_sq
 
 SLACK = sp.Symbol("slack", nonnegative=True)
 Uses = tuple[d.Written, ...]

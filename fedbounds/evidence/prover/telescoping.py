@@ -21,8 +21,8 @@ from fedbounds.evidence.symbolic.definitions import (
     X,
     grad,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner
 from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Inner
 
 Proposal = tuple[tuple[d.Step, ...], tuple[d.Written, ...], tuple[d.Condition, ...]]
 TIME = d.step("time", T, ">", 0).by(d.premise("some-time"))

@@ -134,13 +134,14 @@ def _not_zero(x: sp.Expr, o: object) -> Part:
 
 
 def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
-    """Sums such as T + gamma - 1 that divide what is compared, once it is cancelled: where one is 0 it says nothing."""
+    """Sums such as T + gamma - 1 that divide what is compared once it is cancelled: it says nothing where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
     written = {x for x in written if x.is_Add and x.has(sy.T)}
     if not written:
         return []
-    bottom = sp.fraction(sp.cancel(compared.subs(dict(claim.definitions))))[1]
+    powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
+    bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
     kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
     return sorted(kept, key=sp.default_sort_key)
 
