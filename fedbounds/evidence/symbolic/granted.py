@@ -134,7 +134,7 @@ def _not_zero(x: sp.Expr, o: object) -> Part:
 
 
 def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
-    """Sums such as T + gamma - 1 that divide what is compared once it is cancelled: it says nothing where one is 0."""
+    """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
     compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
     written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
     written = {x for x in written if x.is_Add and x.has(sy.T)}
