@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
-REFUTED, INTERRUPTED = 1, 130
+REFUTED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 @command("Judge a theorem", as_json="--json")
@@ -91,10 +91,12 @@ def referee(
         io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
-    if not all(trial.finished for trial in trials):
+    if not all(trial.finished or trial.fault for trial in trials):
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
+    if any(trial.fault for trial in trials):
+        return BAD_INPUT
     return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
