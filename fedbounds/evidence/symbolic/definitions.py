@@ -14,6 +14,7 @@ from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_values import BEFORE_A_STEP
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 from fedbounds.theory.vectors import (
@@ -45,6 +46,8 @@ X, OWN, W, W_NEXT, W_STAR = points.w_i, points.w_i_star, points.w, points.w_next
 W_ALPHA = points.w_alpha
 X_S, W_T, W_PLUS = _vec("x_s", I, S), _vec("w_T"), _vec("w_plus")
 START, Y = _vec("w_0"), _vec("y")
+# The local models at t + 1 and at T.
+X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
 # ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
 AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
 NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
@@ -59,10 +62,12 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+# F(w_0) - F*, a number.
+START_GAP = sp.Symbol("start_gap", nonnegative=True)
 SHIPPED_OWN = tuple(
     q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
 )
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, START_GAP, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
@@ -86,6 +91,9 @@ def excess(at: sp.Symbol) -> sp.Expr:
 
 AT_PI = ratio(sy.pi_max)
 G = grad(X) + NOISE
+# sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
+MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
+GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
 
 
 class Formal:
@@ -147,6 +155,15 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
         _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
+        _define(
+            "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
+        ),
+        _define(
+            "next-models",
+            "w_{t+1}^i is w_t^i - eta_t g_i, or the mean of these, which brings them no farther from w*",
+            lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
+        ),
+        _define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define(
             "alpha-optimum",
@@ -252,6 +269,8 @@ RESTS_ON = {
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
+    "common-optimum": ("smooth",),
+    **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
@@ -262,6 +281,8 @@ SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
     eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
+    sy.gap: (START_GAP, sy.gap_t, GAP_NEXT),
+    MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
 # What a client's symbol means: one in a mean over clients is not the same number for each.
@@ -275,11 +296,9 @@ def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
         return expression
     if quantity.statistic != "measured" or when not in ("step", "horizon"):
         return None
-    if when == "horizon":
-        return (
-            None if expression.has(X, W_NEXT, W_ALPHA, ALPHA, points.weight_ratio) else expression.xreplace({W: W_T})
-        )
-    return expression
+    if when == "step":
+        return expression
+    return None if expression.has(*BEFORE_A_STEP) else expression.xreplace({W: W_T})
 
 
 STATES = {

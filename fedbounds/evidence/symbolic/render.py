@@ -136,6 +136,8 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
     if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
+    if isinstance(because, d.Divisor):
+        return [f"step {because.label}, and the statement divides by it"]
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
         return [f"steps {', '.join(labels)}, one an argument"] if labels else [type(because).__name__]
