@@ -140,12 +140,6 @@ def test_requests_that_make_no_sense(arguments, message):
         images.load(**arguments)
 
 
-def test_a_fingerprint_tells_data_apart(tmp_path):
-    first, second = (images.load(name, write(tmp_path / name, TOYS[name]), source=LOCAL) for name in images.DOWNLOADS)
-    again = images.load("mnist", tmp_path / "mnist", source=LOCAL)
-    assert first.fingerprint() == again.fingerprint() != second.fingerprint()
-
-
 # --- downloads --------------------------------------------------------------------------------------------
 
 
@@ -252,15 +246,6 @@ def test_the_next_mirror_is_asked(server):
         images.load("mnist", source=both)
 
 
-def test_a_host_that_refuses(tmp_path, monkeypatch):
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler) as closed:
-        port = closed.server_port
-    source = images.Origin({"mnist": (f"http://127.0.0.1:{port}/",)}, KNOWN, tmp_path)
-    with pytest.raises(InputError, match=r"no answer \(ConnectionError\) from 127.0.0.1.*network, or .*--data-dir"):
-        images.load("mnist", source=source)
-
-
 def test_a_cache_that_cannot_be_written(server, tmp_path):
     (tmp_path / "cache").write_text("a file where the folder should be")
     with pytest.raises(InputError, match=r"the cache .* cannot be written: .*--data-dir"):
@@ -272,13 +257,6 @@ def test_no_download_library(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "pooch", None)
     with pytest.raises(InputError, match=r"no download library: pip install 'fedbounds\[vision\]', or .*--data-dir"):
         images.load("mnist", source=images.Origin(cache=tmp_path))
-
-
-def test_published_addresses_are_encrypted_and_checked():
-    assert set(images.MIRRORS) == set(images.DOWNLOADS)
-    for name, bases in images.MIRRORS.items():
-        assert all(base.startswith("https://") and base.endswith("/") for base in bases)
-        assert sum(file.startswith(f"{name}/") for file in images.PUBLISHED.known) == 4
 
 
 # --- digits -----------------------------------------------------------------------------------------------
