@@ -6,6 +6,7 @@ that have values.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction
 from operator import eq, le, lt
@@ -139,4 +140,4 @@ def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], si
 def steps_of(constants: Mapping[str, Fraction], eta: Iterable[Fraction]) -> Iterator[Mapping[str, Fraction]]:
     """The places of a relation in symbols of a step: the constants with t and eta_t, one a step."""
     for t, size in enumerate(eta):
-        yield {**constants, "t": Fraction(t), "eta": size}
+        yield ChainMap({"t": Fraction(t), "eta": size}, constants)  # type: ignore[arg-type]

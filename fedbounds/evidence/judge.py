@@ -5,6 +5,7 @@ Kinds of evidence differ in how they measure and in how they decide a difference
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
@@ -38,7 +39,7 @@ class Substitution(NamedTuple):
     lhs: sp.Expr
     rhs: sp.Expr
     terms: Mapping[str, sp.Expr]
-    values: dict[str, Any]
+    values: Mapping[str, Any]
 
     @property
     def difference(self) -> sp.Expr:
@@ -54,7 +55,10 @@ class Substitution(NamedTuple):
 
 def substitution(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> Substitution:
     """The sides of a claim with the values of a measurement, in floats or fractions, of one run or of many."""
-    return Substitution(*claim.sides(reading), {**measurement.constants, **measurement.places(claim.scope)})
+    return Substitution(
+        *claim.sides(reading),
+        ChainMap(measurement.places(claim.scope), measurement.constants),  # type: ignore[arg-type]
+    )
 
 
 class Judged:
