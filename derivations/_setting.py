@@ -11,12 +11,12 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.definitions import *
 from fedbounds.evidence.symbolic.derivation import *
-from fedbounds.evidence.symbolic.formal_vectors import *
-from fedbounds.evidence.symbolic.normal_form import normal
 from fedbounds.plugins import claim_named as claim
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import normal
 from fedbounds.theory.symbols import *
+from fedbounds.theory.vectors import *
 
 GRAD, GRAD_W, GRAD_STAR = grad(X), grad(W), grad(W_STAR)
 F_X, F_W, F_STAR = loss(X), loss(W), loss(W_STAR)

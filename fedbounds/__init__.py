@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from fedbounds.study.derive import derive as derive
     from fedbounds.study.ledger import ledger as ledger
     from fedbounds.study.result import Result as Result
-    from fedbounds.study.sweep.run import sweep as sweep
+    from fedbounds.study.sweep import sweep as sweep
     from fedbounds.study.worst import worst as worst
     from fedbounds.theory.assumption import Assumption as Assumption
     from fedbounds.theory.claim import Claim as Claim
@@ -58,7 +58,7 @@ _HOME = {
     "referee": "referee.theorems",
     "refute": "referee.counterexamples",
     "simulate": "engine.simulate",
-    "sweep": "study.sweep.run",
+    "sweep": "study.sweep",
     "worst": "study.worst",
 }
 

@@ -1,7 +1,11 @@
 """Errors a user can mend: one clear sentence each, shown by the command line with exit code 2."""
 
+import traceback
 from numbers import Integral
 from typing import Any
+
+# How the modules of plug-in files are called.
+PLUGIN = "fedbounds_plugin_"
 
 
 class InputError(ValueError):
@@ -25,6 +29,19 @@ def reject(what: object, received: object, remedy: object) -> InputError:
     """
     what, received, remedy = map(readable, (what, received, remedy))
     return InputError(f"{what}, but received {received}: {remedy}.")
+
+
+def explained(wrong: BaseException) -> str:
+    """One sentence for bad input, a diverged run or a fault in a plug-in's code; "" for any other exception."""
+    if isinstance(wrong, InputError | DivergedError):
+        return str(wrong)
+    lines = [
+        f"{frame.f_code.co_filename}, line {number},"
+        for frame, number in traceback.walk_tb(wrong.__traceback__)
+        if str(frame.f_globals.get("__name__")).startswith(PLUGIN)
+    ]
+    what = f"{type(wrong).__name__}: {wrong}".rstrip(": .")
+    return readable(f"{lines[-1]} failed with {what}: correct it.") if lines else ""
 
 
 def of_kind(name: str, value: Any, kinds: Any, words: str) -> Any:

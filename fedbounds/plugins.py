@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from fedbounds.errors import InputError, of_kind, reject
+from fedbounds.errors import PLUGIN, InputError, of_kind, reject
 
 T = TypeVar("T")
 # This package's own derivations, as they are installed.
@@ -46,7 +46,7 @@ def own_modules(package: str) -> Iterator[ModuleType]:
 
 def foreign(item: object, package: str) -> bool:
     """Whether an object's very class, not one that it extends, is none of those in the modules of ``package``."""
-    home, name = type(item).__module__, type(item).__qualname__
+    home, name = str(type(item).__module__), type(item).__qualname__
     return not home.startswith(f"{package}.") or getattr(sys.modules.get(home), name, None) is not type(item)
 
 
@@ -65,10 +65,6 @@ def registered(group: str) -> tuple[importlib.metadata.EntryPoint, ...]:
 @functools.lru_cache(maxsize=32)
 def _registered(group: str, folders: tuple[tuple[str, int], ...]) -> tuple[importlib.metadata.EntryPoint, ...]:
     return tuple(importlib.metadata.entry_points(group=group))
-
-
-# How the modules of plug-in files are called.
-PLUGIN = "fedbounds_plugin_"
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ import signal
 import time
 from pathlib import Path
 
-from fedbounds.study.sweep.table import CellResult, Measured
+from fedbounds.study.sweep_table import CellResult, Measured
 from fedbounds.theory.verdict import Evidence, Status
 
 
@@ -30,13 +30,13 @@ def logged(folder):
 
 def quick(cell):
     log(cell)
-    return CellResult(cell.key, dict(cell.settings), rows(cell))
+    return CellResult(cell.settings, rows(cell))
 
 
 def slow(cell):
     log(cell)
     time.sleep(0.15)
-    return CellResult(cell.key, dict(cell.settings), rows(cell))
+    return CellResult(cell.settings, rows(cell))
 
 
 def deadly(cell):
@@ -45,4 +45,4 @@ def deadly(cell):
     if cell.settings["seed"] == 3:
         time.sleep(0.3)
         os.kill(os.getpid(), signal.SIGKILL)
-    return CellResult(cell.key, dict(cell.settings), rows(cell))
+    return CellResult(cell.settings, rows(cell))

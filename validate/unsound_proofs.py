@@ -20,10 +20,10 @@ import sympy as sp
 from fedbounds.evidence.symbolic import definitions as o
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
-from fedbounds.evidence.symbolic.formal_vectors import Mean, Slack, Value
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.vectors import Mean, Slack, Value
 
 PAPER = (a.smooth, a.strongly_convex, a.full_participation)
 SIGNS: tuple[Mapping[str, bool], ...] = (

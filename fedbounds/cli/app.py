@@ -13,7 +13,6 @@ import pkgutil
 import signal
 import sys
 import threading
-import traceback
 import typing
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -22,8 +21,8 @@ from typing import Any
 import click
 
 from fedbounds.cli.adapter import Entry, Group, say
-from fedbounds.errors import DivergedError, InputError, readable
-from fedbounds.plugins import PLUGIN, nearest
+from fedbounds.errors import DivergedError, InputError, explained, readable
+from fedbounds.plugins import nearest
 
 BAD_INPUT, INTERRUPTED, UNREAD = 2, 130, 141
 WIDTH = 100
@@ -116,26 +115,13 @@ def _failures() -> Iterator[None]:
     except MemoryError as wrong:
         _stop(f"The memory is not enough for this: {wrong or 'ask for less'}.", BAD_INPUT)
     except (SystemExit, Exception) as wrong:
-        line = _line_of_user(wrong)
-        if line:
-            what = f"{type(wrong).__name__}: {wrong}".rstrip(": .")
-            _stop(readable(f"{line} failed with {what}: correct it."), BAD_INPUT)
+        if sentence := explained(wrong):
+            _stop(sentence, BAD_INPUT)
         if isinstance(wrong, OSError):
             _unprinted(wrong)
         if isinstance(wrong, SystemExit) and sys.stdout is not printed:
             sys.exit(UNREAD)  # click puts another in its place where nobody reads on, and ends with 1
         raise
-
-
-def _line_of_user(wrong: BaseException) -> str:
-    """ "FILE, line N," of the innermost frame in a plug-in file, "" where none is among them."""
-    frames = traceback.walk_tb(wrong.__traceback__)
-    lines = [
-        f"{frame.f_code.co_filename}, line {number},"
-        for frame, number in frames
-        if str(frame.f_globals.get("__name__")).startswith(PLUGIN)
-    ]
-    return lines[-1] if lines else ""
 
 
 def _prepare() -> None:

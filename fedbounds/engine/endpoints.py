@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.backend import Backend
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
+from fedbounds.engine.numpy_engine import NumpyEngine
 from fedbounds.engine.participation import chosen, chosen_weights, round_weights
 from fedbounds.engine.threads import blocks_of, default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
@@ -56,7 +56,7 @@ class Endpoints:
     virtuals: tuple[str, ...] = ("alpha",)
     every_step = False
 
-    def __init__(self, experiment: Experiment, engine: Backend, times: Indices) -> None:
+    def __init__(self, experiment: Experiment, engine: NumpyEngine, times: Indices) -> None:
         self._experiment, self._engine, self._times = experiment, engine, times
         self._parts: list[tuple[Array, Array]] = []
 
@@ -78,7 +78,7 @@ class Endpoints:
         return distances, gaps
 
 
-def measured(models: Array, experiment: Experiment, engine: Backend) -> tuple[Array, Array]:
+def measured(models: Array, experiment: Experiment, engine: NumpyEngine) -> tuple[Array, Array]:
     """(distance_sq, gap) of models (K, R, d), each (R, K)."""
     K, R, d = models.shape
     gap = engine.gap(np.ascontiguousarray(models).reshape(K * R, d))

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.backend import Moments
 from fedbounds.engine.divergence import check_distances, divergence_limit
+from fedbounds.engine.numpy_engine import Moments
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.quadratic_clients import Clients, prepare
 from fedbounds.engine.record import Record, Recorder

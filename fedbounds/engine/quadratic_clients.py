@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fedbounds.engine.backend import batch_scale
+from fedbounds.engine.numpy_engine import batch_scale
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, Problem, QuadraticArrays, kernel_arrays
 

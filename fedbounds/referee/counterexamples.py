@@ -56,6 +56,8 @@ def refute(
         io.require_writable(path.parent)
     modules = modules_from(plugins)
     todo, known = list(in_readings(claims_from(claim, modules), reading)), families(modules)
+    for one, _ in todo:
+        one.require_fedavg()
     found = run_all(todo, budget, seed, jobs=jobs, out=path, progress=progress, known=known)
     return Findings(tuple(found), _of_verdict)
 

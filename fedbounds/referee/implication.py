@@ -74,7 +74,7 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
     The difference of the right sides must be a sum of non-negative terms once L >= mu and tau >= 1 are put in.
     """
     stated = claim.assumptions_in(reading)
-    alike = _about(claim) == _about(other)
+    alike = _about(claim, reading) == _about(other, how)
     skew = how.skew == reading.skew or not {"rho_bar", "rho_tilde"} & other.symbols
     virtual = how.virtual == reading.virtual or a.unbiased in stated or claim.scope in ("point", "constant")
     steps = other.steps is None or other.steps == claim.steps
@@ -83,6 +83,10 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
         return False
     if not all(_granted(assumption, claim, stated) for assumption in other.assumptions_in(how)):
         return False
+    symbols = {*claim.definitions, *other.definitions}
+    apart = {symbol.name for symbol in symbols if claim.definitions.get(symbol) != other.definitions.get(symbol)}
+    if any(one.symbols() & apart for one in other.assumptions if not isinstance(one, OwnSteps)):
+        return False  # an assumption in the same words says another thing
     difference = claim.sides(reading).rhs - other.sides(how).rhs
     if claim.steps is not None:
         difference = difference.subs(s.eta, claim.steps)
@@ -95,8 +99,8 @@ def follows(claim: Claim, reading: Reading, other: Claim, how: Reading) -> bool:
     return never_negative(difference, {s.L: s.mu + SLACK[0], s.tau: 1 + SLACK[1]})
 
 
-def _about(claim: Claim) -> tuple[object, ...]:
-    return claim.lhs, claim.scope, claim.kind, claim.algorithm
+def _about(claim: Claim, reading: Reading) -> tuple[object, ...]:
+    return claim.sides(reading).lhs, claim.scope, claim.kind, claim.algorithm
 
 
 def _granted(assumption: Assumption, claim: Claim, stated: Iterable[Assumption]) -> bool:

@@ -46,7 +46,6 @@ FACTS = {
     "variance": "that variances are at most sigma^2",
     "drift": "Minkowski's inequality for the drift",
 }
-
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
@@ -81,9 +80,8 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
-    if not applies(claim, reading):
-        lacking.append("certificates: it is no one-round statement in the model's quantities")
-    return Found((speaks, *lacking, *without_facets(claim)))
+    lacking += [] if applies(claim, reading) else ["certificates: it is no one-round statement in their quantities"]
+    return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
 def glance(case: Case) -> Found:
@@ -141,16 +139,18 @@ def known(case: Case) -> Found:
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
     seen: list[tuple[float, str, Status]] = []
+    lacking = ""
     for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
+            lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
     held = [one for one in seen if one[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
     detail = f"not refuted in {len(held)} of {total} regimes" + (f", undecided in {len(unsure)}" if unsure else "")
-    lines = [f"undecided: {', '.join(unsure)}"] if unsure else []
+    lines = [f"runs {lacking}"] * bool(lacking) + [f"undecided: {', '.join(unsure)}"] * bool(unsure)
     rest = f"the other {total - len(seen)} do not meet its assumptions, or have 0 on both sides, or diverge"
     lines += [rest] if len(seen) < total else []
     if not held:

@@ -56,7 +56,8 @@ def referee(
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
     states the same call continues; ``jobs``, ``scheduler``, ``progress``: as for `try_claim`; ``each`` is called with
     every trial as it ends.
-    An interruption ends it: what was found is returned, and the last trial is not ``finished``.
+    An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
+    ends its own trial alone.
 
     >>> referee("lemma-2", "literal")[0].refutation.detail
     'lhs 1/16 > rhs 4/625, exactly'
@@ -64,12 +65,16 @@ def referee(
     trials: list[Trial] = []
     folder = None if out is None else io.require_writable(out)
     attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
-    for claim, name in in_readings(theorems(theorem, plugins), reading):
+    claims = theorems(theorem, plugins)
+    for claim, name in in_readings(claims, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")
         state = None if folder is None else folder / f"{safe}.json"
-        trials.append(attempt(claim, name, budget, state=state))
+        if claim.on_fedavg or len(claims) == 1:
+            trials.append(attempt(claim, name, budget, state=state))
+        else:
+            trials.append(Trial(claim, name, budget, seed, fault=str(claim.elsewhere)))
         if each is not None:
             each(trials[-1])
-        if not trials[-1].finished:
+        if not trials[-1].finished and not trials[-1].fault:
             break
     return Findings(tuple(trials), Trial.rows)

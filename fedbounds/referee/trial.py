@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import io, plugins
-from fedbounds.errors import of_kind, whole
+from fedbounds.errors import explained, of_kind, whole
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
@@ -74,7 +74,8 @@ class Stage:
 class Trial(Tabled):
     """A claim in one reading, what each stage found, and whether all stages have run.
 
-    ``trial["sanity"]`` is a stage. As a table it is one row.
+    ``fault`` is the input error, or the fault in a plug-in's code, at which the trial ended. ``trial["sanity"]`` is a
+    stage. As a table it is one row.
     """
 
     claim: Claim
@@ -83,6 +84,7 @@ class Trial(Tabled):
     seed: int
     stages: tuple[Stage, ...] = ()
     finished: bool = False
+    fault: str = ""
 
     def rows(self) -> list[dict[str, Any]]:
         told = {"claim": self.claim.key, "reading": self.reading, "outcome": str(self.outcome)}
@@ -174,6 +176,7 @@ class Trial(Tabled):
             "outcome": str(self.outcome),
             "alarms": list(map(str, self.alarms)),
             "finished": self.finished,
+            "fault": self.fault,
             "stages": [stage.to_json() for stage in self.stages],
         }
 
@@ -196,7 +199,8 @@ def try_claim(
     same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
     ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
-    A KeyboardInterrupt ends the trial early: what was found is returned, and ``finished`` is False.
+    A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
+    ``finished`` is False.
     Raises InputError on an unknown key, reading or budget.
 
     >>> try_claim("lemma-2", "literal").outcome
@@ -232,6 +236,10 @@ def try_claim(
                 break
     except KeyboardInterrupt:
         return trial
+    except Exception as wrong:
+        if not (fault := explained(wrong)):
+            raise
+        return replace(trial, fault=fault)
     if beside is not None:
         beside.unlink(missing_ok=True)
     return replace(trial, finished=True)

@@ -1,13 +1,24 @@
 """A claim in words and formulas, for people: what `fedbounds claims KEY` shows."""
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 
+from fedbounds.evidence.exact.compare import examine
+from fedbounds.evidence.exact.counterexamples import Counterexample
+from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.instance_json import from_json
+from fedbounds.report.describe import SCOPES
+from fedbounds.report.number_format import counted, decimal_pair
+from fedbounds.study.ledger import Line
 from fedbounds.theory.claim import FEDAVG, Claim, Kind, statement
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.symbols import QUANTITIES
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # How a symbol reads in a terminal; sympy turns the names of Greek letters into the letters.
 TERMINAL = {
@@ -38,6 +49,106 @@ TERMINAL = {
     "kept": sp.Symbol("q"),
     "excess": sp.Symbol("(Fᵢ(w)-Fᵢ*)"),
 }
+
+
+# Who may prove a claim.
+PROOFS = (Evidence.SYMBOLIC, Evidence.KERNEL)
+# Outcomes of chance that a longer run may have, to be run once more.
+MOST_SIGNS = 12
+
+
+def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
+    """Whether a claim is true, the strongest statement of it that holds, its counterexamples, and what it states."""
+    own = list(lines)
+    relations = {Kind.INEQUALITY: "is at most", Kind.IDENTITY: "equals", Kind.RATE: "falls as fast as"}
+    left = QUANTITIES[claim.lhs.name].meaning if claim.lhs.is_Symbol else str(claim.lhs)
+    terms = "1/T" if claim.kind is Kind.RATE else " + ".join(claim.terms) or "0"
+    result = [
+        claim_answer(own),
+        f"{claim.title} ({claim.source}): {left} {relations[claim.kind]} {terms}, for {SCOPES[claim.scope]}.",
+    ]
+    holds = next((line for line in own if any(map(line.verdicts, PROOFS)) and line.proved()), None)
+    result += [] if holds is None else [_what_holds(claim, holds)]
+    result += [_what_fails(claim, line) for line in own if line.reading in claim.readings and _refuted(line)]
+    if holds is None and not any(map(_refuted, own)):
+        certified = sum(v.status is Status.HOLDS for line in own for v in line.verdicts(Evidence.SDP))
+        result += [f"Certified for the whole class at {certified} settings of its parameters."] if certified else []
+        result.append(f"To search for a counterexample: fedbounds referee {claim.key}.")
+    return "\n".join(result)
+
+
+def _refuted(line: Line) -> list[Verdict]:
+    return [verdict for verdict in line.verdicts(Evidence.EXACT) if verdict.status is Status.REFUTED]
+
+
+def _what_holds(claim: Claim, line: Line) -> str:
+    """The reading that is proved, with all that it needs beyond the claim as written."""
+    checkers = {Evidence.SYMBOLIC: "step by step", Evidence.KERNEL: "by Rocq"}
+    by = " and ".join(words for kind, words in checkers.items() if line.verdicts(kind))
+    needs, repair = "", claim.repair
+    if repair is not None and READINGS[line.reading].repaired:
+        conditions = [item.statement for item in repair.assumptions]
+        conditions += [f"{symbol} becomes {value}" for symbol, value in repair.substitutions.items()]
+        needs = f" Changed: {repair.why}" + (f" ({'; '.join(conditions)})." if conditions else ".")
+    return f"Holds [{line.reading}], proved {by}: fedbounds derive {claim.key}.{needs}"
+
+
+def _what_fails(claim: Claim, line: Line) -> str:
+    """The stored counterexample to a reading: its size and both sides."""
+    verdict = _refuted(line)[0]
+    left, right = (str(verdict.data.get(side)) for side in ("lhs", "rhs"))
+    pair = decimal_pair(left, right)
+    relation = "!=" if claim.kind is Kind.IDENTITY else ">"
+    sides = verdict.detail if pair is None else f"left side {pair[0]} {relation} right side {pair[1]}"
+    words = f"Fails [{line.reading}]: {f'the gap stays at {left}' if claim.kind is Kind.RATE else sides}"
+    if "instance" in verdict.data:
+        instance = from_json(verdict.data["instance"])  # type: ignore[arg-type]
+        size = (counted(instance.N, "client"), counted(instance.d, "coordinate"), counted(instance.total, "step"))
+        words += f", with {', '.join(size)} and tau = {instance.tau}"
+        note = length_note(claim, line.reading, instance)
+        words += f". {note[:-1]}" if note else ""
+    return f"{words}. See fedbounds refute {claim.key} --reading {line.reading} --verify."
+
+
+def length_note(claim: Claim, reading: str, instance: Instance) -> str:
+    """A sentence where a violation of a one-step claim needs the run to end: one round longer, the claim holds."""
+    outcomes = 2 * instance.N * instance.total if instance.stochastic else 0
+    if claim.scope != "step" or instance.total > instance.tau or outcomes > MOST_SIGNS:
+        return ""
+    last = instance.eta[-1:] * instance.tau
+    longer = replace(instance, eta=(*instance.eta, *last))
+    if instance.weights and len(instance.weights) == instance.rounds > 1:
+        longer = replace(longer, weights=(*instance.weights, instance.weights[-1]))
+    if examine(longer, claim, READINGS[reading]).status is not Status.HOLDS:
+        return ""
+    held = "one round longer, with its last step size, the same run satisfies the claim"
+    return f"It needs T = tau = {instance.tau}: {held}."
+
+
+def length_note_of(example: Counterexample) -> str:
+    """`length_note` of a stored counterexample; nothing where it is about no claim, or in a reading of its own."""
+    document = example.document
+    if "instance" not in document or document.get("reading") not in READINGS:
+        return ""
+    return length_note(example.claim(), document["reading"], from_json(document["instance"]))
+
+
+def claim_answer(lines: Sequence[Line]) -> str:
+    """A claim in a sentence: false, proved or open as written, and what its repair is."""
+    if not lines:
+        return "Open."
+    claim = lines[0].claim
+    by_reading = {line.reading: line for line in lines}
+    written, last = (by_reading.get(reading) for reading in (claim.readings[0], claim.readings[-1]))
+    false = written is not None and bool(_refuted(written))
+    proved = last is not None and any(v.status is Status.HOLDS for kind in PROOFS for v in last.verdicts(kind))
+    if false and claim.repair is not None:
+        return "False as written; true if repaired." if proved else "False as written; its repair is open."
+    if false:
+        return "False as written."
+    if proved:
+        return "Proved." if claim.repair is None else "Proved as repaired; open as written."
+    return "Open: neither proved nor refuted."
 
 
 def pretty(expression: sp.Expr) -> str:

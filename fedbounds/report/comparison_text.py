@@ -9,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.report.figures import line_styles, series
-from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES
-from fedbounds.report.figures.sweep_figures import MARKERS
+from fedbounds.report.figures.line_styles import BLACK, CLIENTS, DASHES, MARKERS
 from fedbounds.report.number_format import counted, downward, number, times, upward
 from fedbounds.report.table import Block, Bullets, Table
 from fedbounds.study.comparison import AlgorithmRow, ErrorCurve, TheoremComparison, TheoremRow

@@ -11,12 +11,12 @@ import sympy as sp
 
 from fedbounds.engine.reference import algorithm_1
 from fedbounds.errors import InputError, reject
-from fedbounds.evidence.exact.counterexamples import reading_named
+from fedbounds.evidence.exact.counterexamples import Counterexample, reading_named
 from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.referee.search.shrink import by_hand
 from fedbounds.theory.claim import Claim, Kind
-from fedbounds.theory.verdict import Evidence, Verdict
+from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 # Signs of noise that are enumerated: 2^12 runs take a second.
 MOST_SIGNS = 12
@@ -109,6 +109,16 @@ def script(claim: Claim, verdict: Verdict) -> str:
         right=_python(sides.rhs),
         relation="!=" if claim.kind is Kind.IDENTITY else ">",
     )
+
+
+def stored_script(example: Counterexample) -> str:
+    """The script of a shipped counterexample; InputError where it has none."""
+    document = example.document
+    if "claim" not in document:
+        raise reject("a script is of a claim's counterexample", example.name, "read its file, or use another")
+    t, data = document.get("t"), {"instance": document["instance"]}
+    verdict = Verdict(example.subject, document["reading"], Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
+    return script(example.claim(), verdict)
 
 
 def script_if_short(claim: Claim, verdict: Verdict | None) -> str:

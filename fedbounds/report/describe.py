@@ -11,10 +11,8 @@ from fedbounds.report.table import ORDER, Block, Bullets, Cell, Phrase, Table
 from fedbounds.study.contradictions import alarms
 from fedbounds.study.ledger import ANYWHERE, Line, Remarked
 from fedbounds.study.result import WeightingRun
-from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Span
 from fedbounds.theory.labels import shown
-from fedbounds.theory.symbols import QUANTITIES
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 
@@ -68,41 +66,6 @@ SCOPES = {
     "horizon": "every number of steps T",
     "constant": "the constants of a run alone",
 }
-
-
-def claim_sentences(claim: Claim, lines: Iterable[Line]) -> str:
-    """What a claim states and whether it is true, in two sentences, with the command that shows the grounds."""
-    relations = {Kind.INEQUALITY: "is at most", Kind.IDENTITY: "equals", Kind.RATE: "falls as fast as"}
-    left = QUANTITIES[claim.lhs.name].meaning if claim.lhs.is_Symbol else str(claim.lhs)
-    terms = "1/T" if claim.kind is Kind.RATE else " + ".join(claim.terms) or "0"
-    states = f"{claim.title} ({claim.source}): {left} {relations[claim.kind]} {terms}, for {SCOPES[claim.scope]}."
-    answer = claim_answer(lines)
-    if answer.startswith("False"):
-        return (
-            f"{states}\n{answer[:-1]}: fedbounds refute {claim.key} --reading {claim.readings[0]} finds an instance."
-        )
-    command = "derive" if answer.startswith("Proved") else "referee"
-    return f"{states}\n{answer[:-1]}: see fedbounds {command} {claim.key}."
-
-
-def claim_answer(lines: Iterable[Line]) -> str:
-    """A claim in a sentence: false, proved or open as written, and what its repair is."""
-    own = list(lines)
-    if not own:
-        return "Open."
-    claim = own[0].claim
-    by_reading = {line.reading: line for line in own}
-    written, last = (by_reading.get(reading) for reading in (claim.readings[0], claim.readings[-1]))
-    false = written is not None and any(v.status is Status.REFUTED for v in written.verdicts(Evidence.EXACT))
-    proofs = (Evidence.SYMBOLIC, Evidence.KERNEL)
-    proved = last is not None and any(v.status is Status.HOLDS for kind in proofs for v in last.verdicts(kind))
-    if false and claim.repair is not None:
-        return "False as written; true if repaired." if proved else "False as written; its repair is open."
-    if false:
-        return "False as written."
-    if proved:
-        return "Proved." if claim.repair is None else "Proved as repaired; open as written."
-    return "Open: neither proved nor refuted."
 
 
 def replicates_needed(verdict: Verdict, replicates: int) -> float | None:

@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib.figure
 
 from fedbounds import io
-from fedbounds.errors import of_kind, reject
+from fedbounds.errors import of_kind
 from fedbounds.evidence.symbolic.render import render_latex
 from fedbounds.plugins import nearest
 from fedbounds.referee.trial import Outcome, Trial
@@ -25,8 +25,7 @@ from fedbounds.study import store
 from fedbounds.study.derive import Proof
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
-from fedbounds.study.sweep.run import Sweep
-from fedbounds.study.sweep.table import read_table
+from fedbounds.study.sweep import Sweep
 from fedbounds.study.tabular import Findings, Tabled
 from fedbounds.theory.verdict import Status
 
@@ -116,12 +115,8 @@ def plot(found: Tabled, kind: str = "") -> Plot:
     """
     of_kind("what is drawn", found, Tabled, "the result of a question")
     if isinstance(found, Sweep):
-        stored = read_table(found.folder)
-        axes = [name for name in stored.varying() if name not in ("seed", "weightings")]
-        if not (kind or axes):
-            raise reject("a picture of a sweep needs a setting that varies", "none", "name a column")
-        name = kind or axes[0]
-        return Plot(partial(sweep_figures.panels_figure, {"tightness": sweep_figures.lines_of(stored, name)}, name))
+        name = kind or sweep_figures.axes_of(found)[0]
+        return Plot(partial(sweep_figures.figure_of, sweep_figures.lines_of(found, name), name, "tightness"))
     if isinstance(found, Result) and kind != "verdicts":
         if kind and kind not in study_figures.FIGURES:
             raise nearest("picture", kind, [*study_figures.FIGURES, "verdicts"])

@@ -1,4 +1,4 @@
-"""A function of many items, on the cores of this machine (joblib) or on a Dask cluster."""
+"""A function of many items, on the cores of this machine (joblib) or on a Dask cluster: futures either way."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ import signal
 import sys
 import threading
 import time
-import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -28,17 +27,18 @@ from fedbounds.study.cache import versions
 
 # Items handed out for each process: the next one waits beside it, and few are lost if a process dies.
 AHEAD = 2
-# Seconds between two looks of a process at whether its parent still lives.
-LOOK = 1.0
 # Seconds to wait for a scheduler, and then for the first worker of its cluster.
 SCHEDULER, WORKERS = 8, 60
-Function = Callable[[Any], Any]
-Indexed = tuple[int, Any]
+# Items that a cluster is given at once: Dask shares them out, also to workers that come later.
+AT_ONCE = 1_000
+# Seconds between two looks of a process at whether its parent still lives.
+LOOK = 1.0
+Submit = Callable[..., Future]
 
 
 @dataclass(frozen=True)
 class Died:
-    """The outcome of an item whose process died, also when the item had a process of its own."""
+    """The outcome of an item whose process died, also when no other item was under way."""
 
     reason: str
 
@@ -47,8 +47,8 @@ class Died:
 
 
 def as_completed(
-    function: Function, items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
-) -> Generator[Indexed, None, None]:
+    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
+) -> Generator[tuple[int, Any], None, None]:
     """(index, function(item)) of each item, in any order.
 
     ``jobs``: processes (-1: one a core); ``scheduler``: address of a Dask scheduler to use instead. A process that
@@ -58,29 +58,28 @@ def as_completed(
     if not items:
         return
     if scheduler is None and count < 2:
-        for k, item in enumerate(items):
-            yield k, function(item)
+        yield from ((k, function(item)) for k, item in enumerate(items))
         return
-    parent = os.getpid() if scheduler is None else None
-    task = functools.partial(_compute, _packed(function), versions(), parent)
-    if scheduler is not None:
-        with cluster(scheduler) as client:
-            yield from _on_cluster(task, list(enumerate(items)), client)
-        return
-    left = dict(enumerate(items))
-    while left:
-        try:
-            for k, result in _pool(task, list(left.items()), count):
-                del left[k]
-                yield k, result
-        except BrokenProcessPool:
-            # The item that killed its process is among those under way, the first left: each is computed alone.
-            for k in list(itertools.islice(left, AHEAD * count)):
-                yield _alone(task, (k, left.pop(k)))
+    task = functools.partial(_compute, _packed(function), versions(), None if scheduler else os.getpid())
+    left, suspects = enumerate(items), []
+    running: dict[Future, int] = {}
+    with cluster(scheduler) if scheduler else _processes(count) as (submit, width):
+        while True:
+            for k, item in itertools.islice(left, AHEAD * width - len(running)):
+                running[submit(task, item)] = k
+            if not running:
+                break
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                k, outcome = running.pop(future), _outcome(future)
+                if isinstance(outcome, Died):  # it may only have waited at the process that died
+                    suspects.append(k)
+                else:
+                    yield k, outcome
+        yield from ((k, _outcome(submit(task, items[k]))) for k in suspects)
 
 
 def in_order(
-    function: Function, items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
+    function: Callable[[Any], Any], items: Sequence[Any], jobs: int = 1, scheduler: str | None = None
 ) -> Generator[Any, None, None]:
     """The same results in the order of the items. Errors: InputError where an item's process died."""
     waiting: dict[int, Any] = {}
@@ -104,68 +103,35 @@ def processes(jobs: int, items: int) -> int:
     return min(effective_n_jobs(jobs), items)
 
 
-def _pool(task: Function, items: Iterable[Indexed], count: int) -> Iterator[Indexed]:
-    """(index, result) of each item from processes of this machine, as it finishes."""
-    from joblib import Parallel, delayed
-
-    with _deaf_to_the_keyboard():
-        # One item a task, so that each is kept as soon as it is done.
-        pool = Parallel(n_jobs=count, return_as="generator_unordered", batch_size=1, pre_dispatch=AHEAD * count)
-        outcomes = pool(delayed(task)(item) for item in items)
+def _outcome(future: Future) -> Any:
+    """What a future holds, `Died` where its process did; of a cluster, Dask has tried it again before."""
     try:
-        # Not "yield from", which would close the pool before its warning of an early end is silenced.
-        for outcome in outcomes:  # noqa: UP028
-            yield outcome
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            outcomes.close()
-
-
-def _alone(task: Function, item: Indexed) -> Indexed:
-    """The outcome of an item in a process of its own; with one job joblib would use this process."""
-    try:
-        (outcome,) = _pool(task, [item], 2)
+        return future.result()
     except BrokenProcessPool as wrong:
-        return item[0], Died(type(wrong).__name__)
-    return outcome
+        return Died(type(wrong).__name__)
+    except Exception as wrong:
+        if type(wrong).__name__ != "KilledWorker":
+            raise
+        return Died("KilledWorker")
 
 
-def _on_cluster(task: Function, items: Sequence[Indexed], client: Any) -> Generator[Indexed, None, None]:
-    """(index, result) of each item from the workers of a cluster, which itself tries an item again.
+@contextlib.contextmanager
+def _processes(count: int) -> Iterator[tuple[Submit, int]]:
+    """``count`` processes of this machine; those that died are replaced when the next item is submitted."""
+    from joblib.externals.loky import get_reusable_executor
 
-    Dask also gives up items that only waited at workers that died, so each of these is asked for once more, alone.
-    joblib's backend for Dask is not used: it never ends where Dask gives an item up, and with one worker it computes
-    in this process.
-    """
-    given_up = []
-    for item, outcome in _futures(task, items, client):
-        if isinstance(outcome, BaseException):
-            given_up.append(item)
-        else:
-            yield outcome
-    for item in given_up:
-        ((_, outcome),) = _futures(task, [item], client)
-        yield (item[0], Died(type(outcome).__name__)) if isinstance(outcome, BaseException) else outcome
+    def submit(*task: Any) -> Future:
+        with _deaf_to_the_keyboard():
+            return get_reusable_executor(max_workers=count).submit(*task)
+
+    try:
+        yield submit, count
+    except BaseException:
+        get_reusable_executor(max_workers=count).shutdown(wait=True, kill_workers=True)
+        raise
 
 
-def _futures(task: Function, items: Sequence[Indexed], client: Any) -> Iterator[tuple[Indexed, Any]]:
-    """Each item with its outcome, or the error by which the cluster gave it up."""
-    from distributed import as_completed
-
-    futures = dict(zip(client.map(task, items, pure=False), items, strict=True))
-    for future in as_completed(futures, loop=client.loop):
-        if future.cancelled():
-            raise ConnectionError("a connection that was lost")
-        wrong = future.exception()
-        if isinstance(wrong, InputError):
-            raise wrong
-        outcome = wrong or future.result()
-        future.release()  # else the cluster computes it again where its worker dies
-        yield futures[future], outcome
-
-
-def _packed(function: Function) -> bytes:
+def _packed(function: Callable[[Any], Any]) -> bytes:
     """A function that may be made of what a plug-in file defines, packed once."""
     import cloudpickle
 
@@ -180,12 +146,12 @@ def _unpacked(packed: bytes) -> Any:
     return pickle.loads(packed)
 
 
-def _compute(packed: bytes, wanted: dict[str, str], parent: int | None, item: Indexed) -> Indexed:
+def _compute(packed: bytes, wanted: dict[str, str], parent: int | None, item: Any) -> Any:
     """The item's outcome, on a worker with the same software: other versions give other bits, and other verdicts."""
     if parent is not None:
         _end_with(parent)
     _require_versions(wanted, versions())
-    return item[0], _unpacked(packed)(item[1])
+    return _unpacked(packed)(item)
 
 
 @functools.cache
@@ -207,8 +173,9 @@ def _require_versions(wanted: dict[str, str], received: dict[str, str]) -> None:
 
 @contextlib.contextmanager
 def _deaf_to_the_keyboard() -> Generator[None, None, None]:
-    """Processes that start inside never hear the keyboard's interrupt: they would only print, and their parent ends
-    them. The signal is blocked, since a process that is still starting Python cannot yet choose to ignore it.
+    """Processes that start inside never hear the keyboard's interrupt: their parent ends them.
+
+    The signal is blocked, since a process that is still starting Python cannot yet choose to ignore it.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -222,8 +189,11 @@ def _deaf_to_the_keyboard() -> Generator[None, None, None]:
 
 
 @contextlib.contextmanager
-def cluster(scheduler: str) -> Generator[Any, None, None]:
-    """A client of a Dask scheduler that has a worker. Errors: InputError where it cannot be reached or is lost."""
+def cluster(scheduler: str) -> Generator[tuple[Submit, int], None, None]:
+    """Where to submit items to a Dask scheduler that has a worker, and how many at once.
+
+    Errors: InputError where it cannot be reached or is lost.
+    """
     if importlib.util.find_spec("distributed") is None:
         raise reject("--scheduler needs Dask", "an installation without it", 'pip install "fedbounds[dask]"')
     from distributed import Client
@@ -240,11 +210,11 @@ def cluster(scheduler: str) -> Generator[Any, None, None]:
             client.wait_for_workers(1, timeout=WORKERS)
             for received in client.run(versions).values():
                 _require_versions(versions(), received)
-            yield client
+            yield client.get_executor(pure=False).submit, AT_ONCE
     except InputError:
         raise
     # What another kind of server answers is read as a length, for which there is no memory.
-    except (OSError, ValueError, TypeError, MemoryError, asyncio.CancelledError) as wrong:
+    except (OSError, ValueError, TypeError, MemoryError, CancelledError, asyncio.CancelledError) as wrong:
         received = str(wrong) or f"no answer in {SCHEDULER} s"
         remedy = "start it with its workers and give the same command again; every finished cell is kept"
         raise reject(f"the Dask cluster at {scheduler} must be there", received, remedy) from wrong

@@ -148,7 +148,7 @@ class Settings:
         return [pair for setting in settings().values() for pair in setting.words(getattr(self, setting.name))]
 
     def to_toml(self) -> str:
-        """A study file that gives these settings again: `fedbounds.study.sweep.grid.settings_from`."""
+        """A study file that gives these settings again: `fedbounds.study.study_file.settings_from`."""
         data = {name: FULL if name == "batch" and value is None else value for name, value in self.to_json().items()}
         # What JSON writes of texts, numbers and lists is TOML too, but for the one character that it does not escape.
         lines = (

@@ -136,6 +136,8 @@ class Assumption:
     tolerance: float = EQUAL
 
     def __post_init__(self) -> None:
+        if isinstance(self.relation, tuple):  # one of another class may hold others each time
+            object.__setattr__(self, "relation", tuple(self.relation))
         for one in self._relations():
             if one in (sp.true, sp.false, True, False):
                 raise ValueError(

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import sympy as sp
 
-from fedbounds.errors import of_kind, reject
+from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.theory import symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.coverage import Coverage, spoken_of
@@ -155,8 +155,13 @@ class Claim:
     def require_fedavg(self) -> None:
         """Refuse a claim about another algorithm, before a search on FedAvg's runs that could find nothing."""
         if not self.on_fedavg:
-            remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
-            raise reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
+            raise self.elsewhere
+
+    @property
+    def elsewhere(self) -> InputError:
+        """Where a claim about another algorithm is examined."""
+        remedy = f"fedbounds compare --claim {self.key} tries it on a run of its own algorithm"
+        return reject(f"claim {self.key} must be about FedAvg to be examined here", self.algorithm, remedy)
 
     @property
     def rhs(self) -> sp.Expr:
@@ -287,6 +292,5 @@ def in_readings(claims: Mapping[str, Claim], reading: str | None = None) -> Iter
     if reading is not None and reading not in READINGS:
         raise reject("a reading must be known", reading, f"use one of {', '.join(READINGS)}")
     for claim in claims.values():
-        claim.require_fedavg()
         for name in claim.readings if reading is None else (reading,):
             yield claim, name

@@ -12,7 +12,7 @@ from fedbounds.problems.data.sources import load
 from fedbounds.report.check_text import constants_table, units_sentence
 from fedbounds.report.trial_text import instance
 from fedbounds.study.resolve import problem_from
-from fedbounds.study.sweep.run import sweep
+from fedbounds.study.sweep import sweep
 
 SMALL = ("--weighting", "fedavg", "--claim", "lemma-1", "--rounds", "2", "--replicates", "8", "--quiet")
 GOOD = "age,cost,at\n40,3.5,a\n50,6.25,b\n60,5.5,a\n70,9,b\n80,7,c\n90,8,c\n"
@@ -89,6 +89,27 @@ def test_a_theorem_that_is_none_is_refused_in_one_sentence(name, tmp_path):
     (tmp_path / "mine.py").write_text(THEOREM.replace("{TERMS}", terms).replace("{MORE}", more))
     done = CliRunner().invoke(main, ("referee", str(tmp_path / "mine.py")))
     assert (done.exit_code, done.stdout) == (2, "") and says in done.stderr
+
+
+SEVERAL = """
+from fedbounds import Claim
+from fedbounds.theory import assumptions as a, symbols as s
+CLAIMS = (
+    Claim("elsewhere", "", "", "step", s.Delta_next, {"start": s.Delta}, algorithm="fedprox"),
+    Claim("needs-Delta", "", "", "point", s.grad_sq, {"far": s.L**2 * s.Delta}, assumptions=(a.smooth,)),
+    Claim("false", "", "", "constant", s.zeta_star_sq, {"bias": s.L * s.Gamma / 2}, assumptions=(a.smooth,)),
+)
+"""
+
+
+def test_an_input_error_of_one_claim_is_reported_and_the_others_are_examined(tmp_path):
+    (tmp_path / "several.py").write_text(SEVERAL)
+    done = CliRunner().invoke(main, ("referee", str(tmp_path / "several.py"), "--quiet"))
+    first, second, third, *_ = done.stdout.splitlines()
+    assert done.exit_code == 2 and done.stderr == ""
+    assert first.startswith("elsewhere [plain]: NOT TESTED. claim elsewhere must be about FedAvg")
+    assert second.startswith("needs-Delta [plain]: NOT TESTED. ") and second.endswith("give Delta.")
+    assert third.startswith("false [plain]: FALSE")
 
 
 CLIENTS = {"x": [1.0, 2.0, 3.0, 5.0], "y": [1.5, 2.5, 2.5, 4.5]}

@@ -10,8 +10,8 @@ from fedbounds import plugins
 from fedbounds.evidence.empirical.decay import Decay
 from fedbounds.report import number_format
 from fedbounds.report.check_text import answer_table, check_blocks, decay_words, known_sentences
+from fedbounds.report.claim_text import claim_answer
 from fedbounds.report.describe import (
-    claim_answer,
     evidence_cell,
     grounds_of,
     ledger_table,

@@ -14,6 +14,7 @@ from fedbounds.evidence.exact.compare import examine
 from fedbounds.evidence.exact.counterexamples import all_files, read
 from fedbounds.evidence.exact.instance_json import from_json
 from fedbounds.plugins import claim_named
+from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script
 from fedbounds.theory.reading import READINGS
 
@@ -51,6 +52,40 @@ def test_the_commands_print_the_script():
         done = CliRunner().invoke(main, [*words, "--script", "--quiet"])
         left, right = ran(done.stdout)
         assert left > right
+
+
+def test_a_shipped_counterexample_is_printed_as_a_script_by_its_name():
+    done = CliRunner().invoke(main, ["refute", "theorem-1-sync", "--verify", "--script"])
+    assert ran(done.stdout) == (Fraction("638401/4000000"), Fraction("-16191589/4000000"))
+
+
+@pytest.mark.parametrize("words", [["rate", "--script"], ["no-such-claim"], ["theorem-1", "--reading", "repaired"]])
+def test_what_no_shipped_counterexample_answers_is_refused(words):
+    done = CliRunner().invoke(main, ["refute", *words, "--verify"])
+    assert done.exit_code == 2
+    assert done.output.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "needed"), [("theorem-1-sync", True), ("theorem-1-literal", False), ("lemma-2", False)]
+)
+def test_a_counterexample_that_needs_the_run_to_end_says_so(name, needed):
+    document = EXAMPLES[name]
+    verdict = claim_text.length_note(
+        claim_named(document["claim"]), document["reading"], from_json(document["instance"])
+    )
+    assert verdict.startswith("It needs T = tau = 2:" if needed else "")
+    assert bool(verdict) is needed
+    shown = CliRunner().invoke(main, ["refute", name, "--verify"]).stdout
+    assert ("It needs T = tau = 2" in shown) is needed
+
+
+def test_explain_leads_with_what_holds_and_where_it_fails():
+    lines = CliRunner().invoke(main, ["explain", "theorem-1"]).stdout.splitlines()
+    assert lines[0] == "False as written; true if repaired."
+    assert lines[2].startswith("Holds [repaired], proved step by step and by Rocq: fedbounds derive theorem-1.")
+    assert lines[3].startswith("Fails [literal]: left side 0.5625 > right side 0.5601, with 2 clients, 1 coordinate")
+    assert "It needs T = tau = 2" in lines[4]
 
 
 def test_what_has_no_short_script_is_said():

@@ -12,9 +12,8 @@ from click.testing import CliRunner
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.report.html.study_page import sweep_page
-from fedbounds.study.sweep import grid
-from fedbounds.study.sweep import run as sweep
-from fedbounds.study.sweep.table import TABLE, CellResult, read_table
+from fedbounds.study import study_file, sweep
+from fedbounds.study.sweep_table import TABLE, CellResult, read_table
 from fedbounds.theory.verdict import Evidence, Status
 
 HOSTILE = "<script>alert(1)</script>"
@@ -35,17 +34,17 @@ def computed(cell):
     """Two kinds of evidence, statuses and tightness by the settings; one condition fails."""
     seed, condition = cell.settings["seed"], cell.settings["condition"]
     if (condition, seed) == (100, 1):
-        return CellResult(cell.key, dict(cell.settings), message=f"it diverged {HOSTILE}")
+        return CellResult(cell.settings, message=f"it diverged {HOSTILE}")
     status = Status.REFUTED if condition == 10 else Status.HOLDS
     rows = [
         replace(row, evidence=kind, status=status, tightness=0.1 * condition + seed)
         for row, kind in zip(sweep_cells.rows(cell), (Evidence.EMPIRICAL, Evidence.EXPECTATION), strict=True)
     ]
-    return CellResult(cell.key, dict(cell.settings), tuple(rows))
+    return CellResult(cell.settings, tuple(rows))
 
 
 def filled(text, out):
-    sweep.run(grid.parse(text), out, jobs=1, compute=computed)
+    sweep.run(study_file.parse_grid(text), out, jobs=1, compute=computed)
     return out
 
 
@@ -63,7 +62,7 @@ def html(folder, tmp_path_factory):
 
 
 def test_the_page_shows_counts_picture_and_failures_and_escapes_text(html, folder):
-    counts = read_table(folder).counts()
+    counts = read_table(folder).counts
     assert counts == Counter(
         {
             ("corollary", "repaired", kind, status): 4
@@ -94,7 +93,6 @@ def test_without_a_numeric_axis_or_a_number_there_is_no_picture(tmp_path):
         "UPDATE cells SET result = replace(result, '\"rounds\": 7', '\"rounds\": -7')",
         "UPDATE cells SET result = replace(result, 'corollary', 'a\\u001b[2J')",
         "UPDATE cells SET result = replace(result, 'REFUTED', 'PROVED')",
-        "UPDATE cells SET key = 'another'",
         "UPDATE cells SET result = NULL",
         "DROP TABLE cells",
         "PRAGMA user_version = 1",

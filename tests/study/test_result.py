@@ -14,9 +14,8 @@ import fedbounds
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.io import parse_json
-from fedbounds.study import store
+from fedbounds.study import store, study_file
 from fedbounds.study.result import Result
-from fedbounds.study.sweep import grid
 
 SMALL = {"rounds": 2, "tau": 2, "replicates": 2, "engine": "reference", "clients": 2, "dimension": 2, "samples": 4}
 COVERED = {
@@ -209,7 +208,7 @@ weightings = "fedavg"
 )
 def test_no_changed_text_of_a_sweep_gives_a_traceback(start, length, put):
     try:
-        grid.parse(SWEEP[:start] + put + SWEEP[start + length :])
+        study_file.parse_grid(SWEEP[:start] + put + SWEEP[start + length :])
     except InputError as wrong:
         assert "\n" not in str(wrong)
 

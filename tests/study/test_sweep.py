@@ -14,14 +14,15 @@ import pytest
 import sweep_cells
 from click.testing import CliRunner
 
+from fedbounds import io
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.report.figures.sweep_figures import lines_of, positions_of
+from fedbounds.study import sweep
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
-from fedbounds.study.sweep import grid
-from fedbounds.study.sweep import run as sweep
-from fedbounds.study.sweep.table import TABLE, SweepTable, export, read_table
+from fedbounds.study.study_file import parse_grid, read_grid, settings_from
+from fedbounds.study.sweep_table import TABLE, opened, read_table
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = {"problem": "quadratic", "clients": 3, "dimension": 2, "rounds": 6, "tau": 2, "replicates": 8}
@@ -50,7 +51,7 @@ seed = [0, 1]
 def made(log, seeds=12):
     """A study whose cells cost nothing; ``log`` is where `sweep_cells` notes who computed them."""
     log.mkdir(exist_ok=True)
-    return grid.parse(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
+    return parse_grid(f"[base]\ndata = {json.dumps(str(log))}\n[grid]\nseed = {list(range(seeds))}")
 
 
 def stored(out, query="SELECT * FROM cells ORDER BY key"):
@@ -61,20 +62,20 @@ def stored(out, query="SELECT * FROM cells ORDER BY key"):
         connection.close()
 
 
-def exported(study, out, suffix=".csv"):
-    return export(read_table(out, [cell.key for cell in study.cells]), out / f"sweep{suffix}").read_bytes()
+def exported(study, out):
+    return read_table(out, [cell.key for cell in study.cells]).export(out / "sweep.csv").read_bytes()
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
     """(study, folder) of STUDY computed in this very process, without interruption."""
-    out, study = tmp_path_factory.mktemp("finished"), grid.parse(STUDY)
+    out, study = tmp_path_factory.mktemp("finished"), parse_grid(STUDY)
     assert sweep.run(study, out, jobs=1) == sweep.Summary(12, 12, 4)
     return study, out
 
 
 def test_cells_are_the_product_of_the_axes_in_order():
-    study = grid.parse("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
+    study = parse_grid("[grid]\ntau = [1, 2]\ncondition = [1, 10.5, 20]\n[[exclude]]\ntau = 1\ncondition = [20, 1]")
     assert study.axes == ("tau", "condition")
     found = [(cell.settings["tau"], cell.settings["condition"]) for cell in study.cells]
     assert found == [(1, 10.5), (2, 1.0), (2, 10.5), (2, 20.0)]
@@ -83,7 +84,7 @@ def test_cells_are_the_product_of_the_axes_in_order():
 
 def test_key_names_the_settings_whatever_their_notation():
     def keys(text):
-        return [cell.key for cell in grid.parse(text).cells]
+        return [cell.key for cell in parse_grid(text).cells]
 
     assert keys("[base]\ncondition = 10\nrounds = 7") == keys("base = {rounds = 7, condition = 10.0}")
     assert keys("[base]\nseed = 0") == keys("")
@@ -96,10 +97,10 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text("CLAIMS = ()")
     text = f"[base]\nplugins = {json.dumps(str(plugin))}"
-    before = grid.parse(text).cells[0].key
-    assert grid.parse(text).cells[0].key == before
+    before = parse_grid(text).cells[0].key
+    assert parse_grid(text).cells[0].key == before
     plugin.write_text("CLAIMS = []")
-    assert grid.parse(text).cells[0].key != before
+    assert parse_grid(text).cells[0].key != before
 
 
 @pytest.mark.parametrize(
@@ -134,7 +135,7 @@ def test_key_changes_with_the_text_of_a_plugin(tmp_path):
 )
 def test_an_error_in_the_file_names_its_line(text, line, says):
     with pytest.raises(InputError) as wrong:
-        grid.parse(text, "mine.toml")
+        parse_grid(text, "mine.toml")
     assert str(wrong.value).startswith(f"mine.toml, line {line}: ")
     assert says in str(wrong.value)
     assert "\n" not in str(wrong.value)
@@ -144,7 +145,7 @@ def test_an_error_in_the_file_names_its_line(text, line, says):
 def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp_path):
     (tmp_path / "long.toml").write_text(text)
     begun = time.process_time()
-    for read in (grid.read, grid.settings_from):
+    for read in (read_grid, settings_from):
         with pytest.raises(InputError, match="at most 65536 characters in 1000 lines"):
             read(tmp_path / "long.toml")
     assert time.process_time() - begun < 1
@@ -152,14 +153,14 @@ def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp
 
 def test_a_study_without_cells_or_with_too_many_is_refused():
     with pytest.raises(InputError, match="needs a cell"):
-        grid.parse("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
+        parse_grid("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
     with pytest.raises(InputError, match="at most 1000000 cells"):
-        grid.parse(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
+        parse_grid(f"[grid]\nseed = {list(range(1001))}\nclients = {list(range(1, 1001))}")
 
 
 def test_rows_are_what_check_says(finished):
-    study, out = finished
-    rows = json.loads(exported(study, out, ".json"))
+    _, out = finished
+    rows = read_table(out).rows()
     mine = [
         row for row in rows if row["data"] == "quadratics:1" and row["seed"] == 1 and row["weighting"] == "fedmax"
     ]
@@ -180,11 +181,11 @@ def test_rows_are_what_check_says(finished):
 
 
 def test_a_failed_cell_is_kept_with_its_error(finished):
-    study, out = finished
-    ((message, count),) = read_table(out).failures()
+    _, out = finished
+    ((message, count),) = read_table(out).failures
     assert count == 4
     assert "k = 9" in message
-    rows = [row for row in json.loads(exported(study, out, ".json")) if row["message"]]
+    rows = [row for row in read_table(out).rows() if row["message"]]
     assert [row["weightings"] for row in rows] == ['["fedmax:9"]'] * 4
     assert all(row["claim"] is None and row["tightness"] is None for row in rows)
 
@@ -194,9 +195,7 @@ def test_export_is_the_same_for_any_number_of_processes(finished, tmp_path):
     seen = []
     assert sweep.run(study, tmp_path, jobs=2, progress=lambda *now: seen.append(now)).computed == 12
     assert exported(study, tmp_path) == exported(study, out)
-    assert exported(study, tmp_path, ".json") == exported(study, out, ".json")
     assert seen == [("cells", done, 12) for done in range(13)]
-    assert b"seconds" not in exported(study, out)
 
 
 def test_finished_cells_are_never_computed_again(tmp_path):
@@ -211,7 +210,7 @@ def test_finished_cells_are_never_computed_again(tmp_path):
 
 def test_failed_cells_are_computed_again_only_when_asked_for(tmp_path):
     study, out = (
-        grid.parse(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
+        parse_grid(BASE.replace("clients = 3", "clients = 1") + '[grid]\nweightings = ["fedavg", "fedmax:2"]'),
         tmp_path,
     )
     assert sweep.run(study, out, jobs=1) == sweep.Summary(2, 2, 1)
@@ -243,7 +242,7 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     text = STUDY.replace("rounds = 6", "rounds = 60").replace("seed = [0, 1]", "seed = [0, 1, 2]")
     file, out = tmp_path / "study.toml", tmp_path / "out"
     file.write_text(text)
-    study = grid.parse(text)
+    study = parse_grid(text)
     for wanted, jobs in ((2, "2"), (4, "1")):
         process = subprocess.Popen(
             command(file, out, "--jobs", jobs), cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
@@ -255,7 +254,6 @@ def test_killed_in_mid_run_and_continued_gives_the_same_bytes(tmp_path):
     assert wanted <= len(before) < len(study.cells)
     summary = sweep.run(study, out, jobs=1)
     assert summary.computed == len(study.cells) - len(before)
-    # The seconds are among the columns, so these rows were not written again.
     assert before.keys() <= dict.fromkeys(stored(out)).keys()
     sweep.run(study, tmp_path / "whole", jobs=1)
     assert exported(study, out) == exported(study, tmp_path / "whole")
@@ -265,7 +263,7 @@ def test_workers_end_with_a_killed_parent(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     code = (
         "import sys; sys.path[:0] = [sys.argv[1], sys.argv[1] + '/study']\n"
-        "import pathlib, sweep_cells, test_sweep; from fedbounds.study.sweep import run as sweep\n"
+        "import pathlib, sweep_cells, test_sweep; from fedbounds.study import sweep\n"
         "sweep.run(test_sweep.made(pathlib.Path(sys.argv[2]), 1000), sys.argv[3], jobs=2, compute=sweep_cells.slow)"
     )
     process = subprocess.Popen([sys.executable, "-c", code, str(ROOT / "tests"), str(log), str(out)], cwd=ROOT)
@@ -304,10 +302,10 @@ def test_interrupted_at_the_keyboard_keeps_what_is_done(tmp_path):
 def test_a_process_that_dies_costs_only_its_cell(tmp_path):
     log, out = tmp_path / "log", tmp_path / "out"
     assert sweep.run(made(log), out, jobs=2, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
-    ((message, count),) = read_table(out).failures()
+    ((message, count),) = read_table(out).failures
     assert count == 1
     assert "killed" in message
-    assert [cell.settings["seed"] for cell in read_table(out).cells if cell.message] == [3]
+    assert [cell.settings["seed"] for cell in read_table(out).cells.values() if cell.message] == [3]
 
 
 def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
@@ -332,7 +330,7 @@ def test_a_full_disk_ends_in_one_sentence_and_loses_nothing(tmp_path):
     assert "every cell finished before is kept" in line
     kept = len(stored(out))
     assert 0 < kept < 12
-    assert sweep.run(grid.parse(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
+    assert sweep.run(parse_grid(STUDY), out, jobs=1) == sweep.Summary(12, 12 - kept, 4)
 
 
 def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path):
@@ -352,8 +350,11 @@ def test_a_folder_that_cannot_hold_the_table_is_refused_in_one_sentence(tmp_path
 
 def test_one_sweep_at_a_time_in_a_folder_and_one_version(tmp_path):
     study = made(tmp_path / "log", 2)
-    with SweepTable(tmp_path / "out", "0.0.1"), pytest.raises(InputError, match="one process at a time"):
+    with io.locked(tmp_path / "out"), pytest.raises(InputError, match="one process at a time"):
         sweep.run(study, tmp_path / "out", jobs=1)
+    sweep.run(study, tmp_path / "out", jobs=1, compute=sweep_cells.quick)
+    with opened(tmp_path / "out" / TABLE) as table:
+        table.execute("UPDATE meta SET value = '0.0.1' WHERE name = 'version'")
     with pytest.raises(InputError, match=r"computed by fedbounds 0\.0\.1"):
         sweep.run(study, tmp_path / "out", jobs=1)
 
@@ -405,7 +406,7 @@ def test_command_prints_counts_and_writes_the_table(finished, tmp_path):
     assert {tuple(words[:2]) for words in printed} == {
         (claim, name) for claim in ("theorem-1", "corollary") for name in ("literal", "sync", "repaired")
     }
-    rows = json.loads(exported(study, out, ".json"))
+    rows = read_table(out).rows()
     for words in printed:
         kind = dict(zip(("claim", "reading", "evidence"), words, strict=False))
         assert sum(int(word) for word in words[3:] if word.isdigit()) == sum(

@@ -14,9 +14,8 @@ import sweep_cells
 from test_sweep import STUDY, exported, made, stored
 
 from fedbounds.errors import InputError
-from fedbounds.study.sweep import grid
-from fedbounds.study.sweep import run as sweep
-from fedbounds.study.sweep.table import read_table
+from fedbounds.study import study_file, sweep
+from fedbounds.study.sweep_table import read_table
 
 # Seconds after which a test that waits for a cluster has failed.
 TOO_LONG = 150
@@ -78,7 +77,7 @@ def cluster():
 
 
 def test_a_cluster_computes_what_one_process_does(cluster, tmp_path):
-    study = grid.parse(STUDY)
+    study = study_file.parse_grid(STUDY)
     address, _ = cluster
     assert sweep.run(study, tmp_path / "many", scheduler=address) == sweep.Summary(12, 12, 4)
     sweep.run(study, tmp_path / "one", jobs=1)
@@ -104,10 +103,10 @@ def test_a_worker_killed_in_mid_run_loses_nothing(cluster, tmp_path):
     assert summary == sweep.Summary(24, 24, 0)
     assert len(kept) == 8
     assert sum(item.poll() is not None for item in workers) == 1
-    # What was in the table is there still, with its seconds, and was begun once.
+    # What was in the table is there still, and was begun once.
     assert kept.keys() <= dict.fromkeys(stored(out)).keys()
     begun = who_computed()
-    seeds = {cell.key: cell.settings["seed"] for cell in read_table(out).cells}
+    seeds = {key: cell.settings["seed"] for key, cell in read_table(out).cells.items()}
     assert all(len(begun[seeds[row[0]]]) == 1 for row in kept)
     assert len(begun) == 24
     here = tmp_path / "here"
@@ -124,9 +123,9 @@ def test_a_cell_that_kills_every_worker_is_recorded_and_the_others_go_on(tmp_pat
             # A nanny starts its worker again.
             stack.enter_context(worker(address))
         assert sweep.run(made(log), out, scheduler=address, compute=sweep_cells.deadly) == sweep.Summary(12, 12, 1)
-    ((message, _),) = read_table(out).failures()
+    ((message, _),) = read_table(out).failures
     assert "KilledWorker" in message
-    assert [cell.settings["seed"] for cell in read_table(out).cells if cell.message] == [3]
+    assert [cell.settings["seed"] for cell in read_table(out).cells.values() if cell.message] == [3]
 
 
 def test_a_lost_scheduler_ends_in_one_sentence_and_the_sweep_goes_on_elsewhere(tmp_path):

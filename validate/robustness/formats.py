@@ -294,9 +294,8 @@ def _studies(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _sweeps(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds.report.html.study_page import sweep_page
-    from fedbounds.study.sweep import grid
-    from fedbounds.study.sweep import run as sweep
-    from fedbounds.study.sweep.table import TABLE, CellResult, Measured, export, read_table
+    from fedbounds.study import study_file, sweep
+    from fedbounds.study.sweep_table import TABLE, CellResult, Measured, read_table
     from fedbounds.theory.verdict import Evidence, Status
 
     text = """\
@@ -317,12 +316,12 @@ batch = 2
     row = Measured(**named, tightness=2.0, gap_last=1.0, floor_low=0.5, floor_high=1.5, floor="open", N=3, detail="a")
     out = folder / "sweep"
     (folder / "study.toml").write_text(text)
-    study = grid.read(folder / "study.toml")
+    study = study_file.read_grid(folder / "study.toml")
     failed = study.cells[-1].key
 
-    def compute(cell: grid.Cell) -> CellResult:
+    def compute(cell: study_file.Cell) -> CellResult:
         wrong = cell.key == failed
-        return CellResult(cell.key, dict(cell.settings), () if wrong else (row,), "out of memory" if wrong else None)
+        return CellResult(cell.settings, () if wrong else (row,), "out of memory" if wrong else None)
 
     sweep.run(study, out, jobs=1, compute=compute)
 
@@ -330,12 +329,10 @@ batch = 2
         for journal in path.parent.glob(f"{TABLE}-*"):
             journal.unlink()
         stored = read_table(out)
-        stored.failures()
-        export(stored, out / "table.json")
-        export(stored, out / "table.csv")
+        stored.export(out / "table.csv")
         sweep_page(out)
 
-    yield Format("study.toml", grid.read, folder / "mutant.toml", toml_file), text.encode()
+    yield Format("study.toml", study_file.read_grid, folder / "mutant.toml", toml_file), text.encode()
     yield Format("sweep.sqlite", read, out / TABLE, sqlite_file), (out / TABLE).read_bytes()
 
 

@@ -46,7 +46,7 @@ def check(
     from fedbounds.report.terminal import to_text
     from fedbounds.study.ledger import claims_of, ledger_lines
     from fedbounds.study.settings import Settings
-    from fedbounds.study.sweep.grid import settings_from
+    from fedbounds.study.study_file import settings_from
 
     chosen = ({} if config is None else settings_from(config)) | given(flags)
     with locked(out) if out is not None else contextlib.nullcontext():

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
-REFUTED, INTERRUPTED = 1, 130
+REFUTED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 @command("Judge a theorem", as_json="--json")
@@ -91,10 +91,12 @@ def referee(
         io.write_text(junit, trial_text.to_junit(trials))
     if as_json:
         show_json([trial.to_json() for trial in trials])
-    if not all(trial.finished for trial in trials):
+    if not all(trial.finished or trial.fault for trial in trials):
         return INTERRUPTED
     if any(trial.outcome is Outcome.CONTRADICTION for trial in trials):
         return CONTRADICTION
+    if any(trial.fault for trial in trials):
+        return BAD_INPUT
     return REFUTED if fail_on and any(trial.refutation is not None for trial in trials) else 0
 
 
@@ -140,7 +142,7 @@ def refute(
     jobs: Processes, for --all.
     out: JSON file for the result; the same file continues a search.
     script: Print a counterexample as a script of plain Python, and nothing else.
-    verify: Verify the shipped counterexamples exactly; search nothing.
+    verify: Verify the shipped counterexamples exactly, all or those to CLAIM; search nothing.
     """
     import fedbounds
     from fedbounds.cli.builder import contradiction_code
@@ -151,7 +153,7 @@ def refute(
     from fedbounds.report.terminal import plain_table, progress
 
     if verify:
-        show(plain_table(["counterexample", "refutes", "reading", "left", "right"], verified(), WIDTH))
+        _verify_shipped(claim, reading, script)
         return 0
     if every == (claim is not None):
         raise reject("refute needs one claim or --all", claim or "neither", "write fedbounds refute CLAIM")
@@ -204,14 +206,21 @@ def instance_text(verdict: Verdict) -> str:
     return "\n".join([f"{name} is false{when}:", *instance(verdict.data)])
 
 
-def verified() -> list[list[str]]:
-    """One row a shipped counterexample, each verified exactly; the first that fails is an input error."""
+def _verify_shipped(name: str | None, reading: str | None, script: bool) -> None:
+    """Verify each shipped counterexample, or those to a claim; one that fails is an input error. Then print them."""
     from fedbounds.evidence.exact.compare import short
-    from fedbounds.evidence.exact.counterexamples import all_files, read
+    from fedbounds.evidence.exact.counterexamples import chosen
+    from fedbounds.report.claim_text import length_note_of
+    from fedbounds.report.counterexample_script import stored_script
+    from fedbounds.report.terminal import plain_table
 
-    rows = []
-    for path in all_files():
-        example = read(path)
-        sides = example.verify()
-        rows.append([example.name, example.subject, example.reading, short(sides.lhs), short(sides.rhs)])
-    return rows
+    examples = chosen(name, reading)
+    sides = [example.verify() for example in examples]
+    if script:
+        show("\n".join(map(stored_script, examples)))
+        return
+    rows = [[e.name, e.subject, e.reading, short(s.lhs), short(s.rhs)] for e, s in zip(examples, sides, strict=True)]
+    show(plain_table(["counterexample", "refutes", "reading", "left", "right"], rows, WIDTH))
+    for example in examples:
+        if note := length_note_of(example):
+            show(f"{example.name}: {note}")

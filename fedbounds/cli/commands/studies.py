@@ -130,7 +130,6 @@ def sweep(
     import fedbounds
     from fedbounds.report import terminal as console
     from fedbounds.report.html.study_page import counts_table
-    from fedbounds.study.sweep.table import read_table
 
     try:
         with console.progress(not quiet, lines=True) as bar:
@@ -140,7 +139,7 @@ def sweep(
     except KeyboardInterrupt:
         say("Every finished cell is kept: the same command goes on from there.")
         raise
-    done, counts = result.summary, counts_table(read_table(out, result.keys))
+    done, counts = result.summary, counts_table(result)
     show(console.plain_table(counts.head, counts.rows))
     show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:

@@ -84,17 +84,16 @@ def _listed(plugins: tuple[ModuleType, ...]) -> list[list[str]]:
 
 @command("Judge a theorem")
 def explain(claim: str, *, plugins: tuple[ModuleType, ...] = ()) -> None:
-    """Say in two sentences what CLAIM states and whether it is true, then its statement in full."""
+    """Say whether CLAIM is true, what of it holds and where it fails, then its statement in full."""
     from fedbounds.plugins import claim_named
     from fedbounds.report import claim_text
-    from fedbounds.report.describe import claim_sentences
     from fedbounds.report.terminal import working
     from fedbounds.study.ledger import ledger_lines
 
     chosen = claim_named(claim, plugins)
     with working("proofs, counterexamples and certificates"):
         lines = ledger_lines({claim: chosen})
-    show(f"{claim_sentences(chosen, lines)}\n\n{claim_text.to_text(claim_text.explain(chosen))}")
+    show(f"{claim_text.claim_sentences(chosen, lines)}\n\n{claim_text.to_text(claim_text.explain(chosen))}")
 
 
 def _table(head: Iterable[str], rows: Iterable[tuple[str, ...]], word: str | None) -> None:

@@ -22,7 +22,7 @@ from fedbounds.evidence.exact.compare import Sides, compare, examine, judge_assu
 from fedbounds.evidence.exact.instance_json import MALFORMED, fraction, from_json
 from fedbounds.evidence.exact.outcomes import BITS, run
 from fedbounds.io import read_json
-from fedbounds.plugins import claim_named, registered, shipped
+from fedbounds.plugins import claim_named, nearest, registered, shipped
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Status
@@ -54,6 +54,12 @@ class Counterexample:
         half = self.document.get("substitution")
         return f"{self.document.get('reading', '-')}" + (f", with {half} repaired only" if half else "")
 
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """The names of the readings that it refutes; none where it is about a remark."""
+        stated = self.document.get("reading")
+        return () if stated is None else (stated, *self.document.get("also", ()))
+
     def verify(self) -> Sides:
         """Recompute both sides exactly; InputError unless the statement fails and the recorded sides agree."""
         try:
@@ -67,7 +73,7 @@ class Counterexample:
         if "check" in self.document:
             result = {"": self._from_check()}
         else:
-            names = dict.fromkeys((self.document["reading"], *self.document.get("also", ())))
+            names = dict.fromkeys(self.readings)
             result = {f" in the reading {name}": self._in_reading(reading_named(name)) for name in names}
         for where, (kind, sides) in result.items():
             if not sides.violated(kind):
@@ -154,3 +160,16 @@ def checks() -> dict[str, Callable[[Mapping[str, Any]], Any]]:
 def all_files() -> Iterator[Path]:
     """Every counterexample shipped with an installed package of derivations, in order of name."""
     return shipped("counterexamples/*.json")
+
+
+def chosen(name: str | None = None, reading: str | None = None) -> list[Counterexample]:
+    """The shipped counterexamples that have this name or refute this claim, in one reading; all if none is given."""
+    every = [read(path) for path in all_files()]
+    result = [example for example in every if name in (None, example.name, example.subject)]
+    if not result:
+        known = {text for example in every for text in (example.name, example.subject)}
+        raise nearest("a counterexample or what it refutes", name, known)
+    readings = {r for example in result for r in example.readings}
+    if reading is not None and reading not in readings:
+        raise nearest("the reading of a counterexample", reading, readings)
+    return [example for example in result if reading is None or reading in example.readings]

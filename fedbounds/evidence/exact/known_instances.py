@@ -17,7 +17,7 @@ from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
 
 ONE, HALF = Fraction(1), Fraction(1, 2)
-# Curvatures and minima of two clients on the line; p_1; weighting; eta L; whether gradients have noise.
+# Curvatures and minima of two clients on the line, or of one in the plane; p_1; weighting; eta L; gradients' noise.
 CURVATURES = ((ONE, ONE), (ONE, 2 * ONE))
 MINIMA = ((ONE, -ONE), (ONE, ONE))
 SHARES = (HALF, Fraction(1, 4))
@@ -53,16 +53,20 @@ def _run(instance: Instance) -> ExactRun:
 
 
 def _instances() -> Iterator[Instance]:
-    shapes = itertools.product((False, True), STEPS, CURVATURES, SHARES, MINIMA, WEIGHTINGS, ROUNDS)
-    for noisy, size, curvatures, share, minima, weighting, (tau, rounds) in shapes:
-        yield Instance(
-            tuple((c,) for c in curvatures),
-            tuple((m,) for m in minima),
-            p=(share, 1 - share),
-            w0=(2 * ONE,),
-            eta=(size / max(curvatures),) * (tau * rounds),
-            tau=tau,
-            weighting=weighting,
-            weights=((Fraction(1, 3), Fraction(2, 3)),) if weighting == "fixed" else (),
-            noise=(ONE, HALF) if noisy else (),
-        )
+    shapes = itertools.product((False, True), STEPS, CURVATURES, ROUNDS)
+    for noisy, size, curvatures, (tau, rounds) in shapes:
+        eta = (size / max(curvatures),) * (tau * rounds)
+        for share, minima, weighting in itertools.product(SHARES, MINIMA, WEIGHTINGS):
+            yield Instance(
+                tuple((c,) for c in curvatures),
+                tuple((m,) for m in minima),
+                p=(share, 1 - share),
+                w0=(2 * ONE,),
+                eta=eta,
+                tau=tau,
+                weighting=weighting,
+                weights=((Fraction(1, 3), Fraction(2, 3)),) if weighting == "fixed" else (),
+                noise=(ONE, HALF) if noisy else (),
+            )
+        noise = (ONE,) if noisy else ()
+        yield Instance((curvatures,), (MINIMA[0],), (ONE,), (2 * ONE, ONE), eta, tau, "fedavg", noise=noise)

@@ -24,9 +24,9 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     loss,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, norm_sq
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 L, mu = sy.L, sy.mu
 K = sp.Symbol("K", positive=True)

@@ -14,7 +14,7 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions as formal_objects
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Grad, Inner, Loss, Mean, Noise, Value, Vec
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Value, Vec
 
 Key = tuple[Any, ...]
 Form = dict[Key, Any]

@@ -12,11 +12,11 @@ from fedbounds.evidence.prover.run_setting import MORE, ROOM, A, B
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic import library
 from fedbounds.evidence.symbolic.definitions import ALPHA, START, W, X
-from fedbounds.evidence.symbolic.formal_vectors import Mean, norm_sq
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import Reading
+from fedbounds.theory.vectors import Mean, norm_sq
 
 
 def proposals(claim: Claim, reading: Reading, universe: Mapping[str, Assumption]) -> Iterator[d.Derivation]:

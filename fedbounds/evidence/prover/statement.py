@@ -26,11 +26,11 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     loss,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Grad, Inner, Loss, Mean, Noise, norm_sq
-from fedbounds.evidence.symbolic.normal_form import normal_fraction
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.normal_form import normal_fraction
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, norm_sq
 
 # Degrees of the multipliers that are tried, the simple first.
 DEGREES = (1, 2, 3)

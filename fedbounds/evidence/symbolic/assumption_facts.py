@@ -8,11 +8,12 @@ from typing import Any
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic import formal_vectors as formal
 from fedbounds.evidence.symbolic.expressions import NUMBERS, require_exact, shown_non_negative, shown_positive
-from fedbounds.evidence.symbolic.gate import SHIPPED, meaningful
+from fedbounds.evidence.symbolic.gate import meaningful
+from fedbounds.evidence.symbolic.granted import SHIPPED
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import symbols as sy
+from fedbounds.theory import vectors as formal
 from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.symbols import RECORDED
 
@@ -36,7 +37,7 @@ def given(assumption: Assumption, points: tuple[Any, ...]) -> Part:
     if points and points[-1] == sy.eta_0:
         facts, points = _at_first_step(facts), points[:-1]
     which = int(points[0]) if points else 0
-    if which >= len(facts) or (len(facts) > 1 and not points):
+    if not 0 <= which < len(facts) or (len(facts) > 1 and not points):
         raise Unproved(f"cannot express {assumption.key}: it gives no fact to a proof")
     return facts[which]
 

@@ -14,9 +14,8 @@ from fedbounds.evidence.symbolic.derivation import (
 )
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_assumptions, admit_derivation, computed_anew, union
-from fedbounds.evidence.symbolic.granted import granted as granted_definitions
-from fedbounds.evidence.symbolic.granted import granted_by
+from fedbounds.evidence.symbolic.gate import admit_derivation, union
+from fedbounds.evidence.symbolic.granted import admit_assumptions, computed_anew, granted, granted_by
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -125,9 +124,6 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
     derivation, outcomes = scope.derivation, dict[str, StepCheck]()
     resolved: dict[sp.Basic, Shown] = {}
     for step in derivation.steps:
-        if type(step) is not Step or {type(step.label), type(step.relation)} != {str} or step.label in outcomes:
-            outcomes[str(step.label)] = StepCheck(False, "the label is used twice, or is none")
-            continue
         scope = replace(scope, outcomes=dict(outcomes), slacks=_slacks(scope, outcomes, resolved))
         outcomes[step.label] = outcome_of(step, scope)
     if all(outcome.ok for outcome in outcomes.values()):
@@ -148,7 +144,7 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         else set()
     )
     cited, clash = _cited_universe(scope, keys)
-    granted = granted_definitions(scope.reading, claim)
+    definitions_held = granted(scope.reading, claim)
     by = granted_by(scope.reading, claim)
     keys |= {grounds for key in keys for grounds in by.get(key, ())}
     failed += clash
@@ -156,8 +152,8 @@ def _checked(scope: Context, claims: Mapping[str, Claim]) -> Checked:
         derivation,
         scope.reading,
         outcomes,
-        frozenset(keys - granted.keys()),
-        {key: granted[key].statement for key in sorted(keys & granted.keys())},
+        frozenset(keys - definitions_held.keys()),
+        {key: definitions_held[key].statement for key in sorted(keys & definitions_held.keys())},
         {**cited, **scope.universe},
         scope.schedule,
         scope.abbreviations,

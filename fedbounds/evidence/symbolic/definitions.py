@@ -10,7 +10,11 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic.formal_vectors import (
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption, Part
+from fedbounds.theory.normal_form import normal
+from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
+from fedbounds.theory.vectors import (
     Centre,
     Excess,
     Grad,
@@ -26,10 +30,6 @@ from fedbounds.evidence.symbolic.formal_vectors import (
     Weights,
     norm_sq,
 )
-from fedbounds.evidence.symbolic.normal_form import normal
-from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 
 I, S = sp.Symbol("i"), sp.Symbol("s")
 ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))
@@ -45,6 +45,8 @@ def _vec(name: str, *indices: sp.Symbol) -> sp.Expr:
 X, OWN, X_S = _vec("x", I), _vec("w_own", I), _vec("x_s", I, S)
 W, W_NEXT, W_T, W_STAR, W_PLUS = (_vec(name) for name in ("w", "w_next", "w_T", "w_star", "w_plus"))
 START, Y = _vec("w_0"), _vec("y")
+# The local models at t + 1 and at T.
+X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
 # ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
 AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
 NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
@@ -59,8 +61,10 @@ SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
+# F(w_0) - F*, a number.
+START_GAP = sp.Symbol("start_gap", nonnegative=True)
 SHIPPED_OWN = tuple(quantity for quantity in sy.QUANTITIES.values() if quantity.in_proof)
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, START_GAP, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
@@ -96,6 +100,9 @@ def excess(at: sp.Symbol) -> sp.Expr:
 
 AT_PI = ratio(sy.pi_max)
 G = grad(X) + NOISE
+# sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
+MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
+GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
 
 
 class Formal:
@@ -157,6 +164,15 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
         _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
+        _define(
+            "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
+        ),
+        _define(
+            "next-models",
+            "w_{t+1}^i is w_t^i - eta_t g_i, or the mean of these, which brings them no farther from w*",
+            lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
+        ),
+        _define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
@@ -247,16 +263,20 @@ RESTS_ON = {
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
+    "common-optimum": ("smooth",),
+    **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
 # Symbols whose declared sign is an assumption of some claims.
-SIGN_OF = {sy.p_min: "positive-p_min"}
+SIGN_OF = {sy.p_min: "positive-p_min", sy.m: "equal-selection"}
 # The sequences of the claims: z_T -> (z_0, z_t, z_{t+1}).
 SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
     eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
+    sy.gap: (START_GAP, sy.gap_t, GAP_NEXT),
+    MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
 # What a client's symbol means: one in a mean over clients is not the same number for each.

@@ -200,7 +200,15 @@ class Limit:
     point: sp.Expr
 
 
-Rule = Cases | Induction | Every | Limit
+@final
+@dataclass(frozen=True)
+class Divisor:
+    """x > 0, as the step ``label`` shows x >= 0 and the claim divides by x: where x = 0 it says nothing."""
+
+    label: str
+
+
+Rule = Cases | Induction | Every | Limit | Divisor
 
 
 @final

@@ -11,11 +11,11 @@ from collections.abc import Iterable
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.normal_form import depends
 from fedbounds.evidence.symbolic.proof_state import Context, Unproved
 from fedbounds.theory import symbols as sy
+from fedbounds.theory import vectors as formal
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import depends
 from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import RECORDED
 

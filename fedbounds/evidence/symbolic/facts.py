@@ -11,14 +11,7 @@ from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.assumption_facts import given, in_expectation, require_own_words, takes_points
 from fedbounds.evidence.symbolic.expressions import degree, require_number, require_steady
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Mean, Slack, norm_sq, random
-from fedbounds.evidence.symbolic.gate import (
-    CANONICAL,
-    admit,
-    admit_weights,
-    meaningful,
-    signed,
-)
+from fedbounds.evidence.symbolic.gate import CANONICAL, admit, admit_weights, meaningful, signed
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -34,6 +27,7 @@ from fedbounds.evidence.symbolic.proof_state import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Sign
+from fedbounds.theory.vectors import Centre, Mean, Slack, norm_sq, random
 
 
 def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:

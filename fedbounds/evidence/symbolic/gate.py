@@ -7,14 +7,12 @@ for one number: neither a client nor a step hides in its meaning. Definitions ar
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
 from typing import Any
 
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
-from fedbounds.evidence.symbolic import formal_vectors as formal
-from fedbounds.evidence.symbolic.derivation import Cases, Derivation
+from fedbounds.evidence.symbolic.derivation import Cases, Derivation, Step
 from fedbounds.evidence.symbolic.expressions import (
     FUNCTIONS,
     NUMBERS,
@@ -27,28 +25,15 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.granted import granted as granted_definitions
 from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, require_text
-from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.claim import Claim, OwnSteps
+from fedbounds.theory import vectors as formal
+from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
-from fedbounds.theory.reading import Reading
 
-# What these give to a proof was compared with what they say, by hand.
-SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
-NAMED = (
-    formal.Vec,
-    formal.Noise,
-    formal.Value,
-    formal.Slack,
-    formal.Ratio,
-    formal.Excess,
-    formal.Positive,
-)
+NAMED = (formal.Vec, formal.Noise, formal.Value, formal.Slack, formal.Ratio, formal.Excess, formal.Positive)
 SIGNS = ("real", "nonnegative", "positive")
 FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 PARTS = {"steps": tuple, "conditions": tuple, "assumes": tuple, "abbreviations": dict, "sequences": dict}
@@ -65,6 +50,7 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     for part, kind in PARTS.items():
         if type(getattr(derivation, part)) is not kind:
             raise Unproved(f"the {part} of a derivation are a {kind.__name__}")
+    _admit_labels(derivation.steps)
     roles = dict[sp.Basic, str]()
     for symbol, role in _own_symbols(derivation):
         _admit_own(symbol, role)
@@ -76,9 +62,7 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
     sequences = [symbol for symbol, role in roles.items() if role == "sequence"]
     if sequences and derivation.claim:
         raise Unproved("only a result of its own has sequences of its own")
-    stated = _symbols_of(claim) if claim is not None else set()
-    if claim is not None:
-        require_exact(*claim_sides(claim))
+    stated = _admit_claim(claim) if claim is not None else set()
     taken = sorted(str(s) for s in stated & meaningful(derivation))
     if taken:
         raise Unproved(f"{', '.join(taken)} is a symbol of the claim, and gets another meaning in the proof")
@@ -87,6 +71,14 @@ def admit_derivation(derivation: Derivation, claim: Claim | None) -> None:
         used = cases & (sp.sympify(step.lhs).free_symbols | sp.sympify(step.rhs).free_symbols)
         if used:
             raise Unproved(f"{', '.join(map(str, used))} means something in its case only, not in step {step.label}")
+
+
+def _admit_labels(steps: tuple[Step, ...]) -> None:
+    if wrong := [type(step).__name__ for step in steps if type(step) is not Step]:
+        raise Unproved(f"a step of a derivation is a Step, not {wrong[0]}")
+    require_text(*(text for step in steps for text in (step.label, step.relation)))
+    if len({step.label for step in steps}) < len(steps):
+        raise Unproved("a label of a derivation is used twice")
 
 
 def _own_symbols(derivation: Derivation) -> Iterator[tuple[Any, str]]:
@@ -156,34 +148,17 @@ def meaningful(derivation: Derivation) -> set[sp.Basic]:
     return {symbol for symbol, role in _own_symbols(derivation) if role != "sequence"}
 
 
-def _symbols_of(claim: Claim) -> set[sp.Basic]:
-    return {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
-
-
-def computed_anew(one: Assumption | Claim) -> None:
-    """Forget what is computed once of an assumption or a claim, which somebody may have written."""
-    if type(one) not in (Assumption, OwnSteps, Claim):
-        raise Unproved(f"{one.key} is of a class of its own, which may say another thing each time")
-    for name, attribute in vars(type(one)).items():
-        if isinstance(attribute, cached_property):
-            vars(one).pop(name, None)
-
-
-def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
-    """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
-    universe = granted_definitions(reading, claim)
-    stated = claim.assumptions_in(reading) if claim is not None else ()
-    for assumption in (*stated, *derivation.assumes):
-        computed_anew(assumption)
-        key = assumption.key
-        require_text(key)
-        if key in definitions.DEFINITIONS:
-            raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
-        if SHIPPED.get(key, assumption) is not assumption:
-            raise Unproved(f"{key} is the name of another assumption")
-        if universe.setdefault(key, assumption) != assumption:
-            raise Unproved(f"two assumptions are called {key}")
-    return universe
+def _admit_claim(claim: Claim) -> set[sp.Basic]:
+    """The symbols that a claim is stated with; Unproved where it is not exact, or one is an object of the proofs."""
+    require_exact(*claim_sides(claim))
+    symbols = {symbol for side in claim_sides(claim) for symbol in side.free_symbols}
+    extra = claim.repair.assumptions if claim.repair else ()
+    related = {
+        symbol for one in (*claim.assumptions, *extra) for part in one.facts() for symbol in part.right.free_symbols
+    }
+    if taken := sorted(str(s) for s in (symbols | related) & set(definitions.OWN_SYMBOLS) if type(s) is sp.Symbol):
+        raise Unproved(f"{', '.join(taken)} is an object of the proofs: give the claim's own another name")
+    return symbols
 
 
 # What may be written

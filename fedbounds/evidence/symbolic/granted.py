@@ -1,15 +1,23 @@
-"""Which definitions hold in a reading of a claim."""
+"""Which assumptions and definitions a derivation may name, in a reading of a claim."""
 
 from __future__ import annotations
+
+from functools import cached_property, partial
 
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic.derivation import Derivation
+from fedbounds.evidence.symbolic.proof_state import Unproved, require_text
+from fedbounds.plugins import foreign
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import OWN_STEPS, Claim
+from fedbounds.theory.claim import OWN_STEPS, Claim, OwnSteps
 from fedbounds.theory.reading import Reading
+
+# What these give to a proof was compared with what they say, by hand.
+SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 
 # One client takes part in every round, with all of the weight; of C itself this says nothing.
 PRESENT = Assumption(
@@ -19,21 +27,62 @@ PRESENT = Assumption(
 )
 
 
+def admit_assumptions(derivation: Derivation, claim: Claim | None, reading: Reading) -> dict[str, Assumption]:
+    """Every assumption that a derivation may name: the claim's, those it adds, and the reading's definitions."""
+    stated = claim.assumptions_in(reading) if claim is not None else ()
+    for assumption in (*stated, *derivation.assumes):
+        computed_anew(assumption)
+        _require_plain(assumption)
+    universe = granted(reading, claim)
+    for assumption in (*stated, *derivation.assumes):
+        key = assumption.key
+        if key in definitions.DEFINITIONS:
+            raise Unproved(f"{key} is a definition, which the reading grants and nobody assumes")
+        if SHIPPED.get(key, assumption) is not assumption:
+            raise Unproved(f"{key} is the name of another assumption")
+        if universe.setdefault(key, assumption) != assumption:
+            raise Unproved(f"two assumptions are called {key}")
+    return universe
+
+
+def computed_anew(one: Assumption | Claim) -> None:
+    """Forget what is computed once of an assumption or a claim, which somebody may have written."""
+    if type(one) not in (Assumption, OwnSteps, Claim):
+        raise Unproved(f"{one.key} is of a class of its own, which may say another thing each time")
+    for name, attribute in vars(type(one)).items():
+        if isinstance(attribute, cached_property):
+            vars(one).pop(name, None)
+
+
+def _require_plain(assumption: Assumption) -> None:
+    """Raise unless a relation is made of sympy's own objects and quantities: another may equal what it likes."""
+    require_text(assumption.key)
+    if isinstance(assumption.relation, tuple | sp.And) and type(assumption.relation) not in (tuple, sp.And):
+        raise Unproved(f"the relation of {assumption.key} is of a class of its own")
+    for side in (side for part in assumption.parts for side in (part.left, part.right)):
+        for node in sp.preorder_traversal(side):
+            if foreign(node, "sympy") and foreign(node, "fedbounds"):
+                raise Unproved(f"{assumption.key} speaks of {node}, which is of a class of its own")
+
+
 def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumption]:
     """The definitions that hold in a reading of a claim.
 
     rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
-    sigma^2 = 0, and T > 0, a claim says.
+    sigma^2 = 0, that Gamma = 0, T > 0, and that its divisors are not 0, a claim says.
     """
-    sides = (claim.lhs, *claim.stated(reading.repaired).values()) if claim is not None else ()
     by = granted_by(reading, claim)
     lacking = {
         "rho-bar": reading.skew != "all-steps",
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
-        "some-time": not any(_divides_by_time(sp.sympify(side)) for side in sides),
+        "common-optimum": "common-optimum" not in by,
+        "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    for x in _divisors(claim, reading) if claim is not None else ():
+        key = divisor_key(x)
+        found[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
         found["first-step"] = Assumption(
@@ -53,22 +102,55 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    found["common-optimum"] = those((sy.Gamma, 0))
     keys = {one.key for one in stated}
-    found["first-step"] = frozenset({OWN_STEPS} & keys)
+    found["first-step"] = (
+        frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
+    )
     found |= {key: alone for key in (PRESENT.key, shipped.unbiased.key) if key not in keys}
     return {key: grounds for key, grounds in found.items() if grounds}
 
 
 def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
     """Whether a relation says that a symbol has the value, which is its least."""
-    sides = (part.left, part.right)
-    return (
-        sides == (symbol, sp.Integer(value))
-        if part.sign == "<="
-        else (part.sign == "=" and set(sides) == {symbol, sp.Integer(value)})
-    )
+    wanted = (symbol, sp.Integer(value))
+
+    def states(*sides: sp.Expr) -> bool:
+        # One of another class may equal what it likes.
+        return all(type(side) is type(one) and side == one for side, one in zip(sides, wanted, strict=True))
+
+    if part.sign == "=" and states(part.right, part.left):
+        return True
+    return part.sign != "<" and states(part.left, part.right)
 
 
-def _divides_by_time(side: sp.Expr) -> bool:
-    """Whether a side has a power of T itself in a denominator, so that it says nothing at T = 0."""
-    return any(power.base == sy.T and power.exp.is_negative for power in side.atoms(sp.Pow))
+def divisor_key(x: sp.Expr) -> str:
+    """What grants that a divisor of the statement is not 0."""
+    return f"divisor {x}"
+
+
+def _not_zero(x: sp.Expr, o: object) -> Part:
+    return Part(sp.Integer(0), "<", x**2)
+
+
+def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
+    """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
+    compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
+    written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
+    written = {x for x in written if x.is_Add and x.has(sy.T)}
+    if not written:
+        return []
+    powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
+    bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
+    kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
+    return sorted(kept, key=sp.default_sort_key)
+
+
+def _divides_by_time(claim: Claim, reading: Reading) -> bool:
+    """Whether a power of T divides what is compared, once it is cancelled, so that it says nothing at T = 0."""
+
+    def divides(expression: sp.Expr) -> bool:
+        return any(power.base == sy.T and power.exp.is_negative for power in expression.atoms(sp.Pow))
+
+    compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
+    return divides(compared) and divides(sp.cancel(compared))

@@ -20,8 +20,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.exact.known_instances import meeting
 from fedbounds.evidence.symbolic import checker
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.gate import SHIPPED
-from fedbounds.evidence.symbolic.granted import granted
+from fedbounds.evidence.symbolic.granted import SHIPPED, granted
 from fedbounds.evidence.symbolic.proof_state import Checked, Context, Grounds, Shelf, StepCheck
 from fedbounds.plugins import claims, nearest, registered
 from fedbounds.theory import symbols as sy

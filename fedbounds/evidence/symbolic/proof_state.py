@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import definitions, formal_vectors
+from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic.derivation import Derivation, Step
-from fedbounds.evidence.symbolic.normal_form import normal_fraction
+from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption, Sign
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import normal_fraction
 from fedbounds.theory.reading import Reading
 
 STRICT = ("<", ">")
@@ -160,7 +161,7 @@ class Context:
 
     def rest(self, expression: sp.Expr) -> sp.Expr:
         """The normal form of an expression."""
-        if not expression.has(formal_vectors.Vec, formal_vectors.Noise, formal_vectors.Grad, formal_vectors.Loss):
+        if not expression.has(vectors.Vec, vectors.Noise, vectors.Grad, vectors.Loss):
             form = normal_fraction(expression, {**definitions.OF_A_CLIENT, **self.numbers})
             if form == 0:
                 return form

@@ -79,7 +79,7 @@ def render_text(checked: Checked, verdict: Verdict | None = None) -> str:
     lines = [f"{derivation.key}: {derivation.title}", f"  about {about}"]
     for title, items in _blocks(checked, str):
         lines += [f"  {title}:", *(f"    {item}" for item in items)]
-    for number, step in enumerate(derivation.steps, 1):
+    for number, step in enumerate(_examined(checked), 1):
         mark = TICK if checked.outcomes[step.label].ok else CROSS
         lines += ["", f"{mark} {number}. [{step.label}]  {step.lhs} {step.relation} {step.rhs}"]
         lines += [f"      {remark}" for remark in _remarks(step, checked, str)]
@@ -94,7 +94,7 @@ def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     body = [PREAMBLE, rf"\section*{{{escape(derivation.title)}}}"]
     for title, items in _blocks(checked, show):
         body += [rf"\paragraph{{{title.capitalize()}.}}", *_listed(items)]
-    for step in derivation.steps:
+    for step in _examined(checked):
         mark = r"$\checkmark$" if checked.outcomes[step.label].ok else r"$\times$ (undecided)"
         left, right = _latex(step.lhs, notation), _broken(step.rhs, notation)
         line = rf"{left} {chr(92) * 2 if len(left) > LINE else ''}&{RELATIONS[step.relation]} {right}"
@@ -103,6 +103,11 @@ def render_latex(checked: Checked, verdict: Verdict | None = None) -> str:
     body += [r"\paragraph{Findings.}", *_listed(derivation.findings)] if derivation.findings else []
     ending = rf"\paragraph{{Verdict.}} {escape(verdict_line(checked, verdict))}"
     return "\n".join([*body, ending, r"\end{document}", ""])
+
+
+def _examined(checked: Checked) -> tuple[d.Step, ...]:
+    """The steps of a derivation, none where it was refused before its first."""
+    return checked.derivation.steps if checked.outcomes else ()
 
 
 def _blocks(checked: Checked, show: Show) -> Iterator[tuple[str, list[str]]]:
@@ -139,6 +144,8 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
     if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
+    if isinstance(because, d.Divisor):
+        return [f"step {because.label}, and the statement divides by it"]
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
         return [f"steps {', '.join(labels)}, one an argument"] if labels else [type(because).__name__]
@@ -230,7 +237,7 @@ def to_json(checked: Checked, verdict: Verdict | None = None) -> dict[str, objec
         "assumptions": sorted(checked.assumptions),
         "setting": dict(checked.setting),
         "findings": list(derivation.findings),
-        "steps": [_step_json(step, checked.outcomes[step.label], notation) for step in derivation.steps],
+        "steps": [_step_json(step, checked.outcomes[step.label], notation) for step in _examined(checked)],
     }
 
 

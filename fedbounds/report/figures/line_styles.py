@@ -34,6 +34,7 @@ OWN: tuple[Style, ...] = (
     {"color": "#5E35B1", "ls": (0, (3, 3)), "marker": ">"},
 )
 DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 2, 1, 2)))
+MARKERS = "osD^v<>P"
 CLIENTS = (BLACK, ORANGE, SKY, GREEN, PURPLE, BLUE)
 # Up to twelve clients, each with a colour of its own; dashes tell neighbours apart in greyscale.
 MANY = (*CLIENTS, "#8C6D00", "#CC0033", "#666666", "#004D40", "#B0A000", "#5E35B1")

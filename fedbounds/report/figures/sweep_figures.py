@@ -9,14 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from fedbounds.errors import reject
 from fedbounds.plugins import nearest
 from fedbounds.report.figures import files, line_styles
 from fedbounds.study.bounds import main_tightness
-from fedbounds.study.sweep.table import COLUMNS, NUMBERS, Stored, read_table
+from fedbounds.study.sweep_table import COLUMNS, NUMBERS, Stored, read_table
 from fedbounds.theory.symbols import QUANTITIES
 
 # Beyond this ratio of largest to smallest, all positive, an axis is logarithmic.
@@ -25,9 +24,10 @@ WIDE = 30.0
 LARGEST = 1e150
 # Columns of the middle, the lower and the upper end of a quantity with an interval of its own.
 INTERVALS = {"floor": ("gap_last", "floor_low", "floor_high")}
+# Settings that a picture sums up or draws as lines instead of having them as its axis.
+SUMMED = ("seed", "weightings")
 # How the rows at one position are summed up: the middle, the lower and the upper end.
 SUMMARIES: tuple[Callable[[np.ndarray], Any], ...] = (np.median, np.min, np.max)
-MARKERS = "osD^v<>P"
 LABELS = {
     "tightness": "bound / measured (smallest over t)",
     "floor": "mean gap at the end; bars: interval of the floor",
@@ -67,7 +67,7 @@ def lines_of(
         raise nearest("measured quantity", y, (*NUMBERS, *INTERVALS))
     columns = INTERVALS.get(y, (y, y, y))
     rows = [row for row in stored.rows() if row[x] is not None and row[columns[0]] is not None]
-    rows = [row for row in rows if all(_matches(row[name], value) for name, value in chosen.items())]
+    rows = [row for row in rows if all(fnmatchcase(_text(row[name]), value) for name, value in chosen.items())]
     if not rows:
         message = ", ".join(f"{name} = {value}" for name, value in chosen.items()) or "the whole table"
         raise reject(f"a picture of {y} against {x} needs rows that have both", message, "ask for others")
@@ -97,33 +97,20 @@ def positions_of(values: Sequence[Any]) -> tuple[list[float], tuple[str, ...]]:
     return [float(names.index(text)) for text in texts], tuple(names)
 
 
-def _matches(value: Any, pattern: str) -> bool:
-    return fnmatchcase(_text(value), pattern)
-
-
 def _text(value: Any) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def panels_figure(drawn: Mapping[str, Sequence[Line]], x: str, title: str = "") -> Figure:
-    """One panel a measured quantity, side by side, each with its lines against ``x``."""
-    figure = Figure(figsize=(max(6.4, 4.6 * len(drawn)), 4.2), layout="constrained", dpi=line_styles.DPI)
-    panels = figure.subplots(1, len(drawn), squeeze=False)[0]
-    for axes, (y, lines) in zip(panels, drawn.items(), strict=True):
-        _panel(axes, lines, x, y)
-    figure.suptitle(title, x=0.01, ha="left", fontsize=9, parse_math=False)
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=3, handlelength=3.4)
-    return figure
-
-
-def _panel(axes: Axes, lines: Sequence[Line], x: str, y: str) -> None:
+def figure_of(lines: Sequence[Line], x: str, y: str, title: str = "") -> Figure:
+    """The lines of ``y`` against ``x``."""
+    figure = Figure(figsize=(6.4, 4.2), layout="constrained", dpi=line_styles.DPI)
+    axes = figure.subplots()
     for j, line in enumerate(lines):
         style: dict[str, Any] = {
             "color": line_styles.CLIENTS[j % len(line_styles.CLIENTS)],
             # Between two names there is nothing to draw.
             "ls": "none" if line.labels else line_styles.DASHES[j // len(line_styles.CLIENTS) % 4],
-            "marker": MARKERS[j % len(MARKERS)],
+            "marker": line_styles.MARKERS[j % len(line_styles.MARKERS)],
         }
         # A floor may have any interval around the gap that was measured.
         bars = np.abs([np.minimum(line.lower - line.y, 0), np.maximum(line.upper - line.y, 0)])
@@ -135,6 +122,9 @@ def _panel(axes: Axes, lines: Sequence[Line], x: str, y: str) -> None:
     if _wide([line.y for line in lines]):
         axes.set_yscale("log", nonpositive="clip")
     axes.set(xlabel=label(x), ylabel=label(y))
+    figure.suptitle(title, x=0.01, ha="left", fontsize=9, parse_math=False)
+    figure.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=3, handlelength=3.4)
+    return figure
 
 
 def _wide(values: Sequence[np.ndarray]) -> bool:
@@ -146,6 +136,14 @@ def label(column: str) -> str:
     """What an axis is called: the paper's symbol where it has one."""
     symbol = QUANTITIES.get(column)
     return f"${symbol.latex}$" if symbol is not None else LABELS.get(column, column.replace("_", " "))
+
+
+def axes_of(stored: Stored) -> list[str]:
+    """The settings that vary, seed and list of weightings aside: lines and bars show these."""
+    names = [name for name in stored.varying() if name not in SUMMED]
+    if not names:
+        raise reject("a picture of a sweep needs a setting that varies", "none", "name a column with --x")
+    return names
 
 
 def draw(
@@ -160,12 +158,8 @@ def draw(
     Without ``x``: against every setting that varies, the seed and the list of weightings aside. Without ``y``:
     tightness and floor. Tightness is that of the main bound, measured, unless ``where`` names a claim.
     """
-    stored = read_table(folder)
-    axes = [x] if x else [name for name in stored.varying() if name not in ("seed", "weightings")]
-    if not axes:
-        raise reject("a picture of a sweep needs a setting that varies", "none", "name a column with --x")
-    paths = []
-    for name in axes:
+    stored, paths = read_table(folder), []
+    for name in [x] if x else axes_of(stored):
         for quantity in [y] if y else ["tightness", "floor"]:
             chosen = dict(where or {})
             if quantity == "tightness" and "claim" not in chosen:
@@ -173,5 +167,5 @@ def draw(
             lines = lines_of(stored, name, quantity, group, chosen)
             title = ", ".join(f"{key} {value}" for key, value in chosen.items())
             stem = f"{quantity}-against-{name}".replace("_", "-")
-            paths += files.save(partial(panels_figure, {quantity: lines}, name, title), Path(folder), stem)
+            paths += files.save(partial(figure_of, lines, name, quantity, title), Path(folder), stem)
     return paths

@@ -11,7 +11,8 @@ from fedbounds.evidence.symbolic.derivation import Derivation, Step
 from fedbounds.evidence.symbolic.library import verdict_of
 from fedbounds.evidence.symbolic.proof_state import Checked
 from fedbounds.evidence.symbolic.render import RELATIONS, names, reasons, verdict_line
-from fedbounds.report.describe import SCOPES, claim_answer, describe
+from fedbounds.report.claim_text import claim_answer
+from fedbounds.report.describe import SCOPES, describe
 from fedbounds.report.html.mathml import addend, formula, latex, math, mixed, pieces, prose
 from fedbounds.report.html.pictures import Picture
 from fedbounds.report.number_format import readable

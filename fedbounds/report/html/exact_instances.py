@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import Sides
 from fedbounds.evidence.exact.counterexamples import Counterexample
 from fedbounds.evidence.symbolic import library
 from fedbounds.io import shaped
-from fedbounds.report.counterexample_script import script_if_short
+from fedbounds.report.claim_text import length_note_of
+from fedbounds.report.counterexample_script import stored_script
 from fedbounds.report.html.claim_section import Proof
 from fedbounds.report.html.mathml import formula, fraction, prose, rounded
 from fedbounds.report.html.templates import template
@@ -20,7 +23,6 @@ from fedbounds.report.number_format import number, readable
 from fedbounds.report.table import Table
 from fedbounds.study.cache import cached
 from fedbounds.study.ledger import certificates, counterexample
-from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 if TYPE_CHECKING:
     from fedbounds.evidence.sdp.one_step.tight_constants import TightConstant
@@ -76,12 +78,13 @@ class Example:
     @property
     def script(self) -> str:
         """The script of plain Python that finds both sides; nothing where there is no short one."""
-        document = self.file.document
-        if "claim" not in document:
-            return ""
-        t, data = document.get("t"), {"instance": document["instance"]}
-        verdict = Verdict(self.subject, document["reading"], Evidence.EXACT, Status.REFUTED, worst_t=t, data=data)
-        return script_if_short(self.file.claim(), verdict)
+        with contextlib.suppress(InputError):
+            return stored_script(self.file)
+        return ""
+
+    @property
+    def note(self) -> str:
+        return length_note_of(self.file)
 
     @property
     def fields(self) -> list[tuple[Markup, str, Markup]]:

@@ -10,7 +10,7 @@ from fedbounds import io
 from fedbounds.errors import InputError, of_kind, reject
 from fedbounds.plugins import PluginFile, load_plugin
 from fedbounds.report.figures import files
-from fedbounds.report.figures.sweep_figures import lines_of, panels_figure, positions_of
+from fedbounds.report.figures.sweep_figures import SUMMED, figure_of, lines_of, positions_of
 from fedbounds.report.html.page import page, render, setting
 from fedbounds.report.html.pictures import Picture, inline
 from fedbounds.report.table import ORDER, Cell, Phrase, Table
@@ -19,7 +19,7 @@ from fedbounds.study.bounds import main_tightness
 from fedbounds.study.cache import cached
 from fedbounds.study.ledger import Line, claims_of, ledger_lines
 from fedbounds.study.result import Result
-from fedbounds.study.sweep.table import TABLE, Stored, read_table
+from fedbounds.study.sweep_table import TABLE, Stored, read_table
 from fedbounds.theory.labels import shown
 from fedbounds.theory.verdict import Evidence
 
@@ -110,8 +110,6 @@ def command(result: Result, out: Path = Path("report.html")) -> str:
     return " \\\n  ".join(["fedbounds report", *map(shlex.join, [*result.settings.words(), ["--out", str(out)]])])
 
 
-# Settings that a picture sums up or draws as lines instead of having them as its axis.
-SUMMED = ("seed", "weightings")
 HEAD = ("claim", "reading", "evidence", "cells x weightings")
 CAPTION = "Bound over measured of the repaired corollary, a line a weighting. A bar is the range over other settings."
 
@@ -132,8 +130,8 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
         axes=[(name, [setting(value) for value in values]) for name, values in stored.varying().items()],
         ledger=counts_table(stored),
         picture=_picture(stored),
-        failed=Table.of(("Error", "cells"), stored.failures(), "Failed cells"),
-        failures=sum(count for _, count in stored.failures()),
+        failed=Table.of(("Error", "cells"), stored.failures, "Failed cells"),
+        failures=sum(count for _, count in stored.failures),
         studies=stored.studies,
         command="\n".join(shlex.join(["fedbounds", *line]) for line in words),
         version=stored.version,
@@ -142,7 +140,7 @@ def sweep_page(folder: Path, out: Path = Path("report.html")) -> str:
 
 def counts_table(stored: Stored) -> Table:
     """One row a claim, reading and evidence: how many verdicts of each status."""
-    counts, rows = stored.counts(), []
+    counts, rows = stored.counts, []
     for *about, kind in sorted({key[:3] for key in counts}):
         result = [(status, counts[(*about, kind, str(status))]) for status in ORDER]  # type: ignore[index]
         cell = Cell(tuple(Phrase(f"{shown(status, Evidence(kind))} {n}", status) for status, n in result if n))
@@ -156,8 +154,8 @@ def _picture(stored: Stored) -> Picture | None:
         known = [value for value in values if value is not None]
         if name not in SUMMED and len(known) > 1 and not positions_of(known)[1]:
             try:
-                drawn = {"tightness": lines_of(stored, name, where=main_tightness())}
+                lines = lines_of(stored, name, where=main_tightness())
             except InputError:
                 return None  # a sweep without the main bound, or one whose cells all failed
-            return Picture(inline(files.svg(partial(panels_figure, drawn, name)), "sweep", CAPTION), CAPTION)
+            return Picture(inline(files.svg(partial(figure_of, lines, name, "tightness")), "sweep", CAPTION), CAPTION)
     return None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import LARGEST, check, describe, read, save, subject, verified
-from fedbounds.evidence.sdp.one_step.coverage import coverage, largest_step, own_setting, own_step
+from fedbounds.evidence.sdp.one_step.coverage import coverage, in_words, largest_step, own_setting, own_step
 from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
 from fedbounds.evidence.sdp.one_step.tight_constants import tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
@@ -146,6 +146,11 @@ class TestTheClaimsOwnStep:
             chosen = own_setting(falling, round_setting(2, 3), start)
             assert chosen == round_setting(2, 3, start=start) and own_step(falling, chosen)
         assert not own_step(falling, round_setting(2, 2, eta=F(1, 4)))
+
+    def test_a_constant_step_of_any_size_is_matched_by_equal_steps(self):
+        descent, equal = claim_named("gradient-descent"), round_setting(2, 2, eta=F(1, 4))
+        assert own_step(descent, equal) and not own_step(descent, replace(equal, eta=(F(1, 4), F(1, 3))))
+        assert "not the claim's own step size, eta_0" not in in_words(descent, equal)
 
     def test_the_largest_step_that_the_assumptions_allow(self):
         chosen = round_setting(2, 2)

@@ -18,6 +18,7 @@ from fedbounds.evidence.symbolic.definitions import (
     ETA_S,
     NOISE,
     SHARE,
+    TOP_SHARE,
     W_NEXT,
     W_STAR,
     G,
@@ -28,6 +29,7 @@ from fedbounds.evidence.symbolic.definitions import (
     excess,
     grad,
     loss,
+    n,
 )
 from fedbounds.evidence.symbolic.derivation import (
     ONE,
@@ -45,13 +47,13 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.plugins import claims
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.claim import Claim, Kind, OwnSteps
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.theory.verdict import Status
 
 KNOWN = claims()
@@ -87,6 +89,49 @@ class LyingSymbol(sp.Symbol):
     """A symbol that is always positive."""
 
     is_positive = is_nonnegative = True
+
+
+class AnySymbol(sp.Symbol):
+    """A symbol that equals every other."""
+
+    def __new__(cls, name):
+        return sp.Symbol.__xnew__(cls, name, positive=True)
+
+    def __eq__(self, other):
+        return isinstance(other, sp.Symbol)
+
+    def __ne__(self, other):
+        return not self == other
+
+    __hash__ = sp.Symbol.__hash__
+
+
+class Relations(tuple):
+    """Relations that are another the second time."""
+
+    def __iter__(self):
+        self.asked = getattr(self, "asked", 0) + 1
+        return iter((sp.Le(sy.L if self.asked == 1 else sy.N, 1, evaluate=False),))
+
+
+def other_each_time():
+    """An assumption that is tampered with once it is made."""
+    made = Assumption("k", "", Relations((sp.Le(sy.L, 1, evaluate=False),)))
+    assert type(made.relation) is tuple
+    object.__setattr__(made, "relation", Relations(made.relation))
+    return made
+
+
+ALONE = Assumption("alone", "", sp.Le(sy.N, 1, evaluate=False))
+QUIET = Assumption("k", "", sp.Le(sy.m * sy.sigma_sq, 0, evaluate=False))
+
+
+def uses_of(definition, lhs, terms, *assumptions):
+    """Why a proof about a claim may not use a definition, whatever the proof shows with it."""
+    claim = Claim("toy", "toy", "here", "horizon", lhs, terms, assumptions=assumptions, readings=("repaired",))
+    points = {"single-step": (W,), "full-participation": ()}.get(definition, ())
+    line = step("end", 0, "<=", 1).by(ONE, (0, premise(definition, *points)))
+    return checked(Derivation("toy", "toy", (line,), claim="toy"), claim).fault
 
 
 def toy(lhs, rhs, *uses, claim=None, **more):
@@ -323,6 +368,33 @@ ATTACKS = {
     "a step of the future": lambda: of(
         step("end", 1, "<=", 0).by(Earlier("later")), step("later", 1, "<=", 0).by(Earlier("end"))
     ),
+    # What a claim grants, and what it does not.
+    "T > 0 for a right side from which 1/T cancels": lambda: uses_of(
+        "some-time", sy.gap, {"one": sy.G_sq + 1 / sy.T, "other": -1 / sy.T}
+    ),
+    "T > 0 for sides from which 1/T cancels": lambda: uses_of(
+        "some-time", sy.gap + (1 + sy.L) / sy.T, {"one": sy.G_sq + 1 / sy.T + sy.L / sy.T}
+    ),
+    "a claim's n for the steps of the round so far": lambda: uses_of("round", n, {"all": sy.tau - 1}),
+    "an assumption's n for the steps of the round so far": lambda: uses_of(
+        "round", sy.tau, {"all": 2 * sy.tau}, Assumption("five", "", sp.Ge(n, 5, evaluate=False))
+    ),
+    "a claim's number for the largest share": lambda: uses_of("least-p-at-Pi", sy.p_min, {"all": TOP_SHARE}),
+    "1/m without its assumption": lambda: toy(
+        sy.sigma_sq, 0, (1 / sy.m, premise("k")), claim=toy_claim(sy.sigma_sq, 0, assumptions=(QUIET,))
+    ),
+    "N = 1 by a symbol that equals every other": lambda: uses_of(
+        "single-step", sy.drift, {"all": 0 * sy.L}, Assumption("k", "", sp.Le(AnySymbol("k"), 1, evaluate=False))
+    ),
+    "a relation that is another each time": lambda: uses_of(
+        "full-participation", sy.drift, {"all": 0 * sy.L}, other_each_time()
+    ),
+    "a fact before the first": lambda: of(
+        step("end", 1, "<=", 0).by(premise("small-steps", sp.Integer(-5))), assumes=(a.small_steps,)
+    ),
+    "the first step of a claim for any step": lambda: uses_of(
+        "first-step", sy.gap, {"all": sy.gap}, OwnSteps("step-size", "", sp.Eq(sy.eta, 1 / sy.L))
+    ),
     # No line proves a rate, and none refutes anything.
     "a line about a rate": lambda: symbolic.judge(
         checked(Derivation("toy", "toy", (step("end", sy.gap, "<=", sy.gap),), "toy"), RATE),
@@ -347,6 +419,9 @@ def test_an_attack_is_refused(name):
 
 def test_the_attacks_fail_for_their_own_reasons():
     """The same proofs without the trick do check."""
+    assert not uses_of("some-time", sy.gap, {"one": sy.G_sq + 1 / sy.T})
+    assert not uses_of("single-step", sy.drift, {"all": 0 * sy.L}, a.full_participation, ALONE)
+    assert not uses_of("round", sy.tau, {"all": 2 * sy.tau})
     assert "LyingFact is no fact" in ATTACKS["a fact of another class"]()
     assert not of(NOTHING, CARRY, STAY, assumes=(TIED,))
     assert not of(LOW, step("end", 0, "<=", s_1).by((s_1, ONE)), conditions=(Condition(s_1, Earlier("low")),))

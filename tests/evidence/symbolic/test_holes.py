@@ -10,6 +10,7 @@ from proofs import PAPER, citing, fault, gives, refused, toy_claim, verdict
 from sympy.core.assumptions import StdFactKB
 
 from fedbounds.evidence.symbolic import library as symbolic
+from fedbounds.evidence.symbolic import render
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     DEFINITIONS,
@@ -47,7 +48,6 @@ from fedbounds.evidence.symbolic.derivation import (
     premise,
     step,
 )
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.plugins import claim_named
 from fedbounds.referee.implication import follows
 from fedbounds.theory import assumptions as a
@@ -56,6 +56,7 @@ from fedbounds.theory.assumption import Assumption, Part
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Span, only
 from fedbounds.theory.reading import READINGS, Reading
+from fedbounds.theory.vectors import Centre, Grad, Inner, Mean, Slack, Vec, norm_sq
 from fedbounds.theory.verdict import Status
 from validate import unsound_proofs
 
@@ -567,6 +568,20 @@ def test_a_proof_is_of_one_algorithm():
     assert follows(claim, REPAIRED, claim, REPAIRED) and not follows(other, REPAIRED, claim, REPAIRED)
 
 
+def test_a_defined_symbol_on_the_left_is_part_of_what_is_said():
+    floor = claim_named("speed-floor")
+    other = replace(floor, definitions={sy.gamma: 4000 * sy.L / sy.mu})
+    literal = READINGS["literal"]
+    assert follows(floor, literal, floor, literal) and not follows(other, literal, floor, literal)
+
+
+def test_an_assumption_about_a_defined_symbol_is_another_under_another_definition():
+    early = Assumption("early", "", sp.Le(sy.gamma, sy.tau, evaluate=False))
+    known = toy_claim(sy.drift, sy.G_sq, assumptions=(early,), definitions={sy.gamma: 8 * sy.L / sy.mu})
+    other = replace(known, definitions={sy.gamma: sy.L / sy.mu})
+    assert follows(known, REPAIRED, known, REPAIRED) and not follows(other, REPAIRED, known, REPAIRED)
+
+
 def test_a_coverage_is_no_wider_than_the_assumptions():
     def covers(*relations):
         return symbolic.covers([Assumption("k", "", relation) for relation in relations]).axes
@@ -587,6 +602,32 @@ def test_a_proof_under_contradictory_assumptions_says_so():
     assert result.status is Status.HOLDS and "no instance is known to meet these" in result.detail
     for key in ("theorem-1", "corollary"):
         assert "no instance" not in symbolic.examine(claim_named(key), REPAIRED).detail
+
+
+@pytest.mark.parametrize("more", [(), (sp.Eq(sy.tau, 1),), (sp.Lt(sy.mu, sy.L), sp.Gt(sy.sigma_sq, 0))])
+def test_one_client_alone_is_a_known_instance(more):
+    alone = [Assumption(f"k-{k}", "", relation) for k, relation in enumerate((sp.Eq(sy.N, 1), *more))]
+    claim = toy_claim(sy.G_sq, 2 * sy.G_sq, assumptions=(a.smooth, *alone))
+    result = verdict(claim, (sy.G_sq, ONE))
+    assert result.status is Status.HOLDS and "no instance" not in result.detail
+
+
+@pytest.mark.parametrize(
+    "proof",
+    [
+        Derivation("toy", "toy", (step("end", 0, "<=", 1).by(ONE),), conditions=[]),
+        Derivation("toy", "toy", (replace(step("end", 0, "<=", 1).by(ONE), label=1),)),
+        Derivation("toy", "toy", (step("end", 0, "<=", 1).by(ONE), step("end", 0, "<=", 2).by((2, ONE)))),
+        Derivation("toy", "toy", ("end",)),
+    ],
+    ids=["conditions in a list", "a label that is no text", "a label twice", "a step that is none"],
+)
+def test_a_proof_that_is_refused_before_its_first_step_is_printed(proof):
+    result = symbolic.check_all([proof])["toy"]
+    assert result.fault and not result.outcomes
+    for show in (render.render_text, render.render_latex):
+        assert "UNDECIDED: " in show(result)
+    assert render.to_json(result)["fault"] == result.fault
 
 
 def test_no_random_derivation_is_accepted_with_a_false_line():

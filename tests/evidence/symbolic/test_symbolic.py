@@ -46,12 +46,12 @@ from fedbounds.evidence.symbolic.derivation import (
     step,
 )
 from fedbounds.evidence.symbolic.expressions import shown_non_negative, shown_positive
-from fedbounds.evidence.symbolic.formal_vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
-from fedbounds.evidence.symbolic.normal_form import depends, normal, normal_fraction, spread
 from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.normal_form import depends, normal, normal_fraction, spread
 from fedbounds.theory.reading import READINGS
+from fedbounds.theory.vectors import Centre, Inner, Mean, Slack, Value, Vec, Weights, norm_sq
 from fedbounds.theory.verdict import Status
 
 A = ALPHA

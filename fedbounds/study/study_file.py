@@ -1,4 +1,4 @@
-"""A sweep's TOML file: fixed settings, a list for every axis of the grid, cells left out; errors name the line.
+"""A TOML file of a study or a sweep: fixed settings, a list for every axis of the grid, cells left out.
 
     [base]                      # settings of every cell
     rounds = 200
@@ -10,7 +10,7 @@
     weightings = "fedsoftmax:1"
 
 A setting that is itself a list (weightings, claims, readings, p, plugins) takes one list a cell; a text alone
-is a list of one.
+is a list of one. Errors name the line.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Cell:
     """One ``check(**settings)``; ``settings`` holds every field of `Settings`, ``key`` names them canonically."""
 
     key: str
-    settings: Mapping[str, Any]
+    settings: dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -58,11 +58,6 @@ class Grid:
     text: str
 
 
-def read(path: str | Path) -> Grid:
-    """The study described by a TOML file; InputError names the file, the line and the nearest valid name."""
-    return parse(_text(Path(path)), Path(path).name)
-
-
 def settings_from(path: str | Path) -> dict[str, Any]:
     """The settings in a study file, a line each (TOML), or in the table [tool.fedbounds] of a pyproject.toml.
 
@@ -72,23 +67,26 @@ def settings_from(path: str | Path) -> dict[str, Any]:
     >>> settings_from("study.toml")
     {'tau': 3}
     """
-    of_kind("a study", path, (str, Path), "the path of a TOML file")
-    file = _File(_text(Path(path)), Path(path).name)
+    file = _opened(path)
     table = file.table
     if "tool" in table:
         table = table["tool"].get("fedbounds", {}) if isinstance(table["tool"], dict) else {}
     if not isinstance(table, dict) or not table:
         raise reject(f"{file.name} must hold settings of a study", "none", "write them one a line, as tau = 5")
-    settings = {}
-    for key, value in table.items():
-        with file.at(key):
-            settings[key] = checked(key, value)
-    return settings
+    return {key: file.value(key, value) for key, value in table.items()}
 
 
-def parse(text: str, name: str = "study.toml") -> Grid:
-    """The study described by TOML ``text``; ``name`` stands for the file in errors."""
-    file = _File(text, name)
+def read_grid(path: str | Path) -> Grid:
+    """The sweep described by a TOML file; InputError names the file, the line and the nearest valid name."""
+    return _grid(_opened(path))
+
+
+def parse_grid(text: str, name: str = "study.toml") -> Grid:
+    """The sweep described by TOML ``text``; ``name`` stands for the file in errors."""
+    return _grid(_File(text, name))
+
+
+def _grid(file: _File) -> Grid:
     for section, value in file.table.items():
         with file.at(section):
             if section not in SECTIONS:
@@ -98,23 +96,35 @@ def parse(text: str, name: str = "study.toml") -> Grid:
                 raise reject(f"{section} must be a table", quoted(value), "see the documentation of sweeps")
     axes = _axes(file)
     _require_known_names(axes, file)
-    excluded = list(_excluded(axes, file))
-    count = math.prod(len(values) for values in axes.values())
+    excluded = _excluded(axes, file)
+    count = math.prod(map(len, axes.values()))
     if count > MAX_CELLS:
-        raise reject(f"{name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
+        raise reject(f"{file.name}: a sweep takes at most {MAX_CELLS} cells", count, "make the grid smaller")
     every = (dict(zip(axes, values, strict=True)) for values in itertools.product(*axes.values()))
-    chosen = [cell for cell in every if not any(_matches(cell, block) for block in excluded)]
-    if not chosen:
-        raise reject(f"{name}: a sweep needs a cell", "none", "exclude less")
-    return Grid(tuple(map(make_cell, chosen)), tuple(file.table.get("grid", {})), text)
+    cells = [
+        _cell(chosen)
+        for chosen in every
+        if not any(all(chosen[name] in values for name, values in block.items()) for block in excluded)
+    ]
+    if not cells:
+        raise reject(f"{file.name}: a sweep needs a cell", "none", "exclude less")
+    return Grid(tuple(cells), tuple(file.table.get("grid", {})), file.text)
 
 
-def make_cell(chosen: Mapping[str, Any]) -> Cell:
+def _cell(chosen: Mapping[str, Any]) -> Cell:
     """The cell of these settings; its key changes with any of them and with the text of a plug-in file."""
     settings = Settings(**chosen).to_json()
     plugins = [hashlib.sha256(Path(path).read_bytes()).hexdigest() for path in settings["plugins"]]
     text = json.dumps([settings, plugins], sort_keys=True, allow_nan=False, separators=(",", ":"))
-    return Cell(hashlib.sha256(text.encode()).hexdigest()[:32], json.loads(json.dumps(settings)))
+    return Cell(hashlib.sha256(text.encode()).hexdigest()[:32], settings)
+
+
+def _opened(path: str | Path) -> _File:
+    of_kind("a study", path, (str, Path), "the path of a TOML file")
+    try:
+        return _File(read_bytes(path).decode(), Path(path).name)
+    except UnicodeDecodeError as wrong:
+        raise reject("a study needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
 
 
 class _File:
@@ -135,6 +145,10 @@ class _File:
             # Brackets within brackets without end, or an integer of thousands of digits.
             raise reject(f"{name} must be a study", f"{type(wrong).__name__}: {wrong}", "write it again") from None
 
+    def value(self, name: str, value: Any, section: str = "") -> Any:
+        with self.at(name, section):
+            return checked(name, value)
+
     @contextlib.contextmanager
     def at(self, key: str, section: str = "", number: int = 1) -> Iterator[None]:
         """Errors inside name the line of ``key`` in a section, the ``number``-th of that name."""
@@ -149,20 +163,10 @@ class _File:
             raise InputError(f"{self.name}: {wrong}") from None
 
 
-def _text(path: Path) -> str:
-    try:
-        return read_bytes(path).decode()
-    except UnicodeDecodeError as wrong:
-        raise reject("a study needs a TOML file", f"{path} ({wrong})", "write it in UTF-8") from None
-
-
 def _axes(file: _File) -> Axes:
     """Field -> its values, one for a fixed setting."""
     base, grid = file.table.get("base", {}), file.table.get("grid", {})
-    axes: Axes = {}
-    for name, value in base.items():
-        with file.at(name):
-            axes[name] = [checked(name, value)]
+    axes: Axes = {name: [file.value(name, value)] for name, value in base.items()}
     for name, values in grid.items():
         with file.at(name, "grid"):
             if name in base:
@@ -186,22 +190,19 @@ def _require_known_names(axes: Axes, file: _File) -> None:
                     checks[name](part)
 
 
-def _excluded(axes: Axes, file: _File) -> Iterator[Axes]:
+def _excluded(axes: Axes, file: _File) -> list[Axes]:
     """Every block of [[exclude]] as field -> values, each of which some cell takes."""
+    blocks = []
     for number, block in enumerate(file.table.get("exclude", []), 1):
+        if not block:
+            raise reject(f"{file.name}: a block of [[exclude]] needs a setting", "none", "remove the block")
         values: Axes = {}
         for name, value in block.items():
             with file.at(name, "exclude", number):
                 if name not in axes:
                     raise nearest("excluded setting", name, axes)
                 values[name] = [checked(name, part) for part in (value if isinstance(value, list) else [value])]
-                for part in values[name]:
-                    if part not in axes[name]:
-                        raise reject(f"an excluded {name} must occur in the grid", quoted(part), "correct it")
-        if not values:
-            raise reject(f"{file.name}: a block of [[exclude]] needs a setting", "none", "remove the block")
-        yield values
-
-
-def _matches(chosen: Mapping[str, Any], block: Axes) -> bool:
-    return all(chosen[name] in values for name, values in block.items())
+                if unknown := [part for part in values[name] if part not in axes[name]]:
+                    raise reject(f"an excluded {name} must occur in the grid", quoted(unknown[0]), "correct it")
+        blocks.append(values)
+    return blocks

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import contextlib
-import time
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fedbounds import io
 from fedbounds.errors import DivergedError, InputError, of_kind, readable, whole
 from fedbounds.model.protocol import Progress
 from fedbounds.study import parallel
-from fedbounds.study.sweep.grid import Cell, Grid, read
-from fedbounds.study.sweep.table import CellResult, Measured, SweepTable, export, read_table
-from fedbounds.study.tabular import Tabled
+from fedbounds.study.study_file import Cell, Grid, read_grid
+from fedbounds.study.sweep_table import (
+    TABLE,
+    CellResult,
+    Measured,
+    Stored,
+    cells_of,
+    keep,
+    opened,
+    prepare,
+    read_table,
+)
 from fedbounds.theory.verdict import finite_or_none
 
 if TYPE_CHECKING:
@@ -25,8 +32,7 @@ if TYPE_CHECKING:
 OF_VERDICT = ("claim", "reading", "evidence", "status", "margin", "tightness", "worst_t", "detail")
 
 
-@dataclass(frozen=True)
-class Summary:
+class Summary(NamedTuple):
     """What a run of a sweep did: cells of the study, those computed now, and those that failed (now or before)."""
 
     total: int
@@ -35,25 +41,10 @@ class Summary:
 
 
 @dataclass(frozen=True, repr=False)
-class Sweep(Tabled):
-    """What a ``folder`` holds of the cells of a sweep: ``summary`` counts them, ``rows`` is the tidy table."""
+class Sweep(Stored):
+    """The cells of one sweep, with the ``summary`` of the run that completed them."""
 
-    folder: Path
-    keys: tuple[str, ...]
     summary: Summary
-
-    def rows(self) -> list[dict[str, Any]]:
-        return read_table(self.folder, self.keys).rows()
-
-    @property
-    def counts(self) -> Counter[tuple[str, str, str, str]]:
-        """(claim, reading, evidence, status) -> how many verdicts."""
-        return read_table(self.folder, self.keys).counts()
-
-    @property
-    def failures(self) -> list[tuple[str, int]]:
-        """The messages of failed cells with how many have them, the commonest first."""
-        return read_table(self.folder, self.keys).failures()
 
 
 def sweep(
@@ -79,11 +70,11 @@ def sweep(
     study = of_kind("a sweep", study, (Grid, str, Path), "the path of a TOML file")
     folder = Path(of_kind("the output of a sweep", out, (str, Path), "the path of a folder"))
     whole("jobs", jobs, -1)
-    grid = study if isinstance(study, Grid) else read(study)
+    grid = study if isinstance(study, Grid) else read_grid(study)
     summary = run(grid, folder, jobs=jobs, scheduler=scheduler, retry_failed=retry_failed, progress=progress)
-    keys = tuple(cell.key for cell in grid.cells)
-    export(read_table(folder, keys), folder / "sweep.csv")
-    return Sweep(folder, keys, summary)
+    stored = read_table(folder, [cell.key for cell in grid.cells])
+    stored.export(folder / "sweep.csv")
+    return Sweep(**vars(stored), summary=summary)
 
 
 def run(
@@ -102,11 +93,14 @@ def run(
     ``retry_failed``: also the cells that failed; ``compute`` replaces ``check`` (a picklable function).
     Errors: InputError for a folder that cannot be written, a full disk or a cluster that cannot be reached.
     """
-    with SweepTable(out, metadata.version("fedbounds")) as table:
-        table.add_study(study.text)
-        before = table.finished()
-        left = [cell for cell in study.cells if not before.get(cell.key, False)]
-        left = [cell for cell in left if retry_failed or cell.key not in before]
+    with io.locked(out) as folder, opened(folder / TABLE) as table:
+        prepare(table, folder / TABLE, study)
+        before = cells_of(table, folder / TABLE)
+        left = [
+            cell
+            for cell in study.cells
+            if cell.key not in before or (retry_failed and before[cell.key].message is not None)
+        ]
         total, done = len(study.cells), len(study.cells) - len(left)
         if progress is not None:
             progress("cells", done, total)
@@ -114,52 +108,44 @@ def run(
         with contextlib.closing(parallel.as_completed(compute or compute_cell, left, jobs, scheduler)) as outcomes:
             for k, outcome in outcomes:
                 died = isinstance(outcome, parallel.Died)
-                failed = CellResult(left[k].key, dict(left[k].settings), message=str(outcome))
-                table.add(failed if died else outcome)
+                keep(table, left[k].key, CellResult(left[k].settings, message=str(outcome)) if died else outcome)
                 done += 1
                 if progress is not None:
                     progress("cells", done, total)
-        after = table.finished()
-        return Summary(total, len(left), sum(not after[cell.key] for cell in study.cells))
+        after = cells_of(table, folder / TABLE)
+        return Summary(total, len(left), sum(after[cell.key].message is not None for cell in study.cells))
 
 
 def compute_cell(cell: Cell) -> CellResult:
     """``check`` on the settings of a cell; whatever goes wrong becomes the result's message."""
     from threadpoolctl import threadpool_limits
 
-    start = time.monotonic()
-    rows: tuple[Measured, ...] = ()
-    message = None
     try:
         from fedbounds.study.check import check
 
         # Sums of BLAS depend on its number of threads in the last bits; processes use the cores already.
         with threadpool_limits(1):
-            rows = measured(check(**cell.settings))
+            return CellResult(cell.settings, measured(check(**cell.settings)))
     except (InputError, DivergedError) as wrong:
-        message = str(wrong)
+        return CellResult(cell.settings, message=str(wrong))
     except Exception as wrong:
-        message = readable(f"{type(wrong).__name__}: {wrong}")
-    return CellResult(cell.key, dict(cell.settings), rows, message, time.monotonic() - start)
+        return CellResult(cell.settings, message=readable(f"{type(wrong).__name__}: {wrong}"))
 
 
 def measured(result: Result) -> tuple[Measured, ...]:
     """One row a weighting, claim, reading and evidence."""
     problem = result.problem
-    about = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
+    of_problem = {"N": problem.N, "d": problem.d, "L": problem.L, "mu": problem.mu, "kappa": problem.L / problem.mu}
     rows = []
     for weighting_run in result.runs:
-        shared = about | {"Gamma": problem.Gamma.value} | run_values(weighting_run, result)
+        shared = of_problem | {"Gamma": problem.Gamma.value} | _run_values(weighting_run, result)
         for verdict in weighting_run.verdicts:
-            row = shared | {name: getattr(verdict, name) for name in OF_VERDICT}
-            finite: dict[str, Any] = {
-                name: finite_or_none(v) if isinstance(v, float) else v for name, v in row.items()
-            }
-            rows.append(Measured(**finite))
+            row: dict[str, Any] = shared | {name: getattr(verdict, name) for name in OF_VERDICT}
+            rows.append(Measured(**row | {name: finite_or_none(v) for name, v in row.items() if type(v) is float}))
     return tuple(rows)
 
 
-def run_values(run: WeightingRun, result: Result) -> dict[str, Any]:
+def _run_values(run: WeightingRun, result: Result) -> dict[str, Any]:
     """What every verdict of a run shares: skews, both terms of the bound, the last gap and the floor."""
     from fedbounds.evidence.empirical.error_floor import floor_fit
     from fedbounds.model.trajectory import PATH_FIELDS
@@ -177,11 +163,6 @@ def run_values(run: WeightingRun, result: Result) -> dict[str, Any]:
         resolution=problem.optimum.excess_bound,
     )
     names = ("weighting", "rho_bar", "rho_bar_sync", "rho_tilde", "speed", "error")
-    return {
-        **{name: getattr(run, name) for name in names},
-        "gap_last": float(last),
-        "floor_low": float(fit.c0[0]),
-        "floor_high": float(fit.c0[1]),
-        "floor": fit.decision,
-        "engine_used": trajectory.engine,
-    }
+    floor = {"floor_low": float(fit.c0[0]), "floor_high": float(fit.c0[1]), "floor": fit.decision}
+    values = {name: getattr(run, name) for name in names}
+    return values | floor | {"gap_last": float(last), "engine_used": trajectory.engine}

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import formal_vectors as formal
+from fedbounds.theory import vectors as formal
 
 VECTORS = (formal.Vec, formal.Noise, formal.Grad, formal.Centre)
 

@@ -13,8 +13,6 @@ from typing import Any
 
 import sympy as sp
 
-from fedbounds.theory.symbols import RECORDED
-
 # Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
 ROUND, NOW, NEXT, LATER = range(4)
 KNOWN = {
@@ -174,8 +172,8 @@ def known_from(expression: sp.Basic) -> int:
         return KNOWN.get(expression.args[0].name, LATER)
     if isinstance(expression, Weights):
         return ROUND if expression.args[0].name in WEIGHTS else LATER
-    if isinstance(expression, sp.Symbol) and expression.name in RECORDED:
-        return LATER if RECORDED[expression.name].statistic == "measured" else ROUND
+    if isinstance(expression, sp.Symbol):
+        return LATER if _measured(expression) else ROUND
     return max((known_from(argument) for argument in expression.args), default=ROUND)
 
 
@@ -204,5 +202,10 @@ def random(expression: sp.Basic) -> bool:
     if isinstance(expression, Value):
         return False
     if isinstance(expression, sp.Symbol):
-        return expression.name in RECORDED and RECORDED[expression.name].statistic == "measured"
+        return _measured(expression)
     return any(random(argument) for argument in expression.args)
+
+
+def _measured(symbol: sp.Symbol) -> bool:
+    """Whether a symbol is a quantity that is measured along a run."""
+    return getattr(symbol, "statistic", "") == "measured"

@@ -1,1 +1,0 @@
-"""A grid of studies, resumable."""
