@@ -5,7 +5,6 @@ Kinds of evidence differ in how they measure and in how they decide a difference
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, NamedTuple, Self
@@ -18,7 +17,7 @@ from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.weighting import as_weighting
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
@@ -55,10 +54,7 @@ class Substitution(NamedTuple):
 
 def substitution(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> Substitution:
     """The sides of a claim with the values of a measurement, in floats or fractions, of one run or of many."""
-    return Substitution(
-        *claim.sides(reading),
-        ChainMap(measurement.places(claim.scope), measurement.constants),  # type: ignore[arg-type]
-    )
+    return Substitution(*claim.sides(reading), first_of(measurement.places(claim.scope), measurement.constants))
 
 
 class Judged:

@@ -44,7 +44,15 @@ class OnDemand(Mapping[str, V]):
 
     def mapped(self, function: Callable[[V], Any]) -> OnDemand[Any]:
         """The same names with a function of each value."""
-        return OnDemand({name: (lambda name=name: function(self[name])) for name in self})
+        return OnDemand({name: partial(self._then, function, name) for name in self})
+
+    def _then(self, function: Callable[[V], Any], name: str) -> Any:
+        return function(self[name])
+
+
+def first_of(*mappings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of each name the value in the first mapping that has it; none is computed before it is looked up."""
+    return ChainMap(*mappings)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -65,4 +73,4 @@ class Measurement(Generic[V]):
         """Symbol name -> its values at every place of a scope, the constants left out."""
         sources = in_scope(scope).items()
         recorded = OnDemand({name: partial(self.field, scope, source) for name, source in sources})
-        return ChainMap(self.quantities, recorded)  # type: ignore[arg-type]
+        return first_of(self.quantities, recorded)

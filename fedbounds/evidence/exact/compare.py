@@ -8,7 +8,6 @@ sympy terms with fractions substituted: one formula.
 from __future__ import annotations
 
 import contextlib
-from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -24,6 +23,7 @@ from fedbounds.evidence.exact.record import ExactRun, constants_of
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.measurement import first_of
 from fedbounds.theory.path_formulas import growth_of_steps, heterogeneity, ratios_of_steps
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -238,7 +238,7 @@ def short(x: Fraction) -> str:
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
     """The assumptions of a claim that fail on a run, and those that cannot be expressed in fractions."""
-    values: Any = ChainMap(record.computed(claim, reading).constants, record.constants(reading.skew))  # type: ignore[arg-type]
+    values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
     return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record.instance, values))
 
 

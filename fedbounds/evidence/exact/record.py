@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from fedbounds.engine.reference import Step
@@ -17,7 +16,7 @@ from fedbounds.evidence.exact.measure import Measured, whole_paths
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.measurement import Measurement, OnDemand
+from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
@@ -53,28 +52,29 @@ class ExactRun:
     @cached_property
     def values(self) -> Mapping[str, Fraction]:
         """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
-        known = self.measured.constants
-        return OnDemand({name: (lambda name=name: self.precisely(lambda: _number(known[name][0]))) for name in known})
+        return OnDemand({name: partial(self._constant, name) for name in self.measured.constants})
 
     @cached_property
     def rho_sync(self) -> Fraction:
         """The smallest rho at the starts of rounds."""
-        return self.precisely(lambda: _number(self.measured.rho_sync[0]))
+        return self.precisely(lambda: _fraction(self.measured.rho_sync[0]))
 
     @cached_property
     def rho_all(self) -> Fraction:
         """The smallest rho at any step."""
-        return self.precisely(lambda: _number(self.measured.rho_all[0]))
+        return self.precisely(lambda: _fraction(self.measured.rho_all[0]))
 
     @cached_property
     def paths(self) -> Mapping[str, Mapping[str, Vector]]:
         """``paths[virtual]`` maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T."""
-        return {
-            virtual: OnDemand(
-                {name: (lambda name=name, part=part: self.precisely(lambda: tuple(part[name][0]))) for name in part}
-            )
-            for virtual, part in self.measured.paths.items()
-        }
+        every = self.measured.paths.items()
+        return {name: OnDemand({field: partial(self._path, name, field) for field in part}) for name, part in every}
+
+    def _constant(self, name: str) -> Fraction:
+        return self.precisely(lambda: _fraction(self.measured.constants[name][0]))
+
+    def _path(self, virtual: str, name: str) -> Vector:
+        return self.precisely(lambda: tuple(self.measured.paths[virtual][name][0]))
 
     @cached_property
     def points(self) -> tuple[tuple[int, int, Fraction, Fraction], ...]:
@@ -105,7 +105,7 @@ class ExactRun:
     def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
         rho_bar = OnDemand({"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all})
-        return ChainMap(rho_bar, self.values)  # type: ignore[arg-type]
+        return first_of(rho_bar, self.values)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
@@ -172,7 +172,7 @@ class ExactRun:
                 return [Fraction(t) for t in times(scope)]
             return fields[name]() if name in fields else paths[name]
 
-        constants: Any = ChainMap(computed.constants, self.constants(reading.skew))  # type: ignore[arg-type]
+        constants: Any = first_of(computed.constants, self.constants(reading.skew))
         return Measurement(constants, times, values_of, computed.fields)
 
 
@@ -185,6 +185,6 @@ def constants_of(instance: Instance, claim: Claim) -> dict[str, Fraction]:
     return values(claim, instance.losses, protocol, lambda: (), unknown=later).constants
 
 
-def _number(value: Any) -> Any:
-    """A ball as it is, what else is exact as a fraction."""
-    return value if isinstance(value, Ball) else Fraction(value)
+def _fraction(value: Any) -> Fraction:
+    """A number as a fraction; a ball, which computes like one, as it is."""
+    return value if isinstance(value, Ball) else Fraction(value)  # type: ignore[return-value]

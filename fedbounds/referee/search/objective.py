@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import ChainMap
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,6 +14,7 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Population
 from fedbounds.referee.search.populations import simulate
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.measurement import first_of
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta_next
 
@@ -85,7 +85,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         stepped = (population.eta.max(1) * population.losses.L)[:, None]
         margin = np.where(stepped > 1, UNTESTED, margin)
         where = margin.argmin(axis=1)
-    outside = penalty(claim.assumptions_in(reading), ChainMap(measurement.places("step"), values), P)
+    outside = penalty(claim.assumptions_in(reading), first_of(measurement.places("step"), values), P)
     return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import ChainMap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
@@ -20,7 +19,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import RARE, Population, Shape
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement, OnDemand
+from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
@@ -92,9 +91,9 @@ class PopulationRun:
             return fields[name]() if name in fields else path[name][:, : len(at(scope))]
 
         rho_bar = OnDemand({"rho_bar": lambda: measured.rho_sync if reading.skew == "sync" else measured.rho_all})
-        recorded = ChainMap(rho_bar, measured.constants)  # type: ignore[arg-type]
+        recorded = first_of(rho_bar, measured.constants)
         columns = OnDemand({name: partial(_column, recorded, name) for name in recorded})
-        constants: Any = ChainMap(computed.constants, columns)  # type: ignore[arg-type]
+        constants: Any = first_of(computed.constants, columns)
         return Measurement(constants, at, field, computed.fields)
 
 
