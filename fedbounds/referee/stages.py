@@ -39,6 +39,17 @@ from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
+<<<<<<< HEAD
+=======
+# What a certificate combines, in words, by the first word of its label.
+FACTS = {
+    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
+    "gradient": "||grad F_i||^2 <= G^2 at the local models",
+    "noise": "that variances are at least 0",
+    "variance": "that variances are at most sigma^2",
+    "drift": "Minkowski's inequality for the drift",
+}
+>>>>>>> main
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
@@ -73,9 +84,14 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
+<<<<<<< HEAD
     if not (applies(claim, reading) or of_runs(claim, reading)):
         lacking.append("certificates: it is no statement of one round, or of a whole run, in the model's quantities")
     return Found((speaks, *lacking, *without_facets(claim)))
+=======
+    lacking += [] if applies(claim, reading) else ["certificates: it is no one-round statement in their quantities"]
+    return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
+>>>>>>> main
 
 
 def glance(case: Case) -> Found:
@@ -133,16 +149,18 @@ def known(case: Case) -> Found:
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
     seen: list[tuple[float, str, Status]] = []
+    lacking = ""
     for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
+            lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
     held = [one for one in seen if one[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
     detail = f"not refuted in {len(held)} of {total} regimes" + (f", undecided in {len(unsure)}" if unsure else "")
-    lines = [f"undecided: {', '.join(unsure)}"] if unsure else []
+    lines = [f"runs {lacking}"] * bool(lacking) + [f"undecided: {', '.join(unsure)}"] * bool(unsure)
     rest = f"the other {total - len(seen)} do not meet its assumptions, or have 0 on both sides, or diverge"
     lines += [rest] if len(seen) < total else []
     if not held:

@@ -110,6 +110,17 @@ def test_termination_ends_like_the_keyboard(tmp_path):
     assert (process.returncode, said.strip()) == (130, "Interrupted: nothing further was written.")
 
 
+def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_interrupts_it():
+    send = (
+        "import os, signal; from fedbounds.cli import interrupt; interrupt.while_loading(); {}os.kill(os.getpid(), 2)"
+    )
+    loading = subprocess.run([sys.executable, "-c", send.format("")], check=False, capture_output=True, text=True)
+    assert (loading.returncode, loading.stderr) == (130, "Interrupted: nothing was written.\n")
+    running = send.format("interrupt.while_running(); ")
+    raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
+    assert "KeyboardInterrupt" in raised.stderr
+
+
 def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
     found = tmp_path / "found.json"
     process = started(["refute", "--all", "--jobs", "2", "--out", str(found), "--quiet"], stdout=subprocess.DEVNULL)

@@ -49,6 +49,16 @@ class CauchySchwarz:
 
 @final
 @dataclass(frozen=True)
+class MeanCauchySchwarz:
+    """||sum_i p_i c_i v_i||^2 <= (sum_i p_i c_i^2) sum_i p_i ||v_i||^2 for numbers c_i and vectors v_i."""
+
+    numbers: sp.Expr
+    vectors: sp.Expr
+    why: str = "Cauchy-Schwarz over the clients"
+
+
+@final
+@dataclass(frozen=True)
 class Given:
     """1 > 0: with a non-negative multiplier, a term that is non-negative on sight."""
 
@@ -108,7 +118,19 @@ class Beyond:
     uses: tuple[Use, ...]
 
 
-Fact = Premise | Square | CauchySchwarz | Given | Extreme | Hypothesis | Earlier | Cited | Averaged | Beyond
+Fact = (
+    Premise
+    | Square
+    | CauchySchwarz
+    | MeanCauchySchwarz
+    | Given
+    | Extreme
+    | Hypothesis
+    | Earlier
+    | Cited
+    | Averaged
+    | Beyond
+)
 Use = tuple[sp.Expr, Fact]
 Written = tuple[sp.Expr | int, Fact] | Fact
 ONE = Given()

@@ -11,7 +11,7 @@ import sympy as sp
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
 from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
-from fedbounds.evidence.symbolic.gate import admit, signed, union
+from fedbounds.evidence.symbolic.gate import admit, signed
 from fedbounds.evidence.symbolic.granted import divisor_key
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
@@ -22,6 +22,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     earlier,
     excess,
     require_text,
+    union,
 )
 from fedbounds.theory import symbols as sy
 
