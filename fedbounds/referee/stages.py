@@ -39,17 +39,6 @@ from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-<<<<<<< HEAD
-=======
-# What a certificate combines, in words, by the first word of its label.
-FACTS = {
-    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
-    "gradient": "||grad F_i||^2 <= G^2 at the local models",
-    "noise": "that variances are at least 0",
-    "variance": "that variances are at most sigma^2",
-    "drift": "Minkowski's inequality for the drift",
-}
->>>>>>> main
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
@@ -84,14 +73,9 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
-<<<<<<< HEAD
     if not (applies(claim, reading) or of_runs(claim, reading)):
-        lacking.append("certificates: it is no statement of one round, or of a whole run, in the model's quantities")
-    return Found((speaks, *lacking, *without_facets(claim)))
-=======
-    lacking += [] if applies(claim, reading) else ["certificates: it is no one-round statement in their quantities"]
+        lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
     return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
->>>>>>> main
 
 
 def glance(case: Case) -> Found:
