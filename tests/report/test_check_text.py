@@ -1,6 +1,7 @@
 """What `check` prints first, in the terminal, in Markdown and in a notebook, and the tables that it is made of."""
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -93,6 +94,16 @@ def test_a_row_a_weighting_has_the_last_reading_and_its_looseness():
     assert [str(row[0]) for row in table.rows] == list(FIVE)
     assert [str(name) for name in table.head[2:4]] == ["Theorem 1*", "Corollary 1*"]
     assert {str(row[2]) for row in table.rows} == {"not refuted"}
+
+
+@pytest.mark.parametrize(("sides", "shown"), [((1e-20, 3e-20), "both < 1e-12"), ((0.1, 0.3), "3"), ((0.0, 0.3), "3")])
+def test_the_ratio_of_two_sides_that_are_rounding_is_not_shown(sides, shown):
+    result, lines = made(("fedavg",))
+    seen = Verdict("corollary", "repaired", Evidence.EMPIRICAL, Status.HOLDS, tightness=3.0)
+    seen = replace(seen, data=dict(zip(("lhs", "rhs"), sides, strict=True)))
+    runs = tuple(replace(one, verdicts=(seen,)) for one in result.runs)
+    table = answer_table(replace(result, runs=runs), lines)
+    assert str(table.rows[0][-1]) == shown
 
 
 def test_a_refuted_reading_is_a_footnote():

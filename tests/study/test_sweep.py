@@ -151,6 +151,13 @@ def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp
     assert time.process_time() - begun < 1
 
 
+@pytest.mark.parametrize("text", ["", "# nothing", "[grid]", "[base]\n[grid]"])
+def test_a_study_file_without_settings_is_refused(text, tmp_path):
+    (tmp_path / "empty.toml").write_text(text)
+    with pytest.raises(InputError, match=r"empty\.toml must hold a study, but received none"):
+        read_grid(tmp_path / "empty.toml")
+
+
 def test_a_study_without_cells_or_with_too_many_is_refused():
     with pytest.raises(InputError, match="needs a cell"):
         parse_grid("[grid]\ntau = [1]\n[[exclude]]\ntau = 1")
