@@ -19,11 +19,12 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.rounding import with_steps
+from fedbounds.referee.search.shrink import numbers
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
@@ -261,7 +262,7 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, S
     What was seen at each limit, and in all under "".
     """
     tested: defaultdict[str, Seen] = defaultdict(Seen)
-    plain = spaced(list(battery(claim, claim.coverage(reading))))
+    plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
         rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
     )
@@ -282,7 +283,14 @@ def spaced(instances: list[Instance]) -> list[Instance]:
     return [instances[k * len(instances) // MOST] for k in range(MOST)] if len(instances) > MOST else instances
 
 
+def _cost(instance: Instance) -> int:
+    """About what an exact run costs, in powers of eight: instances of about one cost keep their order."""
+    return numbers(instance).bit_length() // 3
+
+
 def places(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
+    if excluded(instance, claim, reading):
+        return []
     record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
     return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))
