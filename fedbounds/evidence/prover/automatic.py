@@ -57,7 +57,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
     limits = () if cap is None else ((d.Condition(ROOM, d.Earlier("cap")), cap.room),)
     put = {} if cap is None else {cap.steps: sy.eta, sy.eta_0: sy.eta}
     left, bound = (sp.sympify(side).xreplace(put) for side in (claim.lhs, right))
-    goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits)
+    goal = statement.Goal(left, bound, claim.scope, universe, claim.steps if cap is None else None, limits, claim)
     found = statement.prove(goal)
     if found is not None:
         if cap is not None:
