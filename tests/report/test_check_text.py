@@ -21,7 +21,7 @@ from fedbounds.report.describe import (
 )
 from fedbounds.report.html.templates import notebook, template
 from fedbounds.report.table import Cell, Phrase, Table
-from fedbounds.report.terminal import fitted, plain_table, to_text
+from fedbounds.report.terminal import plain_table, to_text
 from fedbounds.study.ledger import ANYWHERE, Line
 from fedbounds.study.result import Result
 from fedbounds.theory.coverage import Coverage, only
@@ -235,13 +235,6 @@ def test_the_outputs_of_a_table_say_the_same():
     assert plain_table(table.head, table.rows, 40).splitlines()[1].split() == ["x<y", "REFUTED", "1", ">", "0"]
 
 
-def test_columns_shrink_where_it_costs_the_fewest_lines():
-    columns = [["claim", "theorem-1"], ["x", *["not refuted 2"] * 9], ["r", "literal, sync"]]
-    assert fitted(columns, 100) == [9, 13, 13]
-    assert sum(fitted(columns, 30)) == 30 and fitted(columns, 30)[1] >= 11
-    assert sum(fitted(columns, 12)) <= 12
-
-
 def test_html_escapes_everything_a_user_may_write():
     evil = "<script>alert('x')</script>&\""
     result, lines = made((evil,), [[verdict("corollary", "REFUTED", "sync", 0.5, 3, detail=evil)]])
@@ -276,13 +269,3 @@ def test_html_escapes_everything_a_user_may_write():
 )
 def test_compact_numbers_never_round_across_one(value, width, text):
     assert number_format.compact(value, width) == text
-
-
-def test_readable_numbers():
-    assert number_format.readable("2.1e+04 and 3e-32") == "2.1·10⁴ and 3·10⁻³²"
-    assert number_format.readable("T^-0.16, x - 1, -3") == "T^−0.16, x - 1, −3"
-    assert (
-        number_format.times(0.98) == "0.98×"
-        and number_format.times(None) == ""
-        and number_format.times(-3.0) == "bound < 0"
-    )

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from fedbounds import io
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.figures.sweep_figures import lines_of, positions_of
+from fedbounds.report.figures.sweep_figures import lines_of
 from fedbounds.study import sweep
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
@@ -381,13 +381,6 @@ def test_series_are_medians_and_ranges(tmp_path):
         lines_of(read_table(out), "seed", "tightnes")
     with pytest.raises(InputError, match="claim = none"):
         lines_of(read_table(out), "seed", where={"claim": "none"})
-
-
-def test_axes_of_texts_with_one_number_are_numbers():
-    assert positions_of(["quadratics:2", "quadratics:0.5"]) == ([2.0, 0.5], ())
-    assert positions_of([1, 2.5]) == ([1.0, 2.5], ())
-    assert positions_of(["fedmax", "fedavg", "fedmax"]) == ([1.0, 0.0, 1.0], ("fedavg", "fedmax"))
-    assert positions_of(["a:1", "b:1"])[1] == ("a:1", "b:1")
 
 
 def test_plot_draws_every_axis_of_a_sweep(finished, tmp_path):

@@ -90,35 +90,12 @@ def local_steps(data, targets, starts, sizes, kind, etas, t0, keys, batch, width
 
 
 @kernel
-def rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, alpha, W):
-    """Rounds of local steps t0, t0 + 1, ... with weights alpha (R, N), from and to W (R, width), in place.
+def rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, who, alpha, W):
+    """Rounds of local steps t0, t0 + 1, ... from and to W (R, width), in place.
 
-    ``etas`` is (rounds, tau), the rest as in `local_steps`. Returns the global models at the end of every round
-    (rounds, R, width).
-    """
-    R, width = W.shape
-    room, X, ends = _room(R, batch), np.empty((R, width)), np.empty((len(etas), R, width))
-    for k in range(len(etas)):
-        ends[k] = 0.0
-        for i in range(len(sizes)):
-            if np.max(alpha[:, i]) == 0.0:
-                continue  # counts for no replicate in this round
-            X[:] = W
-            for step in range(etas.shape[1]):
-                t = t0 + k * etas.shape[1] + step
-                _local_step(data, targets, sizes[i], starts[i], etas[k, step], t, kind, keys, i, X, room)
-            for r in range(R):
-                for c in range(width):
-                    ends[k, r, c] += alpha[r, i] * X[r, c]
-        W[:] = ends[k]
-    return ends
-
-
-@kernel
-def present_rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, who, alpha, W):
-    """The same where only clients who[k, r] (count,), of weights alpha[k, r], take part in round k of replicate r.
-
-    ``keys`` (R,) are those of the replicates' local steps, not of each client's.
+    Clients who[k, r] (count,), of weights alpha[k, r], take part in round k of replicate r; ``keys`` (R,) are those
+    of the replicates' local steps, and ``etas`` is (rounds, tau), the rest as in `local_steps`. Returns the global
+    models at the end of every round (rounds, R, width).
     """
     R, width = W.shape
     room, X, ends = _room(1, batch), np.empty((1, width)), np.empty((len(etas), R, width))
@@ -127,6 +104,8 @@ def present_rounds(data, targets, starts, sizes, kind, etas, t0, keys, batch, wh
         ends[k] = 0.0
         for r in range(R):
             for c in range(who.shape[2]):
+                if alpha[k, r, c] == 0.0:
+                    continue  # counts for nothing in this round
                 i = who[k, r, c]
                 key[0, 0] = absorb(keys[r], i)
                 X[0, :] = W[r]
