@@ -14,12 +14,13 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.exact.compare import unexpressed
 from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
-from fedbounds.referee import limit_cases
+from fedbounds.referee import limit_cases, run_certificates
 from fedbounds.referee.case import Case, Found
-from fedbounds.referee.certificate_settings import GRIDS, settings
+from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
@@ -36,14 +37,6 @@ from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
-# What a certificate combines, in words, by the first word of its label.
-FACTS = {
-    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
-    "gradient": "||grad F_i||^2 <= G^2 at the local models",
-    "noise": "that variances are at least 0",
-    "variance": "that variances are at most sigma^2",
-    "drift": "Minkowski's inequality for the drift",
-}
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
 
@@ -53,7 +46,8 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
-    lacking += [] if applies(claim, reading) else ["certificates: it is no one-round statement in their quantities"]
+    if not (applies(claim, reading) or of_runs(claim, reading)):
+        lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
     return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
@@ -121,7 +115,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return Found(("it is no one-round statement in the quantities of the certificates",))
+        return run_certificates.examined(case, GRIDS[case.budget])
     found: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
+from fedbounds.referee.run_certificates import tightness
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script_if_short
@@ -69,13 +70,13 @@ def _headline(trial: Trial) -> list[str]:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
-        return [
-            proved,
+        near = tightness(trial.verdicts)
+        known = [
             f"Covers what it assumes{covers}.",
             *_noise(trial),
-            MEANING[outcome],
-            *automatic.proof_of(proof),
+            *([f"{near[0].upper()}{near[1:]}."] if near else []),
         ]
+        return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
