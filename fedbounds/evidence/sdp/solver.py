@@ -170,6 +170,12 @@ def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArra
     return quad / largest[..., None], lin / largest[..., None], largest
 
 
+def infeasible(equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...]) -> bool:
+    """Whether the solver is sure that nothing satisfies A x = b, A x <= b and semidefinite b - A x."""
+    outcome, _, _ = _solved(np.zeros(equal[0].shape[1]), equal, above, semidefinite, sizes)
+    return outcome is Solved.UNBOUNDED
+
+
 def conic(
     cost: NDArray[Any], equal: Rows, above: Rows, semidefinite: Rows, sizes: tuple[int, ...]
 ) -> NDArray[Any] | None:
