@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pkgutil
 import types
 import typing
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -36,8 +37,9 @@ def built(function: Callable[..., Any]) -> click.Command:
     entry: Entry = function.entry  # type: ignore[attr-defined]
     text, parameters = _parameters(function, entry.spelled)
     if entry.more is not None:
-        mine = {parameter.name for parameter in parameters}
-        shared = _parameters(entry.more, entry.spelled, only_options=True)[1]
+        mine = {*entry.but, *(parameter.name for parameter in parameters)}
+        more: Any = pkgutil.resolve_name(entry.more) if isinstance(entry.more, str) else entry.more
+        shared = _parameters(more, entry.spelled, only_options=True, optional=entry.optional)[1]
         parameters += [parameter for parameter in shared if parameter.name not in mine]
     kind: type[click.Command] = FunctionCommand
     if entry.settings is not None:
@@ -48,7 +50,7 @@ def built(function: Callable[..., Any]) -> click.Command:
 
 
 def _parameters(
-    what: Callable[..., Any], spelled: Mapping[str, str], only_options: bool = False
+    what: Callable[..., Any], spelled: Mapping[str, str], only_options: bool = False, optional: bool = False
 ) -> tuple[str, list[click.Parameter]]:
     """The help of a function, or of a dataclass, and what its parameters are on the command line."""
     hints = typing.get_type_hints(what, include_extras=True)
@@ -58,6 +60,7 @@ def _parameters(
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")
         kept = item.replace(kind=item.KEYWORD_ONLY) if only_options else item
+        kept = kept.replace(default=() if _type_of(hints[item.name])[1] else None) if optional else kept
         result.append(_parameter(kept, hints[item.name], about, spelled))
     return text, result
 
@@ -103,7 +106,8 @@ def _parameter(item: inspect.Parameter, hint: Any, text: str, spelled: Mapping[s
 def _type_of(hint: Any) -> tuple[Any, bool]:
     """The type of click for an annotation, and whether the value may be repeated."""
     if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
-        (hint,) = (part for part in typing.get_args(hint) if part is not type(None))
+        parts = [part for part in typing.get_args(hint) if part is not type(None)]
+        hint = str if str in parts else parts[0]
     if typing.get_origin(hint) is typing.Annotated:
         return next(extra for extra in hint.__metadata__ if isinstance(extra, click.ParamType)), False
     if typing.get_origin(hint) is tuple:
@@ -190,4 +194,6 @@ def settings_options(only: Collection[str] = (), but: Collection[str] = ()) -> l
 
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings that were given; the rest keep their defaults."""
-    return {name: value for name, value in values.items() if value is not None and value != ()}
+    return {
+        name: value for name, value in values.items() if value is not None and (value or not isinstance(value, tuple))
+    }
