@@ -126,6 +126,10 @@ def known(case: Case) -> Found:
     if plugins.claims().get(claim.key) is claim:
         found = tuple(v for v in ledger.known({claim.key: claim}) if v.reading == reading.name)
     else:
+        try:
+            claim = rebuilt(claim)
+        except Unproved as wrong:
+            return Found((f"no proof is looked up: {wrong}",))
         own = [examiner(claim, reading) for examiner in PROVERS]
         own += [verdict for other in plugins.claims().values() for verdict in inherited(claim, reading, other)]
         found = tuple(v for v in own if v is not None and v.status is not Status.NOT_APPLICABLE)
