@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+TYPE_CHECKING = False  # true for type checkers: typing itself would take longer to load than the rest of this file
 if TYPE_CHECKING:
     from fedbounds.engine.simulate import simulate as simulate
     from fedbounds.errors import DivergedError as DivergedError

@@ -1,18 +1,13 @@
-"""The command ``fedbounds``, also as ``python -m fedbounds.cli``: an interrupt while it loads is no traceback."""
+"""The command ``fedbounds``, also as ``python -m fedbounds.cli``."""
 
-import sys
-
-INTERRUPTED = 130
+from fedbounds.cli.interrupt import while_loading
 
 
 def run() -> None:
-    try:
-        from fedbounds.cli.app import main
+    while_loading()
+    from fedbounds.cli.app import main
 
-        main()
-    except KeyboardInterrupt:
-        print("Interrupted: nothing was written.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
+    main()
 
 
 if __name__ == "__main__":

@@ -18,6 +18,8 @@ from typing import Any, Literal
 
 import click
 
+from fedbounds.cli.interrupt import while_running
+
 # The groups of commands in ``fedbounds --help``, in their order.
 Group = Literal["Judge a theorem", "Study a problem", "The paper", "Files"]
 # Parameters that many commands have.
@@ -76,6 +78,7 @@ class FunctionCommand(click.Command):
             raise click.UsageError(f"Missing {', '.join(missing)}.") from None
 
     def invoke(self, ctx: click.Context) -> Any:
+        while_running()
         ctx.meta[STDOUT] = sys.stdout
         with contextlib.redirect_stdout(sys.stderr):
             return super().invoke(ctx)

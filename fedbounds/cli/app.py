@@ -21,10 +21,11 @@ from typing import Any
 import click
 
 from fedbounds.cli.adapter import Entry, Group, say
+from fedbounds.cli.interrupt import INTERRUPTED
 from fedbounds.errors import DivergedError, InputError, explained, readable
 from fedbounds.plugins import nearest
 
-BAD_INPUT, INTERRUPTED, UNREAD = 2, 130, 141
+BAD_INPUT, UNREAD = 2, 141
 WIDTH = 100
 # Commands that have commands of their own.
 NESTED = {

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from fedbounds.engine.backend import Backend, Moments
 from fedbounds.engine.divergence import distance_sq
 from fedbounds.engine.loop import Span, choose_engine, run_blocks
+from fedbounds.engine.numpy_engine import Moments, NumpyEngine
 from fedbounds.engine.record import Record, Recorder
 from fedbounds.engine.streaming import wants_streaming
 from fedbounds.engine.threads import default_threads
@@ -53,7 +53,7 @@ class FullRecord(Recorder):
 
     every_step = True
 
-    def __init__(self, record: Record, engine: Backend, replicates: range) -> None:
+    def __init__(self, record: Record, engine: NumpyEngine, replicates: range) -> None:
         super().__init__(record, replicates)
         self.virtuals, self._engine, self._experiment = tuple(record.paths), engine, record.experiment
 

@@ -12,9 +12,9 @@ from typing import Protocol, TypeVar
 
 import numpy as np
 
-from fedbounds.engine.backend import Backend, Moments
 from fedbounds.engine.divergence import check_distances, distance_sq, divergence_limit
 from fedbounds.engine.memory import SPAN
+from fedbounds.engine.numpy_engine import Moments, NumpyEngine
 from fedbounds.engine.participation import round_weights
 from fedbounds.engine.threads import default_threads, in_threads
 from fedbounds.engine.time_grid import TimeGrid, make_time_grid
@@ -86,7 +86,7 @@ O = TypeVar("O", bound=Observer)
 
 def run_blocks(
     experiment: Experiment,
-    engine: Backend,
+    engine: NumpyEngine,
     observer: Callable[[range], O],
     progress: Progress | None = None,
     threads: int | None = None,
@@ -111,10 +111,8 @@ def run_blocks(
         yield from in_threads(task, blocks, len(blocks) * grid.total, progress, workers)
 
 
-def choose_engine(experiment: Experiment) -> Backend:
+def choose_engine(experiment: Experiment) -> NumpyEngine:
     """The compiled engine where the problem has kernels and it is not refused, else the plain one."""
-    from fedbounds.engine.numpy_engine import NumpyEngine
-
     if experiment.engine not in ("auto", "kernels", "reference"):
         raise reject("engine must be auto, kernels or reference", experiment.engine, "use auto")
     has_kernel = kernel_arrays(experiment.problem) is not None
@@ -134,7 +132,7 @@ class _Block:
 
     experiment: Experiment
     grid: TimeGrid
-    engine: Backend
+    engine: NumpyEngine
     replicates: range
     observer: Observer
     limit: float

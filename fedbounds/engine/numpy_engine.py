@@ -1,47 +1,71 @@
-"""The engine in plain numpy: runs any `Problem` through its own methods, and is the compiled kernels' oracle.
+"""What the loop does with models, in plain numpy, through the methods of any `Problem`.
 
-Replicates run in blocks of exactly ``BLOCK`` rows, padded at the end: no bit depends on how many are asked for.
+It runs problems that have no compiled kernels, which override it, and is what these are compared with. ``W`` is a
+global model a row (R, d), ``X`` a local model a row and client (R, N, d), ``weights`` (R, N); rows are replicates at
+one step or at several, and what is computed of one depends on no other. Replicates run in blocks of exactly ``BLOCK``
+rows, padded at the end: no bit depends on how many are asked for.
 """
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fedbounds.engine import rng
-from fedbounds.engine.backend import Backend, Moments
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array
+from fedbounds.model.problem import Array, Indices
 
 BLOCK = 16
 
 
+class Moments(NamedTuple):
+    """Exact local quantities at the local models x_i of one step.
+
+    ``grads`` grad F_i(x_i) (R, N, d), ``grad_sq`` its squared norm, ``variance`` E||g_i - grad F_i||^2,
+    ``excess`` F_i(x_i) - F_i*, ``radius_sq`` ||x_i - w*||^2; all but the first (R, N).
+    """
+
+    grads: Array
+    grad_sq: Array
+    variance: Array
+    excess: Array
+    radius_sq: Array
+
+
 @dataclass(frozen=True)
-class NumpyEngine(Backend):
-    """The engine's primitives for an experiment, through the methods of its problem."""
+class NumpyEngine:
+    """The operations on models of an experiment."""
 
     experiment: Experiment
     name = "reference"
 
     def session(self) -> AbstractContextManager[object]:
-        """One thread inside BLAS: its products then add in one order, and blocks use the other processors."""
+        """What must hold while the engine runs: one thread inside BLAS, whose products then add in one order."""
         from threadpoolctl import threadpool_limits
 
         return threadpool_limits(limits=1, user_api="blas")
 
     def blocks(self, replicates: int) -> list[range]:
+        """The replicates to be run together; may reach beyond the number wanted (those rows are discarded)."""
         return [range(start, start + BLOCK) for start in range(0, replicates, BLOCK)]
 
     def excess(self, W: Array) -> Array:
+        """e_i(w) at global models: (R, d) -> (R, N)."""
         return _in_blocks(self.experiment.problem.excess, W)
 
     def gap(self, W: Array) -> Array:
+        """F(w) - F*: (R, d) -> (R,)."""
         return _in_blocks(self.experiment.problem.gap, W)
 
+    def levels(self, W: Array) -> tuple[Array, Array]:
+        """Both of them."""
+        return self.excess(W), self.gap(W)
+
     def moments(self, X: Array) -> Moments:
+        """Exact local quantities at the local models."""
         problem, experiment = self.experiment.problem, self.experiment
         grads = problem.client_grads(X)
         variance = problem.client_variance(X, experiment.batch_size, experiment.replacement)
@@ -49,22 +73,48 @@ class NumpyEngine(Backend):
         return Moments(grads, _norm_sq(grads), variance, problem.client_excess(X), _norm_sq(X - problem.w_star))
 
     def step(self, X: Array, eta: float, t: int, replicates: range, grads: Array) -> Array:
-        experiment = self.experiment
-        if experiment.batch_size is None:
-            return X - eta * grads
-        return X - eta * experiment.problem.client_grads(X, draws_at(experiment, t, replicates))
+        """x_i - eta g_i with the draws of step t (or ``grads`` where gradients are full): (R, N, d)."""
+        if self.experiment.batch_size is not None:
+            grads = self.experiment.problem.client_grads(X, draws_at(self.experiment, t, replicates))
+        return X - eta * grads
+
+    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
+        """Local steps t0, t0 + 1, ... from models[0], with no aggregation, into models (n + 1, R, N, d).
+
+        Where the steps are taken along gradients that were found with all their moments: these (n, R, ...).
+        """
+        moments = []
+        for k, eta in enumerate(etas.tolist()):
+            moments.append(self.moments(models[k]))
+            models[k + 1] = self.step(models[k], eta, t0 + k, replicates, moments[-1].grads)
+        return Moments(*map(np.stack, zip(*moments, strict=True)))
 
     def combine(self, X: Array, weights: Array) -> Array:
+        """sum_i weights_i x_i: (R, d)."""
         return np.einsum("rn,rnd->rd", weights, X)
 
     def virtual(
         self, X: Array, W: Array, alpha: Array, moments: Moments, weights: Array, eta: Array | float
     ) -> tuple[Array, Array]:
+        """The drift of a virtual iterate w and the exact expectation of its next squared distance, each (R,).
+
+        sum_i alpha_i ||w - x_i||^2, and E||sum_i weights_i (x_i - eta g_i) - w*||^2 given X =
+        ||sum_i weights_i (x_i - eta grad F_i) - w*||^2 + eta^2 sum_i weights_i^2 variance_i, as the clients'
+        noises are independent with mean zero. ``eta`` is one number or one a row (R,).
+        """
         eta = np.broadcast_to(eta, len(X))
         drift = np.einsum("rn,rn->r", alpha, _norm_sq(W[:, None, :] - X))
         mean = self.combine(X - eta[:, None, None] * moments.grads, weights) - self.experiment.problem.w_star
         noise = np.einsum("rn,rn->r", weights**2, moments.variance)
         return drift, _norm_sq(mean) + eta**2 * noise
+
+
+def batch_scale(n: Indices, b: int | None, replacement: bool) -> Array:
+    """What turns one sample's gradient covariance into that of a batch's mean (N,); 0 where n_i = 1 or b is None."""
+    if b is None:
+        return np.zeros(len(n))
+    correction = np.ones(len(n)) if replacement else (n - b) / np.maximum(n - 1, 1)
+    return np.where(n > 1, correction, 0.0) / b
 
 
 def _in_blocks(function: Callable[[Array], Array], W: Array) -> Array:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from fedbounds.engine.backend import Moments
+from fedbounds.engine.numpy_engine import Moments
 from fedbounds.engine.streaming import RunningStatistics
 from fedbounds.engine.time_grid import TimeGrid
 from fedbounds.model.experiment import Experiment

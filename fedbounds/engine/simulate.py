@@ -2,7 +2,7 @@
 
 from typing import Literal, overload
 
-from fedbounds.engine.contracts.admission import admitted, admitted_weighting
+from fedbounds.engine.contracts.admission import admitted
 from fedbounds.engine.memory import require_run
 from fedbounds.errors import of_kind, reject
 from fedbounds.model.experiment import Experiment, Statistics
@@ -49,7 +49,7 @@ def simulate(
     """
     of_kind("what is simulated", experiment, Experiment, "an Experiment")
     require_run(experiment.with_(replicates=1) if exact else experiment, statistics, record)
-    admitted_weighting(experiment.weighting, admitted(experiment.problem))
+    admitted(experiment.problem, experiment.weighting)
     if record not in ("full", "distance", "iterates"):
         remedy = "use full, which every claim can be examined on"
         raise reject("record must be full, distance or iterates", repr(record), remedy)

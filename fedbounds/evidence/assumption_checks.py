@@ -20,6 +20,7 @@ from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.theory.assumption import Answer, Assumption, Part
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.measurement import first_of
 from fedbounds.theory.verdict import Failure
 
 # A search in floating point stays this far, relatively, on the right side of a relation.
@@ -139,4 +140,4 @@ def penalty(assumptions: Iterable[Assumption], values: Mapping[str, Numbers], si
 def steps_of(constants: Mapping[str, Fraction], eta: Iterable[Fraction]) -> Iterator[Mapping[str, Fraction]]:
     """The places of a relation in symbols of a step: the constants with t and eta_t, one a step."""
     for t, size in enumerate(eta):
-        yield {**constants, "t": Fraction(t), "eta": size}
+        yield first_of({"t": Fraction(t), "eta": size}, constants)

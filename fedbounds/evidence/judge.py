@@ -17,7 +17,7 @@ from fedbounds.evidence.measured_run import MeasuredRun
 from fedbounds.model.weighting import as_weighting
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import Coverage, only
-from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.measurement import Measurement, first_of
 from fedbounds.theory.quantity import without_facet
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Failure, Status, Verdict
@@ -38,7 +38,7 @@ class Substitution(NamedTuple):
     lhs: sp.Expr
     rhs: sp.Expr
     terms: Mapping[str, sp.Expr]
-    values: dict[str, Any]
+    values: Mapping[str, Any]
 
     @property
     def difference(self) -> sp.Expr:
@@ -54,7 +54,7 @@ class Substitution(NamedTuple):
 
 def substitution(claim: Claim, reading: Reading, measurement: Measurement[Any]) -> Substitution:
     """The sides of a claim with the values of a measurement, in floats or fractions, of one run or of many."""
-    return Substitution(*claim.sides(reading), {**measurement.constants, **measurement.places(claim.scope)})
+    return Substitution(*claim.sides(reading), first_of(measurement.places(claim.scope), measurement.constants))
 
 
 class Judged:

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import os
+import traceback
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
@@ -68,9 +70,19 @@ def values(claim: Claim, losses: Losses, protocol: Path, paths: Paths, unknown: 
                 drawn = drawn or [(chance, replace(path, losses=losses)) for chance, path in paths()]
                 _measure(symbol, drawn, count, result)
         except Exception as error:  # whatever a function of the user's raises is a reason
-            said = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-            result.lacking[symbol.name] = said
+            result.lacking[symbol.name] = _reason(symbol, error)
     return result
+
+
+def _reason(symbol: Quantity, error: Exception) -> str:
+    """Why a symbol has no value: what its function raised, at which line, or what is wrong with its value."""
+    file = getattr(getattr(symbol.on_path, "__code__", None), "co_filename", None)
+    frames = traceback.walk_tb(error.__traceback__)
+    lines = [line for frame, line in frames if frame.f_code.co_filename == file]
+    if not lines and type(error) is ValueError:
+        return str(error)
+    where = f"its function fails at {os.path.basename(str(file))}, line {lines[-1]}: " if lines else ""
+    return f"{where}{type(error).__name__}: {error}"
 
 
 def _read_only(losses: Losses) -> Losses:

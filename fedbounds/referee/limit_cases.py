@@ -19,11 +19,13 @@ import sympy as sp
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.evaluate import evaluate
-from fedbounds.evidence.exact.compare import Sides, compare, judge_assumptions
+from fedbounds.evidence.exact.compare import Sides, compare, excluded, judge_assumptions
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.exact.instance_json import from_json, rows
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run
 from fedbounds.referee.search.rounding import with_steps
+from fedbounds.referee.search.shrink import numbers
+from fedbounds.theory import assumptions as a
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage
 from fedbounds.theory.quantity import Quantity, computed_quantities
@@ -37,6 +39,12 @@ PLAIN = {"tau": 3.0, "N": 11.0, "T": 7.0, "t": 2.0, "m": 5.0, "C": 5 / 11, "p_mi
 PLAIN |= {"L": 1.83, "mu": 1.17, "L_sample": 2.31, "eta": 0.11, "eta_0": 0.19}
 # A power read off a ratio of floats lies this near a multiple of one half, or the expression has no dimension.
 READ_OFF = 1e-6
+# Symbol -> its letter, what it bounds, and the assumption that says so.
+MOMENTS = {
+    "sigma_sq": ("sigma^2", "the variance", a.bounded_variance),
+    "sigma_p_sq": ("sigma_i^2", "the variances", a.bounded_variance),
+    "G_sq": ("G^2", "the gradients", a.bounded_gradient),
+}
 # A noisy instance has 2^(clients x steps) outcomes, each of which is run; beyond this many steps, their moments are.
 NOISY_STEPS = 6
 # Several clients under noise are followed over so many client steps at most: each adds two paths to the run.
@@ -90,6 +98,25 @@ def misprints(claim: Claim, reading: Reading) -> tuple[str, ...]:
         for what, own, unit in found
         if own != unit and left != 0
     )
+
+
+def omissions(claim: Claim, reading: Reading) -> tuple[str, ...]:
+    """Warnings of a moment in the bound that no assumption bounds, and of assumptions that nothing can check."""
+    assumed = claim.assumptions_in(reading)
+    keys = {one.key for one in assumed}
+    related = {str(s) for one in assumed for part in one.parts for side in part[::2] for s in side.free_symbols}
+    used = {str(s) for side in claim.sides(reading)[:2] for s in sp.sympify(side).free_symbols}
+    found = [
+        f"{letter} is in the bound, yet nothing bounds {what}: add a.{needed.key.replace('-', '_')}"
+        for name, (letter, what, needed) in MOMENTS.items()
+        if name in used - related and needed.key not in keys
+    ]
+    facets = ("relation", "on_run", "exactly", "in_class", "gives")
+    for one in assumed:
+        if all(getattr(one, facet) is None for facet in facets):
+            why = "it has no relation, on_run or exactly, so nothing can refute a claim that assumes it"
+            found.append(f"{one.key} cannot be checked: {why}; leave it out if every test meets it")
+    return tuple(f"warning: {one}" for one in found)
 
 
 HALVES, RARE, QUARTERS = ["1/2", "1/2"], ["9/10", "1/10"], ["1/4"] * 4
@@ -235,7 +262,7 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, S
     What was seen at each limit, and in all under "".
     """
     tested: defaultdict[str, Seen] = defaultdict(Seen)
-    plain = spaced(list(battery(claim, claim.coverage(reading))))
+    plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
         rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
     )
@@ -256,7 +283,14 @@ def spaced(instances: list[Instance]) -> list[Instance]:
     return [instances[k * len(instances) // MOST] for k in range(MOST)] if len(instances) > MOST else instances
 
 
+def _cost(instance: Instance) -> int:
+    """About what an exact run costs, in powers of eight: instances of about one cost keep their order."""
+    return numbers(instance).bit_length() // 3
+
+
 def places(instance: Instance, claim: Claim, reading: Reading) -> list[Sides]:
     """Both sides of a claim wherever it speaks of an instance; none where an assumption fails or is not expressed."""
+    if excluded(instance, claim, reading):
+        return []
     record = run(instance, MAX_OUTCOMES if claim.scope == "point" else 2**NOISY_STEPS)
     return [] if any(judge_assumptions(claim, record, reading)) else list(compare(claim, record, reading))

@@ -15,11 +15,14 @@ from fedbounds.evidence.exact.compare import examine, unexpressed
 from fedbounds.evidence.exact.instance import Instance
 from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
-from fedbounds.referee import limit_cases
-from fedbounds.referee.certificate_settings import GRIDS, settings
+from fedbounds.evidence.symbolic.proof_state import Unproved
+from fedbounds.evidence.symbolic.rebuilt import rebuilt
+from fedbounds.referee import limit_cases, run_certificates
+from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
@@ -37,15 +40,6 @@ from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
 from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
-
-# What a certificate combines, in words, by the first word of its label.
-FACTS = {
-    "interpolation": "that F_i is smooth and strongly convex, between pairs of points (interpolation inequalities)",
-    "gradient": "||grad F_i||^2 <= G^2 at the local models",
-    "noise": "that variances are at least 0",
-    "variance": "that variances are at most sigma^2",
-    "drift": "Minkowski's inequality for the drift",
-}
 
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
 
@@ -81,9 +75,9 @@ def read_back(case: Case) -> Found:
     speaks = f"speaks of {claim.coverage(reading).words()}; {reading.name}: {reading.summary}"
     unknown = unexpressed(claim, reading)
     lacking = [f"exact and the search {cannot_express(unknown)}"] if unknown else []
-    if not applies(claim, reading):
-        lacking.append("certificates: it is no one-round statement in the model's quantities")
-    return Found((speaks, *lacking, *without_facets(claim)))
+    if not (applies(claim, reading) or of_runs(claim, reading)):
+        lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
+    return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
 
 
 def glance(case: Case) -> Found:
@@ -145,16 +139,18 @@ def known(case: Case) -> Found:
 def regimes(case: Case) -> Found:
     """The claim in every extreme regime, until one refutes it."""
     seen: list[tuple[float, str, Status]] = []
+    lacking = ""
     for regime, verdict in verdicts_in(case.claim, case.reading, case.suite):
         if verdict.status is Status.REFUTED:
             return Found((f"refuted in the regime {regime.name!r}",), (verdict,))
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
+            lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
     held = [one for one in seen if one[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
     detail = f"not refuted in {len(held)} of {total} regimes" + (f", undecided in {len(unsure)}" if unsure else "")
-    lines = [f"undecided: {', '.join(unsure)}"] if unsure else []
+    lines = [f"runs {lacking}"] * bool(lacking) + [f"undecided: {', '.join(unsure)}"] * bool(unsure)
     rest = f"the other {total - len(seen)} do not meet its assumptions, or have 0 on both sides, or diverge"
     lines += [rest] if len(seen) < total else []
     if not held:
@@ -179,7 +175,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return Found(("it is no one-round statement in the quantities of the certificates",))
+        return Found(*run_certificates.examined(case.claim, case.reading, GRIDS[case.budget]))
     found: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]

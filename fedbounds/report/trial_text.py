@@ -8,6 +8,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
+from fedbounds.referee.run_certificates import tightness
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script_if_short
@@ -18,6 +19,7 @@ from fedbounds.report.number_format import decimal_pair, with_decimal
 from fedbounds.report.terminal import plain_table
 from fedbounds.report.trial_coverage import certified_map, certified_settings, not_covered, tried
 from fedbounds.theory.claim import statement
+from fedbounds.theory.coverage import only
 from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
@@ -30,13 +32,26 @@ MEANING = {
     Outcome.NOT_TESTED: "Nothing was tested: no experiment tried meets its assumptions, or they cannot be expressed.",
 }
 
+# What every test and proof here takes for granted of noise.
+NOISE = "Assumed throughout: noises have mean 0 given the past and are independent between clients."
 
 # How a test report calls an outcome that is no success.
 TAGS = {Outcome.FALSE: "failure", Outcome.CONTRADICTION: "error", Outcome.NOT_TESTED: "skipped"}
 
 
 def verdict(trial: Trial) -> list[str]:
-    """The headline with its grounds, then what it covers, or first of all what it does not."""
+    """The headline, warnings, its grounds, and what it covers or first of all what it does not."""
+    warnings = (line for name in ("read back", "sanity") for line in trial.said(name) if line.startswith("warning"))
+    head, *grounds = _headline(trial)
+    return [head, *map(_sentence, warnings), *grounds]
+
+
+def _sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."
+
+
+def _headline(trial: Trial) -> list[str]:
+    """The outcome with its grounds, then what it covers, or first of all what it does not."""
     unfinished = "" if trial.finished or trial.fault else " (interrupted: the same call continues)"
     head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
     if trial.fault:
@@ -55,14 +70,30 @@ def verdict(trial: Trial) -> list[str]:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
-        return [proved, f"Covers what it assumes{covers}.", MEANING[outcome], *automatic.proof_of(proof)]
+        near = tightness(trial.verdicts)
+        known = [
+            f"Covers what it assumes{covers}.",
+            *_noise(trial),
+            *([f"{near[0].upper()}{near[1:]}."] if near else []),
+        ]
+        return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
         ended = ", ".join(stage.name for stage in trial.stages)
         so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
         word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
-        unknown = [f"{line[0].upper()}{line[1:]}." for line in trial.said("read back") if "cannot express" in line]
-        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *unknown]
-    return [f"{head}: {outcome}.{unfinished}", *_open(trial), MEANING[outcome]]
+        unknown: dict[str, list[str]] = {}
+        for line in (*trial.said("read back"), *trial.said("regimes")):
+            evidence, says, what = line.partition(" cannot express ")
+            unknown.setdefault(what, []).extend([evidence] if says else [])
+        reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
+        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *reasons]
+    return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
+
+
+def _noise(trial: Trial) -> list[str]:
+    """What is taken for granted of noise, where the claim allows any."""
+    gradients = trial.claim.coverage(READINGS[trial.reading]).axes.get("gradients")
+    return [] if gradients == only("full") else [NOISE]
 
 
 def _length_note(trial: Trial, shown: Verdict) -> str:
@@ -87,7 +118,7 @@ def _open(trial: Trial) -> list[str]:
         lines.append(f"Certified only at {certified_settings(trial)}.")
     compared = tried(trial)
     lines += [f"Tried without a violation: {compared}."] if compared and unconfirmed is None else []
-    lines += [f"{line[0].upper()}{line[1:]}." for line in trial.said("strength") if line.startswith("not noticed")]
+    lines += [_sentence(line) for line in trial.said("strength") if line.startswith("not noticed")]
     return lines
 
 
@@ -141,7 +172,6 @@ def _flat(value: Any) -> str:
 def to_text(trial: Trial, verbose: bool = False) -> str:
     """The verdict, warnings and a refutation's instance; if ``verbose`` every stage, the map and the statement."""
     lines = verdict(trial)
-    lines += [f"  {line}" for line in trial.said("sanity") if line.startswith("warning")]
     if trial.refutation is not None:
         lines += ["", *instance(trial.refutation.data)]
     if verbose:

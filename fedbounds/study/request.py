@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fedbounds import plugins
-from fedbounds.engine.contracts.admission import admitted, admitted_weighting
+from fedbounds.engine.contracts.admission import admitted
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import InputError, quoted, reject
 from fedbounds.evidence.measured_run import Policy
@@ -68,7 +68,7 @@ def resolve(
     for scheme in schemes:
         # Asked once before any long work, so that k > N is refused at once.
         scheme.bind(target)(target.p, np.ones((1, target.N)), 0, HashedStream(0, [0], 0))
-        admitted_weighting(scheme, target)
+        admitted(target, scheme)
     objects = _objects(problem, weightings, theorems, extra)
     return Request(chosen, target, tuple(schemes), theorems, policy, objects, files)
 

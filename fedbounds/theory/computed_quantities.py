@@ -10,26 +10,28 @@ from typing import Any
 import numpy as np
 
 from fedbounds.theory import path_formulas as on
+from fedbounds.theory import points as at
+from fedbounds.theory.path import Numbers, Path
 from fedbounds.theory.quantity import (
     LENGTH_SQ,
     NUMBER,
     SLOPE_SQ,
     STEP,
     VALUE,
-    Losses,
-    Numbers,
-    Path,
     Quantity,
     defined,
     largest,
     measured,
+    written,
 )
 
-
-@defined("constant", r"\zeta_\star^2", SLOPE_SQ, in_proof=True)
-def zeta_star_sq(losses: Losses) -> Numbers:
-    """sum_i p_i ||grad F_i(w*)||^2"""
-    return losses.p @ on.norm_sq(losses.grads(losses.w_star))
+zeta_star_sq = written(
+    "zeta_star_sq",
+    at.mean(at.norm_sq(at.grad(at.w_star))),
+    "constant",
+    r"\zeta_\star^2",
+    "sum_i p_i ||grad F_i(w*)||^2",
+)
 
 
 @defined("largest", r"\zeta^2", SLOPE_SQ)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import field as made
-from typing import Generic, TypeVar
+from functools import partial
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,44 @@ from numpy.typing import NDArray
 from fedbounds.theory.symbols import Scope, in_scope
 
 V = TypeVar("V")
+
+
+class OnDemand(Mapping[str, V]):
+    """Values by name, each computed when it is first looked up: a claim names few of those that a run has.
+
+    >>> OnDemand({"L": lambda: 2.0})["L"]
+    2.0
+    """
+
+    def __init__(self, formulas: Mapping[str, Callable[[], V]]) -> None:
+        self._formulas = formulas
+        self._values: dict[str, V] = {}
+
+    def __getitem__(self, name: str) -> V:
+        if name not in self._values:
+            self._values[name] = self._formulas[name]()
+        return self._values[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._formulas  # Mapping's own would compute the value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._formulas)
+
+    def __len__(self) -> int:
+        return len(self._formulas)
+
+    def mapped(self, function: Callable[[V], Any]) -> OnDemand[Any]:
+        """The same names with a function of each value."""
+        return OnDemand({name: partial(self._then, function, name) for name in self})
+
+    def _then(self, function: Callable[[V], Any], name: str) -> Any:
+        return function(self[name])
+
+
+def first_of(*mappings: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Of each name the value in the first mapping that has it; none is computed before it is looked up."""
+    return ChainMap(*mappings)  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -29,6 +69,8 @@ class Measurement(Generic[V]):
     field: Callable[[Scope, str], V]
     quantities: Mapping[str, V] = made(default_factory=dict)
 
-    def places(self, scope: Scope) -> dict[str, V]:
+    def places(self, scope: Scope) -> Mapping[str, V]:
         """Symbol name -> its values at every place of a scope, the constants left out."""
-        return {**{name: self.field(scope, source) for name, source in in_scope(scope).items()}, **self.quantities}
+        sources = in_scope(scope).items()
+        recorded = OnDemand({name: partial(self.field, scope, source) for name, source in sources})
+        return first_of(self.quantities, recorded)

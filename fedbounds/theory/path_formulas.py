@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.theory.quantity import Losses, Numbers, Path
+from fedbounds.theory.path import Losses, Numbers, Path
 
 
 def norm_sq(vectors: Numbers) -> Numbers:

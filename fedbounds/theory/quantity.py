@@ -1,7 +1,8 @@
 """A quantity: one symbol of a theorem, and what each kind of evidence needs to compute it.
 
-The functions travel with the symbol, so that nothing is registered. They are called with floats and with fractions
-(in numpy arrays of objects): what they compute with +, -, *, /, whole powers, sums, maxima and comparisons is exact.
+It is written as an expression of points (`fedbounds.theory.points`), which every kind of evidence reads, or as a
+function. The function travels with the symbol, so that nothing is registered. It is called with floats and with
+fractions (in numpy arrays of objects): sums, products, quotients, whole powers, maxima and comparisons are exact.
 """
 
 from __future__ import annotations
@@ -9,22 +10,24 @@ from __future__ import annotations
 import builtins
 import importlib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import sympy as sp
 from sympy.core.basic import ordering_of_classes
 
 from fedbounds.errors import reject
+from fedbounds.theory import points
+from fedbounds.theory.path import Losses as Losses
+from fedbounds.theory.path import Numbers
+from fedbounds.theory.path import Path as Path
+from fedbounds.theory.point_values import PointFormula
 
 # How values become the quantity: one value of the problem; the largest or smallest entry along any path; a mean over
 # paths at each time; or one value a time that the step sizes and tau determine.
 Statistic = Literal["constant", "largest", "smallest", "measured", "scheduled"]
 # What a claim ranges over: every point and client visited, every step t -> t+1, every horizon T, or constants alone.
 Scope = Literal["point", "step", "horizon", "constant"]
-# Floats, or fractions in an array of objects.
-Numbers = Any
 # Powers of (metre, joule) where w is measured in metres and F in joules.
 NUMBER, LENGTH_SQ, VALUE, CURVATURE, STEP, SLOPE_SQ = (0, 0), (2, 0), (0, 1), (-2, 1), (2, -1), (-2, 2)
 Formula = Callable[[Any], Any]
@@ -34,76 +37,13 @@ SHIPPED = f"{__package__}.symbols"
 ordering_of_classes.insert(ordering_of_classes.index("Symbol") + 1, "Quantity")
 
 
-class Losses(Protocol):
-    """The clients' functions, as a symbol may look at them (`fedbounds.model.problem.Problem`, or one in fractions).
-
-    ``p`` (N,), ``w_star`` (d,), ``w_i_star`` (N, d), ``L``, ``mu``; at points w (..., d) the gradients
-    grad F_i(w) (..., N, d), the gaps e_i(w) = F_i(w) - F_i* (..., N), and F(w) - F* (...).
-    """
-
-    @property
-    def p(self) -> Numbers: ...
-    @property
-    def w_star(self) -> Numbers: ...
-    @property
-    def w_i_star(self) -> Numbers: ...
-    @property
-    def L(self) -> Any: ...
-    @property
-    def mu(self) -> Any: ...
-    def grads(self, w: Numbers) -> Numbers: ...
-    def excess(self, w: Numbers) -> Numbers: ...
-    def gap(self, w: Numbers) -> Numbers: ...
-
-
-@dataclass(frozen=True)
-class Path:
-    """One path of a run: step sizes ``eta`` (T,), virtual iterates ``w`` (T + 1, d), and before each step the local
-    models ``X`` (T, N, d) and weights ``alpha`` (T, N). A scheduled quantity sees ``eta`` and ``tau`` only.
-
-    ``shares`` (T, N) are the p_i of the clients present, p unless given. ``variance`` maps points (..., N, d) to
-    the variance of each client's stochastic gradient at its own point (..., N). With ``synchronised_skew`` rho_bar
-    is taken at the first step of each round only.
-    """
-
-    tau: int
-    eta: Numbers
-    losses: Losses = None  # type: ignore[assignment]
-    w: Numbers = None
-    X: Numbers = None
-    alpha: Numbers = None
-    shares: Numbers = None
-    variance: Callable[[Numbers], Numbers] | None = None
-    synchronised_skew: bool = False
-
-    def __post_init__(self) -> None:
-        p = getattr(self.losses, "p", None)
-        if self.shares is None and self.alpha is not None and p is not None:
-            object.__setattr__(self, "shares", np.broadcast_to(p, self.alpha.shape))
-        for name in ("eta", "w", "X", "alpha", "shares"):
-            if getattr(self, name) is not None:
-                view = getattr(self, name).view()
-                view.flags.writeable = False  # what one quantity's function changed another's would see
-                object.__setattr__(self, name, view)
-
-    @property
-    def t(self) -> Numbers:
-        """0, 1, ..., T."""
-        return np.arange(len(self.eta) + 1, dtype=object)
-
-    @property
-    def begun(self) -> np.ndarray:
-        """The first step of the round that each of 0 ... T lies in (T + 1,)."""
-        times = np.arange(len(self.eta) + 1)
-        return times - times % self.tau
-
-
 class Quantity(sp.Symbol):
     """A symbol with its notation, meaning and facets; shipped ones stand in `fedbounds.theory.symbols`.
 
     ``units`` are powers of (metre, joule) with w in metres and F in joules. Facets, empty where that evidence
     cannot express the quantity: ``on_path`` gives its values on a `Path`, or of a constant on `Losses`; ``in_class``
-    its value at an SDP's setting; ``in_proof`` and ``in_rocq`` say whether their rules speak of it.
+    its value at an SDP's setting; ``in_proof`` and ``in_rocq`` say whether their rules speak of it. Where ``on_path``
+    is given as an expression of points, proofs read the same expression, and LaTeX, meaning and units follow.
     ``recorded`` maps a scope to the field in which engines record it, {} for a constant that every run gives; None
     where evidence computes it by ``on_path``. Raises InputError for a name that numpy, Python or a claim uses.
     """
@@ -123,7 +63,7 @@ class Quantity(sp.Symbol):
     def __new__(
         cls,
         name: str,
-        on_path: Callable[[Any], Any] | None = None,
+        on_path: Callable[[Any], Any] | sp.Expr | None = None,
         statistic: Statistic = "constant",
         latex: str = "",
         meaning: str = "",
@@ -138,6 +78,16 @@ class Quantity(sp.Symbol):
         taken = getattr(_shipped(name), "recorded", None) is not None
         if taken or not name.isidentifier() or hasattr(np, name) or hasattr(builtins, name):
             raise reject("a quantity needs a name that is free, also in numpy", name, "choose another")
+        if isinstance(on_path, sp.Basic | PointFormula):
+            on_path = on_path if isinstance(on_path, PointFormula) else PointFormula(on_path)
+            wrong = points.fault(on_path.expression, statistic == "constant")
+            if wrong:
+                raise reject(f"{name} must be one number", on_path.expression, wrong)
+            signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
+            symbols = points.latex(on_path.expression)
+            latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)
+            meaning, units = meaning or points.words(on_path.expression), units or on_path.units
+            in_proof = statistic in ("constant", "measured")
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}
         said = {"statistic": statistic, "latex": latex or sp.latex(sp.Symbol(name)), "meaning": meaning}
@@ -151,14 +101,21 @@ class Quantity(sp.Symbol):
         return sp.Symbol.class_key()
 
     def _hashable_content(self) -> tuple[Any, ...]:
-        return (*super()._hashable_content(), self.statistic, id(self.on_path))
+        told = id(self.on_path) if self.expression is None else self.expression
+        return (*super()._hashable_content(), self.statistic, told)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """For another process: a shipped one is itself there."""
         if _shipped(self.name) is self:
             return _shipped, (self.name,)
         names = ("on_path", "statistic", "latex", "meaning", "units", "recorded", "in_class", "in_proof", "in_rocq")
-        return _rebuilt, (self.name, {name: getattr(self, name) for name in names} | dict(self._assumptions_orig))
+        facets = {name: getattr(self, name) for name in names}
+        return _rebuilt, (self.name, facets | dict(self._assumptions_orig))
+
+    @property
+    def expression(self) -> sp.Expr | None:
+        """The expression of points that it stands for, if it is written as one."""
+        return self.on_path.expression if type(self.on_path) is PointFormula else None
 
     @property
     def computed(self) -> bool:
@@ -222,8 +179,24 @@ def defined(
     return make
 
 
-def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Quantity:
-    """A constant of the problem: ``on_path(losses)`` is one number.
+def written(
+    name: str,
+    expression: sp.Expr,
+    statistic: Statistic,
+    latex: str,
+    meaning: str,
+    recorded: Mapping[Scope, str] | None = None,
+) -> Quantity:
+    """A shipped quantity, not negative, written as an expression of points.
+
+    >>> written("r_sq", norm_sq(w), "measured", "r^2", "squared length").units
+    (2, 0)
+    """
+    return Quantity(name, expression, statistic, latex, meaning, None, recorded, nonnegative=True)
+
+
+def constant(name: str, on_path: Callable[[Losses], Any] | sp.Expr, **declared: Any) -> Quantity:
+    """A constant of the problem: an expression of points that do not move, or ``on_path(losses)``, one number.
 
     ``declared``: ``latex``, ``meaning``, ``units``; other facets; and sympy's signs, which every value must then
     have.
@@ -234,7 +207,7 @@ def constant(name: str, on_path: Callable[[Losses], Any], **declared: Any) -> Qu
     return Quantity(name, on_path, "constant", **declared)
 
 
-def largest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+def largest(name: str, on_path: Callable[[Path], Any] | sp.Expr, **declared: Any) -> Quantity:
     """A constant of a run: the largest entry of ``on_path(path)`` on any path.
 
     >>> largest("R_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).statistic
@@ -243,7 +216,7 @@ def largest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quant
     return Quantity(name, on_path, "largest", **declared)
 
 
-def smallest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
+def smallest(name: str, on_path: Callable[[Path], Any] | sp.Expr, **declared: Any) -> Quantity:
     """A constant of a run: the smallest entry of ``on_path(path)`` on any path.
 
     >>> smallest("eta_min", lambda path: path.eta, units=(2, -1)).statistic
@@ -252,11 +225,13 @@ def smallest(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quan
     return Quantity(name, on_path, "smallest", **declared)
 
 
-def measured(name: str, on_path: Callable[[Path], Any], **declared: Any) -> Quantity:
-    """What is measured at each step t and horizon T: ``on_path(path)`` (T + 1,) or (T,); an expectation over paths.
+def measured(name: str, on_path: Callable[[Path], Any] | sp.Expr, **declared: Any) -> Quantity:
+    """What is measured at each step t and horizon T, in expectation: an expression of points, or a function of paths.
 
-    >>> measured("norm_sq", lambda path: (path.w**2).sum(-1), units=(2, 0)).statistic
-    'measured'
+    >>> measured("slope_sq", mean(norm_sq(grad(w)))).meaning
+    'sum_i p_i (||grad(w)||^2)'
+
+    ``on_path(path)`` is (T + 1,) or (T,).
     """
     return Quantity(name, on_path, "measured", **declared)
 

@@ -14,6 +14,8 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
+from fedbounds.theory import point_quantities
+from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
 from fedbounds.theory.computed_quantities import average_gap as average_gap
@@ -28,6 +30,7 @@ from fedbounds.theory.computed_quantities import tail_gap as tail_gap
 from fedbounds.theory.computed_quantities import weighted_gap as weighted_gap
 from fedbounds.theory.computed_quantities import zeta_sq as zeta_sq
 from fedbounds.theory.computed_quantities import zeta_star_sq as zeta_star_sq
+from fedbounds.theory.path import Losses, Numbers, Path
 from fedbounds.theory.quantity import (
     CURVATURE,
     LENGTH_SQ,
@@ -35,11 +38,9 @@ from fedbounds.theory.quantity import (
     SLOPE_SQ,
     STEP,
     VALUE,
-    Losses,
-    Numbers,
-    Path,
     Quantity,
     defined,
+    written,
 )
 from fedbounds.theory.quantity import (
     Scope as Scope,
@@ -63,10 +64,9 @@ def mu(losses: Losses) -> Numbers:
     return losses.mu
 
 
-@defined("constant", r"\Gamma", VALUE, _GIVEN)
-def Gamma(losses: Losses) -> Numbers:
-    """heterogeneity F* - sum_i p_i F_i*"""
-    return on.heterogeneity(losses)
+Gamma = written(
+    "Gamma", at.F_star - at.mean(at.F_i_star), "constant", r"\Gamma", "heterogeneity F* - sum_i p_i F_i*", _GIVEN
+)
 
 
 @defined("largest", r"\tau", NUMBER, _GIVEN, positive=True)
@@ -213,40 +213,55 @@ def eta(path: Path) -> Numbers:
     return path.eta
 
 
-@defined("measured", r"\mathbb{E}\Vert w_t-w^\star\Vert^2", LENGTH_SQ, {"step": "distance_sq"})
-def Delta(path: Path) -> Numbers:
-    """squared distance to w*"""
-    return on.distance_sq(path)
-
-
-@defined("measured", r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2", LENGTH_SQ, {"step": "next_mean"})
-def Delta_next(path: Path) -> Numbers:
-    """squared distance to w* one step later"""
-    return on.distance_sq(path)[1:]
-
-
-@defined("measured", r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2", LENGTH_SQ, {"step": "drift"})
-def drift(path: Path) -> Numbers:
-    """discrepancy of the local models from the virtual iterate"""
-    return on.deviation(path.alpha, path.w[:-1], path.X)
-
-
-@defined("measured", r"\mathbb{E}[F(w_T)]-F^\star", VALUE, {"horizon": "gap"})
-def gap(path: Path) -> Numbers:
-    """suboptimality of the global model"""
-    return path.losses.gap(path.w)
-
-
-@defined("measured", r"\mathbb{E}\Vert w_T-w^\star\Vert^2", LENGTH_SQ, {"horizon": "distance_sq"})
-def Delta_T(path: Path) -> Numbers:
-    """squared distance of w_T to w*"""
-    return on.distance_sq(path)
-
-
-@defined("measured", r"\left(\mathbb{E}[F(w_t)]-F^\star\right)", VALUE, {"step": "gap"})
-def gap_t(path: Path) -> Numbers:
-    """suboptimality at a step"""
-    return path.losses.gap(path.w)
+_DISTANCE_SQ = at.norm_sq(at.w - at.w_star)
+Delta = written(
+    "Delta",
+    _DISTANCE_SQ,
+    "measured",
+    r"\mathbb{E}\Vert w_t-w^\star\Vert^2",
+    "squared distance to w*",
+    {"step": "distance_sq"},
+)
+Delta_next = written(
+    "Delta_next",
+    at.norm_sq(at.w_next - at.w_star),
+    "measured",
+    r"\mathbb{E}\Vert w_{t+1}-w^\star\Vert^2",
+    "squared distance to w* one step later",
+    {"step": "next_mean"},
+)
+drift = written(
+    "drift",
+    at.mean_alpha(at.norm_sq(at.w - at.w_i)),
+    "measured",
+    r"\mathbb{E}\sum_i\alpha_t^i\Vert w_t-w_t^i\Vert^2",
+    "discrepancy of the local models from the virtual iterate",
+    {"step": "drift"},
+)
+gap = written(
+    "gap",
+    at.F(at.w) - at.F_star,
+    "measured",
+    r"\mathbb{E}[F(w_T)]-F^\star",
+    "suboptimality of the global model",
+    {"horizon": "gap"},
+)
+Delta_T = written(
+    "Delta_T",
+    _DISTANCE_SQ,
+    "measured",
+    r"\mathbb{E}\Vert w_T-w^\star\Vert^2",
+    "squared distance of w_T to w*",
+    {"horizon": "distance_sq"},
+)
+gap_t = written(
+    "gap_t",
+    at.F(at.w) - at.F_star,
+    "measured",
+    r"\left(\mathbb{E}[F(w_t)]-F^\star\right)",
+    "suboptimality at a step",
+    {"step": "gap"},
+)
 
 
 @defined("measured", r"\Vert\nabla F_i(w)\Vert^2", SLOPE_SQ, {"point": "grad_sq"})
@@ -264,7 +279,10 @@ def excess(path: Path) -> Numbers:
 # Name -> every shipped quantity, and those among them that engines record or every run gives.
 QUANTITIES: Mapping[str, Quantity] = {
     q.name: q
-    for q in sorted((v for v in list(globals().values()) if isinstance(v, Quantity)), key=lambda q: q.computed)
+    for q in sorted(
+        (v for v in (*vars(point_quantities).values(), *globals().values()) if isinstance(v, Quantity)),
+        key=lambda q: q.computed,
+    )
 }
 RECORDED: Mapping[str, Quantity] = {name: q for name, q in QUANTITIES.items() if q.recorded is not None}
 

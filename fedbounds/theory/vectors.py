@@ -16,7 +16,7 @@ import sympy as sp
 # Moments from which a vector is known: the round's start, this step, the next one, and some unrelated time.
 ROUND, NOW, NEXT, LATER = range(4)
 KNOWN = {
-    **dict.fromkeys(("w_star", "w_own", "w_plus", "w_0", "noise_0-drawn"), ROUND),
+    **dict.fromkeys(("w_star", "w_own", "w_plus", "w_alpha", "w_0", "noise_0-drawn"), ROUND),
     **dict.fromkeys(("x", "w", "x_s", "g", "noise-drawn"), NOW),
     # At the round's first step noise_0 is the noise of this step.
     **dict.fromkeys(("w_next", "noise", "noise_0"), NEXT),
@@ -89,6 +89,10 @@ class Slack(Value):
 
 class Ratio(Slack):
     """alpha_i / p_i where a skew is taken."""
+
+
+# That of this time, which is known from the round's start on, as the weights are.
+WEIGHT_RATIO = Ratio(sp.Symbol("kappa"), sp.Symbol("i"))
 
 
 class Excess(Slack):
@@ -200,7 +204,7 @@ def random(expression: sp.Basic) -> bool:
     if isinstance(expression, Weights):
         return bool(expression.args[0].name not in ("p_i", "lambda_i", "u_s"))
     if isinstance(expression, Value):
-        return False
+        return expression == WEIGHT_RATIO
     if isinstance(expression, sp.Symbol):
         return _measured(expression)
     return any(random(argument) for argument in expression.args)

@@ -5,6 +5,7 @@ The partitions are those of ``fedbounds.problems.data.partition``. ``stratified`
 ``shards:60`` its non-IID and ``shards:100`` its very non-IID one. This is the only importer of pooch.
 """
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -18,7 +19,6 @@ from numpy.typing import NDArray
 from fedbounds import io
 from fedbounds.errors import InputError, reject
 from fedbounds.model.problem import Array, Indices
-from fedbounds.model.protocol import Progress
 from fedbounds.plugins import nearest
 from fedbounds.problems.data import idx, partition
 from fedbounds.problems.data import sources as data
@@ -46,8 +46,6 @@ MIRRORS: Mapping[str, tuple[str, ...]] = {
         "https://github.com/zalandoresearch/fashion-mnist/raw/master/data/fashion/",
     ),
 }
-# Large enough that the progress bar costs nothing, small enough that it moves.
-CHUNK_BYTES = 2**16
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +101,6 @@ def load(
     data_dir: str | Path | None = None,
     *,
     checksum: bool = True,
-    progress: Progress | None = None,
     source: Origin = PUBLISHED,
 ) -> Images:
     """The data set ``mnist``, ``fashion-mnist`` or ``digits``.
@@ -125,7 +122,7 @@ def load(
     elif not checksum:
         raise reject("files without a known checksum are never downloaded", "no folder", "give --data-dir")
     else:
-        folder = fetch(name, source, progress)
+        folder = fetch(name, source)
     demanded = name if checksum and data_dir is not None else None  # what was fetched has just been checked
     parts = [idx.read_folder(folder, part, checksum=demanded, digests=source.known) for part in ("train", "test")]
     (train, train_labels), (test, test_labels) = ((images, labels.astype(np.int64)) for images, labels in parts)
@@ -156,11 +153,11 @@ def _interpolation(old: int, new: int) -> Array:
     return np.maximum(0.0, 1 - np.abs(place[:, None] - np.arange(old)))
 
 
-def fetch(name: str, source: Origin = PUBLISHED, progress: Progress | None = None) -> Path:
+def fetch(name: str, source: Origin = PUBLISHED) -> Path:
     """The folder with the four files of ``name``; those that are missing or damaged are downloaded first.
 
-    A file is received in memory and only written once its content has the known digest, so an interrupted or
-    wrong download leaves nothing behind. Raises InputError, with --data-dir as the remedy.
+    A file is written once its content has the known digest, so that an interrupted or wrong download leaves nothing
+    behind. Raises InputError, with --data-dir as the remedy.
     """
     try:
         import pooch
@@ -169,71 +166,41 @@ def fetch(name: str, source: Origin = PUBLISHED, progress: Progress | None = Non
     folder = (source.cache or Path(pooch.os_cache("fedbounds"))) / name
     for file in (file for file in source.known if file.startswith(f"{name}/")):
         path = folder / f"{file.partition('/')[2]}.gz"
-        try:
+        with contextlib.suppress(InputError):  # missing or damaged: fetched anew
             if idx.verify(path, source.known) == file:
                 continue
-        except InputError:
-            pass  # missing or damaged: fetched anew
         try:
             io.require_writable(folder)
         except InputError:
             raise _undelivered(name, f"the cache {folder}, which cannot be written") from None
-        content = _received(file, source, progress)
-        io.write(path, lambda stream, content=content: stream.write(content))  # type: ignore[misc]
+        io.write_bytes(path, _received(file, source))
     return folder
 
 
-def _received(file: str, source: Origin, progress: Progress | None) -> bytes:
+def _received(file: str, source: Origin) -> bytes:
     """The gzip file ``file`` from the first mirror that has its content."""
     from pooch import HTTPDownloader
 
     wrong = []
     for base in source.mirrors[file.partition("/")[0]]:
-        address = f"{base}{file.partition('/')[2]}.gz"
-        buffer = BytesIO()
-        bar = _Bar(file, progress) if progress else False
+        address, buffer = f"{base}{file.partition('/')[2]}.gz", BytesIO()
         try:
-            HTTPDownloader(progressbar=bar, chunk_size=CHUNK_BYTES)(address, buffer, None)
+            HTTPDownloader()(address, buffer, None)
             if idx.identify(io.unpacked(buffer.getvalue(), address), source.known) == file:
                 return buffer.getvalue()
-            wrong.append(f"other content than published from {urlsplit(base).netloc}")
-        except (OSError, InputError) as error:  # every error of the network is an OSError
-            wrong.append(f"{_reason(error)} from {urlsplit(base).netloc}")
+            reason = "other content than published"
+        except InputError:
+            reason = "a damaged file"
+        except OSError as error:  # every error of the network is one
+            status = getattr(getattr(error, "response", None), "status_code", None)
+            reason = f"HTTP status {status}" if status else f"no answer ({type(error).__name__})"
+        wrong.append(f"{reason} from {urlsplit(base).netloc}")
     raise _undelivered(file, " and ".join(wrong), "try again with a network, or ")
-
-
-def _reason(error: Exception) -> str:
-    """What went wrong, in a few words: the status, or the kind of failure."""
-    if isinstance(error, InputError):
-        return "a damaged file"
-    response = getattr(error, "response", None)
-    return f"HTTP status {response.status_code}" if response is not None else f"no answer ({type(error).__name__})"
 
 
 def _undelivered(what: str, received: str, remedy: str = "") -> InputError:
     remedy += "give the folder of the IDX files with --data-dir"
     return reject(f"{what} could not be downloaded", received, remedy)
-
-
-class _Bar:
-    """What pooch calls a progress bar, as calls of a ``Progress``."""
-
-    def __init__(self, file: str, progress: Progress) -> None:
-        self.file, self.progress = file, progress
-        self.total, self.done = 0, 0
-
-    def update(self, size: int) -> None:
-        if not size:  # pooch fills up to a total that the mirror did not tell
-            return
-        # Whole chunks are reported, so the last one is cut.
-        self.done = min(self.done + size, self.total) if self.total else self.done + size
-        self.progress(self.file, self.done, max(self.total, self.done))
-
-    def reset(self) -> None:
-        self.done = 0
-
-    def close(self) -> None:
-        pass
 
 
 def canonical(text: str) -> str:

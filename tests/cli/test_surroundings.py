@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import keyboard
@@ -110,6 +109,17 @@ def test_termination_ends_like_the_keyboard(tmp_path):
     assert (process.returncode, said.strip()) == (130, "Interrupted: nothing further was written.")
 
 
+def test_the_keyboard_ends_a_command_that_still_loads_in_one_sentence_and_then_interrupts_it():
+    send = (
+        "import os, signal; from fedbounds.cli import interrupt; interrupt.while_loading(); {}os.kill(os.getpid(), 2)"
+    )
+    loading = subprocess.run([sys.executable, "-c", send.format("")], check=False, capture_output=True, text=True)
+    assert (loading.returncode, loading.stderr) == (130, "Interrupted: nothing was written.\n")
+    running = send.format("interrupt.while_running(); ")
+    raised = subprocess.run([sys.executable, "-c", running], check=False, capture_output=True, text=True)
+    assert "KeyboardInterrupt" in raised.stderr
+
+
 def test_the_keyboard_ends_searches_in_several_processes_at_once(tmp_path):
     found = tmp_path / "found.json"
     process = started(["refute", "--all", "--jobs", "2", "--out", str(found), "--quiet"], stdout=subprocess.DEVNULL)
@@ -165,18 +175,3 @@ def test_long_commands_show_that_they_work(monkeypatch, tmp_path):
     monkeypatch.setattr(terminal, "working", seen)
     for words in (["ledger"], ["pareto"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
         assert CliRunner().invoke(main, words).stderr.endswith(" under way.\n"), words
-
-
-def test_certificates_and_constants_tell_how_far_they_are(monkeypatch):
-    heard = []
-
-    @contextmanager
-    def progress(enabled=True):
-        yield lambda *told: heard.append(told)
-
-    monkeypatch.setattr(terminal, "progress", progress)
-    assert CliRunner().invoke(main, ["certify", "star-step", "--tau", "1", "--kappa", "4"]).exit_code == 0
-    assert heard == [("claims", 0, 1, "star-step [repaired]")]
-    heard.clear()
-    assert CliRunner().invoke(main, ["tight", "lemma-2", "--tau", "2", "--kappa", "4"]).exit_code == 0
-    assert heard == [("constants", 0, 1, "")]

@@ -36,7 +36,7 @@ from fedbounds.study import fingerprint as identities
 from fedbounds.study.fingerprint import identity, stated
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory import assumptions as a
-from fedbounds.theory import symbols
+from fedbounds.theory import quantity, symbols
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import Coverage, Span, only
@@ -184,7 +184,7 @@ def test_certificates_are_a_line_and_never_the_headline():
         verdicts = (
             Verdict("drift-tight", "plain", Evidence.SDP, status, data={"setting": place}) for status, place in found
         )
-        headline, first, line, _ = open_lines(*verdicts)
+        headline, first, line, *_ = open_lines(*verdicts)
         assert headline == "drift-tight [plain]: OPEN." and first.startswith("Not covered: anything beyond")
         return line
 
@@ -211,11 +211,47 @@ def searched(**more):
 
 
 def test_an_open_trial_says_first_what_was_not_covered():
-    headline, first, then, last = open_lines(searched())
+    headline, first, then, noise, last = open_lines(searched())
     assert headline == "drift-tight [plain]: OPEN." and last == "Surviving these tests is not a proof."
     assert first.startswith("Not covered: N = 1, 3 to 24 or N > 25, tau = 3 to 4 or tau > 5, T > 60, noise over more")
     assert "noise over more than 2 steps, kappa > 1000" in first
     assert then == "Tried without a violation: quadratics (search)."
+    assert noise == "Assumed throughout: noises have mean 0 given the past and are independent between clients."
+
+
+@pytest.mark.parametrize(
+    ("assumed", "says"),
+    [
+        ((), "sigma^2 is in the bound, yet nothing bounds the variance: add a.bounded_variance."),
+        ((a.full_gradients,), None),
+        ((a.bounded_variance,), None),
+        (
+            (a.bounded_variance, Assumption("indep", "noises are independent")),
+            "indep cannot be checked: it has no relation, on_run or exactly, so nothing can refute a claim",
+        ),
+    ],
+)
+def test_what_a_claim_forgot_is_a_warning_beneath_the_headline(assumed, says):
+    mine = Claim(
+        "mine", "", "", "step", Delta_next, {"a": (1 - eta * mu) * Delta, "b": eta**2 * sigma_sq}, assumptions=assumed
+    )
+    line = stages.read_back(stages.Case(mine, READINGS["plain"], "small", 0, FEW)).lines
+    found = trial.Trial(mine, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
+    shown = show.verdict(found)
+    assert [one.startswith(f"Warning: {says}") for one in shown[1:2]] == [says is not None]
+
+
+def test_a_quantity_that_fails_is_named_with_its_exception_and_line():
+    def width(path):
+        return path.nothing
+
+    mine = Claim("mine", "", "", "horizon", quantity.largest("width", width), {"gap": mu}, assumptions=(a.smooth,))
+    shown = " ".join(show.verdict(try_claim(mine, suite=FEW)))
+    line = width.__code__.co_firstlineno + 1
+    why = (
+        f"its function fails at test_trial.py, line {line}: AttributeError: 'Path' object has no attribute 'nothing'"
+    )
+    assert shown.startswith("mine [plain]: NOT TESTED.") and f"cannot express width ({why})." in shown
 
 
 def test_a_violation_in_floats_alone_is_said_first_and_is_not_false():

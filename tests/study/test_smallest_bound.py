@@ -1,6 +1,5 @@
 """The smallest bound of any claim: closed forms, a brute-force search beside it, and why a claim is left out."""
 
-import itertools
 import json
 import math
 import sys
@@ -19,7 +18,6 @@ from fedbounds.errors import InputError
 from fedbounds.evidence.ball_arithmetic import upper
 from fedbounds.evidence.evaluate import evaluate
 from fedbounds.plugins import claim_named
-from fedbounds.report.number_format import downward, upward
 from fedbounds.study.bounds import ProblemConstants
 from fedbounds.study.resolve import build_problem
 from fedbounds.study.settings import Settings
@@ -65,14 +63,6 @@ def test_a_search_of_everything_finds_no_less(key, rounds):
     assert found.bound == pytest.approx(
         0.5 * float(evaluate(rhs, {**given.values(), "tau": found.tau, "T": rounds * found.tau, "eta_0": found.step}))
     )
-
-
-def test_more_noise_or_heterogeneity_or_distance_never_makes_it_smaller():
-    for name, values in {"sigma_sq": (0, 0.1, 1, 10), "zeta_sq": (0.01, 0.1, 1, 10), "delta_0": (0.1, 1, 10)}.items():
-        found = [
-            smallest_bounds(replace(GIVEN, **{"sigma_sq": 0.1, name: float(value)}))[0].bound for value in values
-        ]
-        assert all(low <= high * (1 + 1e-5) for low, high in itertools.pairwise(found)), name
 
 
 def test_a_claim_with_steps_of_its_own_is_what_its_formula_gives():
@@ -164,12 +154,6 @@ def test_data_fill_in_the_constants():
     assert value["given"]["delta_0"] == pytest.approx((problem.w_star**2).sum())
     more = CliRunner().invoke(main, [*line, "--L", "50", "--format", "json"])
     assert json.loads(more.stdout[more.stdout.index("{") :])["given"]["L"] == 50
-
-
-@pytest.mark.parametrize("value", [0.66942179, 0.00381035, 1e-300, 12345678.0, 1.0])
-def test_printed_bounds_are_on_their_side(value):
-    assert float(downward(value, 3)) <= value <= float(upward(value, 3))
-    assert float(upward(value, 3)) - float(downward(value, 3)) <= 0.02 * value
 
 
 def test_the_page_shows_what_is_printed():

@@ -1,6 +1,5 @@
 """Mutants are caught, survivors are said to survive with a proof that checks, and a broken checker shows."""
 
-import itertools
 import json
 from dataclasses import replace
 
@@ -18,14 +17,12 @@ from fedbounds.evidence.run_constants import examine_run
 from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.model.schedule import InverseTime
 from fedbounds.plugins import claims
-from fedbounds.referee import strength
-from fedbounds.referee.detection import ERROR_RATE, closest, examined
+from fedbounds.referee.detection import ERROR_RATE
 from fedbounds.referee.implication import SLACK, never_negative
 from fedbounds.referee.mutants import (
     FACTOR,
     FACTORS,
     as_read,
-    at_factor,
     dropped,
     next_step,
     parts,
@@ -34,17 +31,16 @@ from fedbounds.referee.mutants import (
     shifted,
     swapped,
 )
-from fedbounds.referee.regime import Regime, Suite, experiment, line, shipped_regimes
+from fedbounds.referee.regime import Regime, Suite, experiment, line
 from fedbounds.referee.regimes import REGIMES
 from fedbounds.referee.still_true import argument_for, why_still_true
-from fedbounds.referee.strength import Outcome, _part_rows, _row, _whole_row, places_of, tally, verdicts_in
+from fedbounds.referee.strength import Outcome, _part_rows, places_of, tally
 from fedbounds.study.bounds import main_bound
 from fedbounds.theory import quantity
 from fedbounds.theory.assumptions import unbiased
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.constant import Constant
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, rho_tilde, tau
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_next, Delta_T, L, eta, mu, rho_bar, tau
 from fedbounds.theory.verdict import Status, Verdict
 from validate import false_alarms
 from validate.power.sensitivity import nearest_caught, proved_factor
@@ -105,31 +101,6 @@ WRONG = {
     ),
     "theorem 1 without the drift": (scaled(KNOWN["theorem-1"], part(KNOWN["theorem-1"], "drift"), 0).claim, REPAIRED),
 }
-
-
-def without_max(claim):
-    """The corollary with only rho_bar repaired."""
-    capped = {symbol: value for symbol, value in claim.repair.substitutions.items() if symbol != rho_tilde}
-    return replace(claim, repair=replace(claim.repair, substitutions=capped))
-
-
-SHIPPED = {
-    "heterogeneity times -1": ("started at w*, flat directions", "theorem-1", "heterogeneity", -1),
-    "bias times 10": ("no skew at w*", "theorem-1", "bias", 10),
-    "contraction times 10": ("contraction beyond 0", "theorem-1", "contraction", 10),
-    "no drift in the star corollary": ("started at w*, drifting", "star-corollary", ": 4*G_sq*(tau - 1)**2", 0),
-    "no Max": ("shipped corollary-D", "corollary", None, None),
-}
-
-
-@pytest.mark.parametrize("name", SHIPPED)
-def test_mutants_with_known_exact_counterexamples_are_refuted(name):
-    regime, key, term, factor = SHIPPED[name]
-    chosen = [r for r in (*REGIMES, *shipped_regimes()) if r.name == regime]
-    claim = KNOWN[key]
-    wrong = without_max(claim) if term is None else scaled(claim, part(claim, term), factor).claim
-    assert refuting(Suite(tuple(chosen)), wrong, REPAIRED) == [regime]
-    assert refuting(Suite(tuple(chosen)), claim, REPAIRED) == []
 
 
 @pytest.mark.parametrize("name", WRONG)
@@ -349,46 +320,6 @@ def test_a_broken_checker_shows_in_the_table(monkeypatch):
     assert [row.outcome for row in power([KNOWN["lemma-1"]], FEW)] == [Outcome.FALSE_AS_STATED]
 
 
-@pytest.mark.parametrize("key", ["theorem-1", "lemma-1", "fedavg-rounds"])
-def test_what_is_left_out_could_not_have_told(key, suite):
-    """Regimes that can neither refute a mutant nor come closest are not examined: the row is as if they were."""
-    claim = KNOWN[key]
-    reading = REPAIRED if "repaired" in claim.readings else LITERAL
-    places, left = places_of(claim, reading, suite), 0
-    for one, (change, factor) in itertools.product(parts(claim)[:4], FACTORS.items()):
-        mutant = at_factor(as_read(scaled(claim, one, FACTOR).claim, reading), factor)
-        direct = replace(as_read(scaled(claim, one, factor).claim, reading), assumptions=())
-        assert mutant.terms == direct.terms
-        told = [(place.regime, examined(direct, place.run)) for place in places]
-        every = [(regime, verdict) for regime, verdict in told if verdict is not None]
-        seen = closest(mutant, places)
-        rows = [_row(claim, reading, one.label, change, verdicts) for verdicts in (every, seen)]
-        assert rows[0] == rows[1]
-        left += len(every) - len(seen)
-    assert left > 0
-
-
-def test_a_claim_with_fewer_conditions_is_examined_only_where_it_was_not_decided(suite, monkeypatch):
-    claim, asked = KNOWN["theorem-1"], []
-    told = list(verdicts_in(claim, REPAIRED, suite))
-    decided = {regime.name for regime, verdict in told if verdict.status is Status.HOLDS}
-    places = places_of(claim, REPAIRED, suite)
-    monkeypatch.setattr(strength, "examined", lambda read, run: asked.append(run) or examined(read, run))
-    fewer = [one for one in dropped(claim, REPAIRED) if one.claim.steps == claim.steps][:3]
-    rows = [_whole_row(one, REPAIRED, places, suite, told) for one in fewer]
-    assert decided and len(asked) <= len(fewer) * (len(suite.regimes) - len(decided))
-    assert rows == [_whole_row(one, REPAIRED, places, suite, []) for one in fewer]
-
-
-def test_a_run_forgets_what_another_claim_had_measured():
-    """Symbols of one's own at the times of one claim are none of a claim at other times that shares the run."""
-    first, then = replace(claims()["averaged-corollary"], eta=None), claims()["error-minimiser"]
-    reading, shared = READINGS["repaired"], Suite(REGIMES)
-    used = [regime for regime, verdict in verdicts_in(first, reading, shared) if verdict.data]
-    again = list(verdicts_in(then, reading, shared))
-    assert used and again == list(verdicts_in(then, reading, Suite(REGIMES)))
-
-
 def test_the_power_of_a_claim_is_the_same_whatever_was_examined_before():
     """What another claim lacked, or had as a constant, is not this one's."""
     distance = quantity.measured(
@@ -422,17 +353,6 @@ def test_a_claim_with_its_own_steps_is_the_same_in_another_process():
     assert as_read(cloudpickle.loads(cloudpickle.dumps(claim)), reading).assumptions[-1].key == before[-1].key
 
 
-def test_several_processes_give_the_same_rows():
-    chosen = [claims()[key] for key in ("pi-inverse", "lemma-1")]
-    regimes = REGIMES[:2]
-    assert power(chosen, regimes, jobs=2) == power(chosen, regimes)
-
-
-def test_rows_have_no_numbers_json_lacks():
-    rows = power([KNOWN["pi-max"]], FEW)
-    json.dumps([row.to_json() for row in rows], allow_nan=False)
-
-
 class TestFalseAlarms:
     def test_the_claims_are_equalities(self):
         """Pooled over many replicates the two sides agree to a few standard errors, and not when one is off."""
@@ -454,18 +374,6 @@ class TestFalseAlarms:
                 low, high = cell.to_json()[f"{name}_interval"]
                 assert low <= cell.error_rate / 2 and 0 <= low <= high <= 1
             assert cell.false_holds <= cell.false_margin or cell.claim == "horizon"
-
-    def test_one_run_is_its_own_rows(self):
-        trajectory = false_alarms.simulate(false_alarms.planned(3, 12, 2))
-        pieces = list(false_alarms.batches(trajectory, 4))
-        assert len(pieces) == 3
-        rows = np.concatenate([piece.paths["alpha"].next_mean for piece in pieces])
-        np.testing.assert_array_equal(rows, trajectory.paths["alpha"].next_distance_sq)
-        assert all(
-            isinstance(value, Constant) for value in false_alarms.examine_run(pieces[0], LITERAL).constants.values()
-        )
-        alone = false_alarms.simulate(false_alarms.planned(3, 4, 2))
-        np.testing.assert_allclose(pieces[0].paths["alpha"].gap, alone.paths["alpha"].gap, rtol=1e-14)
 
     def test_the_study_writes_its_table(self, tmp_path, monkeypatch):
         monkeypatch.setattr(false_alarms, "ROUNDS", (1,))

@@ -79,10 +79,3 @@ def test_trend_against_every_permutation():
     # 0.02: 20000 drawings have a standard error of 0.0035 at most.
     assert found.p_value == pytest.approx(np.mean(np.abs(every) >= abs(found.correlation) - 1e-9), abs=0.02)
     assert estimates.trend([[1.0, 1.0, 1.0]]).p_value == 1
-
-
-@pytest.mark.parametrize(("tests", "pairs"), [(1, 6), (2, 7), (14, 10)])
-def test_pairs_needed_is_the_fewest_that_can_pass(tests, pairs):
-    assert estimates.pairs_needed(tests, 0.05) == pairs
-    best = [estimates.sign_flips(np.ones(n)).p_value * tests for n in (pairs - 1, pairs)]
-    assert best[0] > 0.05 >= best[1]

@@ -1,25 +1,14 @@
-"""R_90, accuracy, stability, weights and paired comparisons of made-up runs whose answers are known."""
+"""R_90, accuracy and paired comparisons of made-up runs whose answers are known."""
 
 import math
 
-import numpy as np
 import pytest
-from made_runs import NEVER, plausible, reaching, record, runs_reaching
+from made_runs import NEVER, reaching, record, runs_reaching
 from scipy import stats
 
 from fedbounds.errors import InputError
 from fedbounds.vision.records import from_json
-from validate.vision import measures, weights
-
-P = np.full(6, 1 / 6)
-SIGNS = np.array([1.0, -1.0, 0.5, -0.5, 0.25, -0.25])
-
-
-def drifting(size, repetition=0, rounds=40):
-    """A run whose largest |alpha_i - p_i| in round t is ``size(t)``."""
-    alpha = P + size(np.arange(1, rounds + 1))[:, None] * SIGNS
-    made = record([0.5] * (rounds + 1), "fedsoftmax:0.2", repetition, p=P.tolist(), alpha=alpha.tolist())
-    return from_json(made | {"client_losses": [None] * (rounds + 1)}, "made")
+from validate.vision import measures
 
 
 def test_speed_is_a_mean_if_all_runs_reached_the_level():
@@ -50,7 +39,6 @@ def test_runs_that_ended_at_the_target_count_for_its_round_and_for_nothing_else(
     assert {one.experiment for one in slow} == {slow[0].experiment}
     assert measures.speed(slow).values == (9, 12, 7)
     assert measures.final_accuracy(slow).count == 2
-    assert measures.stabilities(slow)["all"] == measures.stabilities(slow[:2])["all"]
     assert measures.compare_speed(fast, slow).difference.count == 3
     # The third pair stopped in the same round, which makes its ends no more comparable.
     assert measures.compare(fast, slow, measures.last_accuracy).difference.count == 2
@@ -63,20 +51,7 @@ def test_a_run_that_was_to_end_at_the_target_is_not_whole_when_it_never_reached_
     ended = from_json(record([0.1] + [0.5] * 15 + [0.91], repetition=1, settings=settings), "made")
     assert stuck.complete and not stuck.whole and not ended.complete
     assert math.isnan(measures.final_accuracy([stuck, ended]).value)
-    assert math.isnan(measures.stabilities([stuck, ended])["all"].value)
     assert measures.speed([stuck, ended]).values == (None, 16)
-
-
-def test_stability_by_hand():
-    assert measures.stability([0.0, 0.1, 0.3, 0.3]) == pytest.approx(1.0)
-    assert measures.stability([0.5, 0.0, 0.1, 0.3, 0.3], first=1) == pytest.approx(1.0)
-    assert measures.stability([0.0, 0.1, 0.3, 0.3, 0.9], last=3) == pytest.approx(1.0)
-    for undefined in ([0.5, 0.5, 0.5], [0.1, 0.4, 0.7, 0.1], [0.1, 0.2]):
-        assert math.isnan(measures.stability(undefined))
-    rising = [0.1, 0.4, 0.6, 0.92]
-    runs = [from_json(record([*rising, 0.5, 0.9], repetition=0), "made"), reaching(NEVER, rounds=5, repetition=1)]
-    until = measures.stabilities(runs)["until"]
-    assert until.value == pytest.approx(measures.stability(rising)) and "undefined in 1 of 2" in until.note
 
 
 def test_paired_comparison():
@@ -126,44 +101,3 @@ def test_a_trend_over_temperatures():
     assert measures.trend([*columns[:2], [columns[2][0], cut]]).repetitions == 1
     names = ("fedavg", "fedmax", "fedsoftmax", "fedsoftmax:0.2", "fedsoftmax:0.2@local")
     assert [measures.temperature(name) for name in names] == [math.inf, None, 1, 0.2, None]
-
-
-@pytest.mark.parametrize("power", [-1, -2, -0.5, 0.0, 0.7])
-def test_slopes_of_powers_are_their_exponents(power):
-    runs = [drifting(lambda t, k=k: 0.005 * t ** (power + 0.02 * (k - 1.5)), k) for k in range(4)]
-    found = weights.decline(runs)
-    assert found.tail.value == pytest.approx(power) == pytest.approx(found.slope.value)
-    assert found.mean_tail.value == pytest.approx(power) and found.rounds == (21, 40)
-    assert found.persistence.value == pytest.approx(1)
-    sizes = [np.arange(1, 41) ** (power + 0.02 * (k - 1.5)) for k in range(4)]
-    assert found.remaining.value == pytest.approx(np.mean([d[20:].mean() / d.max() for d in sizes]))
-
-
-def test_a_decline_admits_what_it_cannot_say():
-    short = weights.decline([drifting(lambda t: 0.1 / t, k, rounds=10) for k in range(3)])
-    assert math.isnan(short.tail.value)
-    equal = weights.decline(runs_reaching(5, 6))
-    assert math.isnan(equal.tail.value) and math.isnan(equal.remaining.value)
-
-
-def test_sharing_by_hand():
-    assert weights.effective(np.array([5.0, 5, 0, 0])) == 2 and weights.effective(np.ones(7)) == pytest.approx(7)
-    assert math.isnan(weights.effective(np.zeros(3)))
-    assert weights.top_share(np.array([1.0, 2, 3, 4]), 2) == pytest.approx(0.7)
-    one, rounds = np.zeros((40, 20), dtype=bool), np.arange(40)
-    one[rounds, rounds % 20] = True
-    assert weights.effective(one.sum(axis=0).astype(float)) == pytest.approx(20)
-    # Counts of 40 throws into 20 boxes: E sum c^2 = 40 + 40 * 39 / 20 = 118.
-    assert weights.chance(one) == pytest.approx(40**2 / 118, rel=0.05)
-
-
-def test_early_and_late_rounds_are_told_apart():
-    losses = np.tile(np.arange(20.0), (51, 1))
-    for r in range(25):  # at first everyone takes turns among the ten largest
-        losses[r] = np.roll(losses[r], r)
-    made = plausible("fedsoftmax:0.2", 0) | {"client_losses": losses.tolist()}
-    runs = [from_json(made, "made")]
-    early, late = (weights.sharing(runs, part, losses=True) for part in (slice(0, 25), slice(25, None)))
-    assert early.effective.value > 19 and late.effective.value == 10 and late.share.value == 1
-    weight = weights.sharing(runs, slice(None), losses=False).effective.value
-    assert weight == pytest.approx(1 / np.square(runs[0].alpha.mean(axis=0)).sum())

@@ -68,34 +68,6 @@ def test_margin(values, verdict):
     assert verdicts.inside(estimates.mean(values), -1, 1) == verdict
 
 
-@pytest.mark.parametrize(
-    ("slopes", "falls", "rate", "fixed"),
-    [
-        ([-1.0, -1.1, -0.9], REPRODUCED, REPRODUCED, NOT),
-        ([-1.4, -1.6, -1.5], REPRODUCED, UNDECIDED, NOT),
-        ([-2.0, -2.1, -1.9], REPRODUCED, NOT, NOT),
-        ([0.01, -0.02, 0.0], UNDECIDED, NOT, REPRODUCED),
-        ([0.5, 0.6, 0.55], NOT, NOT, NOT),
-        ([-3.0, 1.0, -1.0], UNDECIDED, UNDECIDED, UNDECIDED),
-    ],
-)
-def test_slopes(slopes, falls, rate, fixed):
-    order = estimates.mean([0.9, 0.92, 0.91] * 2)
-    for count, wanted in ((2, (falls, rate, fixed)), (1, (UNDECIDED,) * 3)):
-        slope = estimates.mean(slopes * count)
-        found = (
-            verdicts.inside(slope, -math.inf, 0),
-            verdicts.inside(slope, -1.5, -0.5),
-            verdicts.fixed(slope, order),
-        )
-        assert found == wanted
-
-
-def test_distances_that_lose_their_order_are_no_limits():
-    flat, noise = estimates.mean([0.01, -0.02, 0.0] * 2), estimates.mean([0.1, -0.1, 0.0] * 2)
-    assert verdicts.fixed(flat, noise) == NOT
-
-
 def test_intervals_are_those_of_all_claims_together():
     values = [3.0, 4.0, 8.0, 5.0, 6.0, 4.5]
     wanted = estimates.mean(values, verdicts.CONFIDENCE)
@@ -140,31 +112,6 @@ def test_temperatures(step, verdict):
     assert judged("temperature", mnist_niid_temperatures=soft) == {"NIID": verdict}
     few = [run for run in soft if run.repetition < 3]
     assert judged("temperature", mnist_niid_temperatures=few) == {"NIID": UNDECIDED}
-
-
-@pytest.mark.parametrize(
-    ("power", "falls", "other"), [(1.0, REPRODUCED, NOT), (-0.5, NOT, NOT), (2.0, REPRODUCED, NOT)]
-)
-def test_weights(power, falls, other):
-    rng = np.random.default_rng(0)
-    gap = 0.01 * np.array([1, -0.2, -0.3, -0.5]) * np.arange(1, 51)[:, None] ** -power
-    alphas = [0.25 + gap * (1 + 1e-3 * rng.random((50, 1))) for _ in range(6)]
-    runs = [made("mnist-tniid", SOFT, k, climbing(9), alpha=a.tolist()) for k, a in enumerate(alphas)]
-    base = [made("mnist-tniid", "fedavg", k, climbing(9)) for k in range(6)]
-    folders = {"mnist_tniid": [*base, *runs]}
-    assert judged("to-p", **folders)["TNIID, falls"] == falls
-    assert judged("other-limit", **folders) == {"TNIID": other}
-
-
-def test_a_small_group_is_judged_early_and_late():
-    few = [[1.0, 0.0, 0.0, 0.0]] * 50
-    turning = np.eye(4)[np.arange(50) % 4].tolist()
-    late = turning[:25] + few[25:]
-    found = [made("mnist-niid", "fedmax", k, climbing(9), alpha=late) for k in range(6)]
-    assert judged("small-group", mnist_niid_fedmax=found) == {
-        "NIID, fedmax, rounds 1-25": NOT,
-        "NIID, fedmax, rounds 26-50": REPRODUCED,
-    }
 
 
 def test_a_claim_has_its_worst_verdict_and_extras_do_not_count():

@@ -2,14 +2,12 @@
 
 import gzip
 import importlib.util
-import io
 import json
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-import rich.console
 from click.testing import CliRunner
 from made_runs import plausible
 
@@ -18,7 +16,6 @@ from fedbounds.cli.app import main
 from fedbounds.cli.builder import built
 from fedbounds.cli.commands import vision
 from fedbounds.io import write_json
-from fedbounds.report import terminal as console
 from fedbounds.vision import images, records, training
 from fedbounds.vision.settings import DEFAULTS, ImageSettings
 
@@ -144,12 +141,6 @@ def test_demo_needs_nothing_and_shows_three_weightings(tmp_path, monkeypatch):
     assert all(name in result.stdout for name in vision.DEMO_WEIGHTINGS)
 
 
-def test_the_demonstration_is_of_the_size_that_was_measured():
-    demo = vision.DEMO
-    trained = demo.clients * demo.samples * demo.epochs * demo.rounds
-    assert demo.data == "digits" and trained <= 6400
-
-
 def test_every_setting_has_an_option():
     command = built(vision.run)
     assert set(DEFAULTS) <= {param.name for param in command.params}
@@ -173,24 +164,6 @@ def test_help_is_quick_and_loads_nothing_heavy():
 
 
 # --- progress and interruption ----------------------------------------------------------------------------
-
-
-def test_two_lines_show_any_number_of_runs(monkeypatch):
-    screen = io.StringIO()
-    terminal = rich.console.Console(file=screen, force_terminal=True, width=80, height=6, legacy_windows=False)
-    monkeypatch.setattr(console, "Console", lambda **options: terminal)
-    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with console.progress(runs=6) as bar:
-        for k in range(3):
-            for name in ("fedavg", "fedsoftmax:0.2"):
-                for r in range(4 * (k == 0), 5):  # those of repetition 0 were finished before
-                    bar(f"{name}, repetition {k}", r, 4, f"accuracy {r / 10:.3f}")
-    drawn = screen.getvalue()
-    assert "6 of 6 runs" in drawn and "fedsoftmax:0.2, repetition 2 accuracy 0.400" in drawn
-    # Every frame begins by erasing lines; the last one also ends its line.
-    assert max(frame.count("\n") for frame in drawn.split("\x1b[2K")) <= 2
-    with console.progress(False, 6) as bar:
-        assert bar is None
 
 
 def test_an_interrupted_run_keeps_its_rounds_and_says_so(folder, tmp_path, monkeypatch):
@@ -263,36 +236,6 @@ def test_bad_settings_are_one_sentence_and_exit_code_2(folder, tmp_path, argumen
     assert not out.exists() or beside_the_lock(out) == []
 
 
-def cut(content):
-    return content[: len(content) * 3 // 4]
-
-
-def flipped(content):
-    broken = bytearray(content)
-    broken[-6] ^= 255
-    return bytes(broken)
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "says"),
-    [
-        ("train-images-idx3-ubyte.gz", None, "must contain train-images-idx3-ubyte"),
-        ("train-images-idx3-ubyte.gz", cut, "truncated"),
-        ("t10k-images-idx3-ubyte.gz", flipped, "truncated or damaged"),
-        ("t10k-labels-idx1-ubyte", cut, "truncated"),
-        ("train-labels-idx1-ubyte", lambda content: b"\x00\x00\x0d" + content[3:], "magic number"),
-        ("train-labels-idx1-ubyte", lambda content: content + b"x", "truncated or damaged"),
-    ],
-    ids=["missing", "cut gzip", "damaged gzip", "cut", "magic", "surplus"],
-)
-def test_damaged_files_are_one_sentence(folder, tmp_path, name, change, says):
-    path = folder / name
-    content = path.read_bytes()
-    path.unlink() if change is None else path.write_bytes(change(content))
-    line = sentence(call(*mnist(folder), *ONE, "--out", tmp_path / "out"))
-    assert says in line and str(folder) in line and not (tmp_path / "out").exists()
-
-
 def test_content_that_is_not_the_published_one_is_refused(folder, tmp_path):
     checked = [word for word in mnist(folder) if word != "--no-checksum"]
     line = sentence(call(*checked, *ONE, "--out", tmp_path / "out"))
@@ -309,20 +252,6 @@ def test_without_torch_the_extra_is_named(tmp_path, monkeypatch):
     for command in (("demo",), ("run", *SMALL)):
         assert "pip install 'fedbounds[vision]'" in sentence(call(*command, "--out", tmp_path / "out"))
     assert not (tmp_path / "out").exists()
-
-
-def test_an_unwritable_output_is_said_before_the_run(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(training, "train", lambda *given: pytest.fail("the run started"))
-    file = tmp_path / "file"
-    file.write_text("")
-    for out in (file, file / "out"):
-        assert "could not be written" in sentence(call(*mnist(folder), *ONE, "--out", out))
-
-
-def test_other_settings_in_the_same_folder_are_refused(folder, tmp_path):
-    assert call(*mnist(folder), *ONE, "--out", tmp_path / "out").exit_code == 0
-    line = sentence(call(*mnist(folder), *ONE, "--out", tmp_path / "out", "--lr", "0.5"))
-    assert "lr 0.1 instead of 0.5" in line and "--out" in line
 
 
 @pytest.mark.parametrize("words", [(), ("results",), ("--format", "yaml", "x")])

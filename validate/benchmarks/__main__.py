@@ -1,6 +1,6 @@
 """Every benchmark in one table: `make bench`, or `python -m validate.benchmarks` (some minutes on two cores).
 
-Whole commands as a user runs them, engines side by side on W and L, exact moments against Monte Carlo, semidefinite
+Whole commands as a user runs them, engines side by side on W and L, semidefinite
 programmes against PEPit, and peak memory. The figures are written to validate/results/. Each run's ratios to the C
 kernel are added to history.json there, and those a fifth above the run before on such a processor are printed.
 Curves and values are checked to agree before any time is printed.
@@ -27,7 +27,6 @@ SLOWER = 1.2
 PARTS = {
     "commands": ("commands", "commands", "numba"),
     "engines": ("engine", "engines", "numba"),
-    "moments": ("moments", "moments", "numba"),
     "pepit": ("against_pepit", "against_pepit", "PEPit"),
     "memory": ("memory", "memory", "numba"),
 }
@@ -55,7 +54,6 @@ def measured(part: str, options: argparse.Namespace) -> Any:
     module = importlib.import_module(f"validate.benchmarks.{PARTS[part][0]}")
     given: Mapping[str, tuple[int, ...]] = {
         "engines": (options.rounds, options.replicates, options.repeats),
-        "moments": (options.rounds,),
         "commands": (options.repeats,),
     }
     found = module.measure(*given.get(part, ()))
@@ -100,7 +98,7 @@ def main(arguments: list[str] | None = None) -> None:
             remember(options.out / "history.json", found if part == "engines" else {part: found})
             if part == "engines":
                 found = {"workloads": found}
-            if part in ("commands", "engines", "moments"):
+            if part in ("commands", "engines"):
                 found = {"machine": machine(), **found}
             if part == "memory" and path.exists():  # a whole run is measured by hand, and kept
                 found = read_json(path) | found

@@ -24,7 +24,6 @@ import numpy as np
 
 from fedbounds.engine import rng
 from fedbounds.engine.kernels import rng as kernel_draws
-from fedbounds.engine.kernels.backends import aligned
 from fedbounds.engine.kernels.select import compiled_engine
 from fedbounds.engine.simulate import simulate
 from fedbounds.model.experiment import Experiment
@@ -74,10 +73,10 @@ def full_record(experiment: Experiment) -> np.ndarray:
 
 
 def padded_rows(rows: np.ndarray, width: int = 24) -> np.ndarray:
-    """Rows filled up with zeros to ``width`` columns, the first at the start of a cache line."""
+    """Rows filled up with zeros to ``width`` columns."""
     home = np.zeros((len(rows), width))
     home[:, : rows.shape[1]] = rows
-    return aligned(home).reshape(-1, width)
+    return home
 
 
 def researchers_loop(experiment: Experiment) -> np.ndarray:

@@ -158,14 +158,6 @@ def paired(lowest: ArrayLike, highest: ArrayLike, confidence: float = CONFIDENCE
     return median(low, high, confidence), signs(low, high)
 
 
-def pairs_needed(tests: int, level: float) -> int:
-    """The fewest pairs with which a sign-flip or sign test can pass Holm's first step among ``tests`` of them.
-
-    n pairs give at best p = 2^(1 - n); one disagreeing pair among them makes it worse.
-    """
-    return math.ceil(1 + math.log2(tests / level))
-
-
 @dataclass(frozen=True)
 class Trend:
     """Mean rank correlation over repetitions (-1 ... 1) and the p-value of "no trend" (permutation)."""

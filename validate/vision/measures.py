@@ -1,4 +1,4 @@
-"""What the paper measures along rounds: R_90, final accuracy, stability, and the effect of the temperature.
+"""What the paper measures along rounds: R_90, final accuracy, and the effect of the temperature.
 
 Every statistic over repetitions carries its interval and says how it was made (`validate.vision.estimates`).
 """
@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from fedbounds.errors import reject
 from fedbounds.model.problem import Array
@@ -19,7 +18,6 @@ from validate.vision.estimates import Estimate, PValue
 Runs = Sequence[ImageRun]
 # The initial models of a pair agree; a machine's rounding may flip a borderline prediction of 10 000 or so.
 SAME_MODEL = 1e-3
-ANY: estimates.Limits = (0.0, math.inf)
 
 
 def whole(runs: Runs) -> list[ImageRun]:
@@ -70,35 +68,6 @@ def ends(runs: Runs, level: float) -> tuple[Array, Array]:
     found = [rounds_to(run.accuracy, level) for run in runs]
     low = [run.rounds + 1 if r is None else r for run, r in zip(runs, found, strict=True)]
     return np.array(low, dtype=float), np.array([math.inf if r is None else r for r in found])
-
-
-def stability(accuracy: ArrayLike, first: int = 0, last: int | None = None) -> float:
-    """std / |mean| of the one-round changes accuracy[r+1] - accuracy[r] for first <= r < last; smaller is smoother.
-
-    The paper's "normalized standard deviation of the variations over one round", with divisor n - 1. The mean
-    change is only (accuracy[last] - accuracy[first])/n, so the value depends on how many rounds follow after
-    the accuracy has levelled off. nan if the mean change is 0 or there are fewer than two changes.
-    """
-    changes = np.diff(np.asarray(accuracy, dtype=float)[first : None if last is None else last + 1])
-    if len(changes) < 2:
-        return math.nan
-    drift = abs(float(changes.mean()))
-    # A sum that cancels leaves rounding, not a drift.
-    if drift <= estimates.ROUNDING * max(float(np.abs(changes).max()), 1.0):
-        return math.nan
-    return float(changes.std(ddof=1)) / drift
-
-
-def stabilities(runs: Runs) -> dict[str, Estimate]:
-    """Mean stability of whole runs: over all rounds, from w_1 on (``trained``), and up to R_90 (``until``)."""
-    kept = whole(runs)
-    found = {
-        name: estimates.mean([stability(run.accuracy, first) for run in kept], within=ANY)
-        for name, first in (("all", 0), ("trained", 1))
-    }
-    reached = [rounds_to(run.accuracy, paper.LEVEL) for run in kept]
-    early = [math.nan if r is None else stability(run.accuracy, 0, r) for run, r in zip(kept, reached, strict=True)]
-    return {**found, "until": estimates.mean(early, within=ANY)}
 
 
 @dataclass(frozen=True)

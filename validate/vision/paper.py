@@ -10,7 +10,6 @@ are the smallest such counts, inferred here and not printed there; for IID some 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 FRAMEWORKS = ("TNIID", "NIID", "IID")
 WEIGHTINGS = ("FedAvg", "FedSoftMax")
@@ -18,8 +17,6 @@ WEIGHTINGS = ("FedAvg", "FedSoftMax")
 LEVEL = 0.9
 # The normal quantile with which the printed intervals are whole-number statistics (see above).
 QUANTILE = 1.96
-# Clients coloured in the map of participation (line 409).
-MARKED = 10
 
 
 @dataclass(frozen=True)
@@ -43,14 +40,6 @@ class Interval:
 
 
 @dataclass(frozen=True)
-class Printed:
-    """A printed value and its line."""
-
-    value: Any
-    line: int
-
-
-@dataclass(frozen=True)
 class Statement:
     """A claim of the experiments: a key, what it says in neutral words, and the lines where it is made."""
 
@@ -70,35 +59,6 @@ R_90: Mapping[tuple[str, str], Interval] = MappingProxyType(
         ("IID", "FedSoftMax"): Interval(21.607110478485172, 24.504000632625942, 18, 383),
     }
 )
-# Table "Results concerning stability", lines 413-428; no interval, no number of runs.
-STABILITY: Mapping[tuple[str, str], Printed] = MappingProxyType(
-    {
-        ("TNIID", "FedAvg"): Printed(1.3686297084899968, 420),
-        ("TNIID", "FedSoftMax"): Printed(2.322656907880106, 421),
-        ("NIID", "FedAvg"): Printed(1.3404421487057407, 422),
-        ("NIID", "FedSoftMax"): Printed(1.7307167213190393, 423),
-        ("IID", "FedAvg"): Printed(2.8107170960158876, 424),
-        ("IID", "FedSoftMax"): Printed(2.7724249879251603, 425),
-    }
-)
-# Table "Parameters used in the experiments" (lines 325-342) and the two lines on the optimiser and data before it,
-# under the names that the settings of a run have. ``samples`` is the mean size of a client's data set.
-PARAMETERS: Mapping[str, Printed] = MappingProxyType(
-    {
-        "clients": Printed(50, 331),
-        "participation": Printed(1.0, 332),
-        "samples": Printed(200, 333),
-        "shard_size": Printed({"NIID": 60, "TNIID": 100}, 334),
-        "rounds": Printed(50, 336),
-        "epochs": Printed(2, 337),
-        "lr": Printed(1e-4, 338),
-        "decay": Printed(0.99, 338),
-        "batch": Printed(64, 339),
-        "optimiser": Printed("sgd", 313),
-    }
-)
-# The range of "temperature" in lines 352 and 445, which is that of 1/T: a higher one weighs losses more.
-INVERSE_TEMPERATURES = (5.0, 30.0)
 # The data set of every figure and of the R_90 table; results on Fashion-MNIST are announced, none is printed.
 DATA = "mnist"
 # How a partition is spelt here, without what follows a comma -> the paper's framework. Its IID data have identical
@@ -113,12 +73,7 @@ STATEMENTS = (
     Statement("same-iid", "with IID data the two need about as many rounds", (382, 383)),
     Statement("more-skew", "the fewer rounds of FedSoftMax are more, the farther the data are from IID", (349, 349)),
     Statement("temperature", "for 1/T from 5 to 30, a higher 1/T reaches 90% in fewer rounds", (352, 352)),
-    Statement("limit", "beyond that range the gain tends to a limit", (445, 445)),
-    Statement("to-p", "alpha_i almost always tends to p_i, at a rate 1/t", (394, 394)),
-    Statement("other-limit", "with very non-IID data alpha_i tends to fixed limits other than p_i", (442, 442)),
-    Statement("small-group", "FedMax(k) uses only a small group of clients throughout", (399, 399)),
     Statement("fedmax-final", "FedMax(k) is fast at first and ends at a poorer accuracy", (399, 399)),
-    Statement("stability", "FedSoftMax is less stable than FedAvg when the data are not IID", (412, 428)),
 )
 
 

@@ -11,7 +11,7 @@ from itertools import pairwise
 
 from fedbounds.evidence.empirical.bands import holm
 from fedbounds.vision.records import ImageRun
-from validate.vision import estimates, measures, paper, weights
+from validate.vision import estimates, measures, paper
 from validate.vision.estimates import Estimate, PValue
 from validate.vision.experiments import BASELINE, FRAMEWORKS, SOFT, TEMPERATURES, WARMER
 from validate.vision.measures import Paired
@@ -21,17 +21,15 @@ REPRODUCED, NOT, OPPOSITE, UNDECIDED = "REPRODUCED", "NOT REPRODUCED", "OPPOSITE
 # From worst to best: what is said of a claim about several cases.
 ORDER = (OPPOSITE, NOT, UNDECIDED, REPRODUCED)
 LEVEL = 0.05
-# The chance that any interval of a claim misses is kept at LEVEL over all claims (Bonferroni).
-CONFIDENCE = 1 - LEVEL / len(paper.STATEMENTS)
+# The chance that any interval of a claim misses is kept at LEVEL over the paper's claims (Bonferroni), also over
+# those that are not examined here: of weights, stability and the limit of high 1/T.
+CLAIMS = 11
+CONFIDENCE = 1 - LEVEL / CLAIMS
 # With fewer repetitions even a single sign test cannot reach the level: 2 / 2^5 > 0.05.
 MIN_PAIRS = estimates.MIN_ORDER
 # Margins of what the paper leaves to words.
 SAME_ACCURACY = 0.01  # "rather low" and "poor": a percentage point of final accuracy
 SAME_ROUNDS = 1.0  # R_90 is a whole number
-FLAT = 0.25  # "fixed limits": a log-log slope this near 0
-RATE = 0.5  # "1/t": a log-log slope this near -1
-PERSISTENT = 0.5  # a client keeps its own distance: rank correlation of at least this
-GROUP = 0.5  # "a small group": this part of what marks at random would be shared by
 EARLY = 0.5  # "fast at first": rounds to this accuracy
 
 
@@ -96,16 +94,6 @@ def inside(found: Estimate, lowest: float, highest: float) -> str:
     if found.count < MIN_PAIRS or (low < lowest and high >= lowest) or (low <= highest < high):
         return UNDECIDED
     return REPRODUCED if lowest <= low and high <= highest else NOT
-
-
-def fixed(slope: Estimate, persistence: Estimate) -> str:
-    """The rule "slope": alpha_i stays at limits of its own."""
-    (low, high), (least, most) = ends(slope), ends(persistence)
-    if min(slope.count, persistence.count) < MIN_PAIRS:
-        return UNDECIDED
-    if high < -RATE or low > FLAT or most < PERSISTENT:
-        return NOT
-    return REPRODUCED if low >= -FLAT and high <= FLAT and least > PERSISTENT else UNDECIDED
 
 
 def trending(found: estimates.Trend | None, p_value: float, difference: Estimate) -> str:
@@ -216,34 +204,9 @@ def _of_whole(framework: str, case: Group) -> list[Judged]:
         margin = (last.difference, -SAME_ACCURACY, SAME_ACCURACY)
         words = last.said(("lower", "higher"), "points", 2, 100)
         made.append(Judged("final", framework, at, words, None, lambda _, m=margin: inside(*m)))
-        rough = measures.compare(soft, base, lambda run: measures.stability(run.accuracy))
-        printed = paper.STABILITY[framework, "FedSoftMax"].value - paper.STABILITY[framework, "FedAvg"].value
-        words = f"{rough.said(('smoother', 'rougher'), '', 2)}(paper: {printed:+.2f})"
-        # No size: the printed values were hardly made over all rounds (see the column "until 90%").
-        made.append(_direction("stability", framework, at, words, rough, 1, None, framework == "IID"))
-        made += _weights(framework, soft, at)
     for name, group in case.items():
         if name.startswith("fedmax"):
             made += _maximum(framework, name, group, case.get(BASELINE, []))
-        if name == SOFT or name.startswith("fedmax"):
-            made += _groups(framework, name, group)
-    return made
-
-
-def _weights(framework: str, soft: list[ImageRun], at: str) -> list[Judged]:
-    found, extra = weights.decline(soft), framework == "TNIID"
-    slope = f"slope {estimates.text(found.tail, 2)}"
-    left = f"{slope}; {100 * found.remaining.value:.0f}% of the largest distance remains on average"
-    rate = (found.tail, -1 - RATE, -1 + RATE)
-    falls = (found.tail, -math.inf, 0.0)
-    made = [
-        Judged("to-p", f"{framework}, falls", at, left, None, lambda _: inside(*falls), extra),
-        Judged("to-p", f"{framework}, at the rate 1/t", at, slope, None, lambda _: inside(*rate), extra),
-    ]
-    if framework == "TNIID":
-        kept = f"{slope}, rank correlation of the clients' distances {estimates.text(found.persistence, 2)}"
-        both = (found.tail, found.persistence)
-        made.append(Judged("other-limit", framework, at, kept, None, lambda _: fixed(*both)))
     return made
 
 
@@ -260,21 +223,3 @@ def _maximum(framework: str, name: str, group: list[ImageRun], base: list[ImageR
         _direction("fedmax-final", f"{where}, fast at first", at, words, early, -1, SAME_ROUNDS),
         Judged("fedmax-final", f"{where}, poorer at the end", at, said, None, lambda _: inside(*poorer)),
     ]
-
-
-def _groups(framework: str, name: str, group: list[ImageRun]) -> list[Judged]:
-    """FedMax(k): who shares the weight. FedSoftMax trains all: who shares the ten largest losses."""
-    made, half, soft = [], group[0].rounds // 2, name == SOFT
-    R = group[0].rounds
-    for rounds, said in ((slice(0, half), f"rounds 1-{half}"), (slice(half, None), f"rounds {half + 1}-{R}")):
-        found = weights.sharing(group, rounds, losses=soft)
-        what = "the ten largest losses" if soft else "the weight"
-        words = f"{estimates.text(found.effective, 1)} clients in effect share {what} ({found.at_random:.1f} if at "
-        words += f"random); the ten first hold {estimates.text(found.share, 0, 100)}%"
-        bound = (found.effective, -math.inf, GROUP * found.at_random)
-        where = f"{framework}, {'largest losses under ' if soft else ''}{name}, {said}"
-        # The paper speaks of data that are not IID here.
-        extra = framework == "IID"
-        at = reading(group[0], name)
-        made.append(Judged("small-group", where, at, words, None, lambda _, b=bound: inside(*b), extra))
-    return made

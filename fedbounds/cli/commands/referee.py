@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import click
 
 from fedbounds.cli.adapter import Place, command, say, show, show_json
+from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
     from fedbounds.referee.stages import Step
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
-REFUTED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+REFUTED, BAD_INPUT = 1, 2
 
 
 @command("Judge a theorem", as_json="--json")

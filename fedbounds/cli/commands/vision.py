@@ -153,8 +153,8 @@ def _experiment(
     where = training.machine(machine["device"], default_threads() if threads is None else threads)
     precision: Any = where.precision if machine["precision"] == "auto" else machine["precision"]
     settings = dataclasses.replace(settings, partition=images.canonical(settings.partition), precision=precision)
-    with console.progress(not quiet) as download:
-        pixels = images.load(settings.data, data_dir, checksum=checksum, progress=download)
+    with console.working("images", not quiet):
+        pixels = images.load(settings.data, data_dir, checksum=checksum)
     experiment.deal(settings, pixels.train_labels, repetitions[0])
     try:
         with locked(out), console.progress(not quiet, len(rules) * len(repetitions), lines=True) as bar:

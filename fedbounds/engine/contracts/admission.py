@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fedbounds.engine.backend import Backend
-from fedbounds.engine.contracts.finding import Finding, examine, refuse, worst
+from fedbounds.engine.contracts.battery import Finding, examine, refuse, worst
 from fedbounds.engine.contracts.probe_points import Probe
 from fedbounds.engine.contracts.problem import check_problem
 from fedbounds.engine.contracts.weighting import check_weighting
@@ -28,25 +27,22 @@ class _Admitted(list[object]):
         return _Admitted, ()
 
 
-def admitted(problem: Problem) -> Problem:
-    """The problem, checked once where its class is not the package's; InputError names the point where it fails."""
-    if foreign(problem, "fedbounds") and _is_new(problem, problem):
-        check_problem(problem)
-        refuse(f"problem {problem.kind}", examine("compiled kernels", lambda: kernel_findings(problem)))
-        vars(problem)["_admitted"].append(problem)
+def admitted(problem: Problem, weighting: Weighting | Rule | None = None) -> Problem:
+    """The problem; where a class of it, or of the weighting, is not the package's, that one is tried once.
+
+    InputError names the point, or the gaps, where it fails.
+    """
+    seen = vars(problem).setdefault("_admitted", _Admitted())
+    for plugin in (problem, weighting):
+        if plugin is None or not foreign(plugin, "fedbounds") or any(plugin is other for other in seen):
+            continue
+        if plugin is problem:
+            check_problem(problem)
+            refuse(f"problem {problem.kind}", examine({"compiled kernels": kernel_findings}, problem))
+        else:
+            check_weighting(plugin, problem)  # type: ignore[arg-type]
+        seen.append(plugin)
     return problem
-
-
-def admitted_weighting(weighting: Weighting | Rule, problem: Problem) -> Weighting | Rule:
-    """The weighting, checked once where its class is not the package's; InputError names the gaps where it fails."""
-    if foreign(weighting, "fedbounds") and _is_new(weighting, problem):
-        check_weighting(weighting, problem)
-        vars(problem)["_admitted"].append(weighting)
-    return weighting
-
-
-def _is_new(item: object, problem: Problem) -> bool:
-    return not any(item is seen for seen in vars(problem).setdefault("_admitted", _Admitted()))
 
 
 def kernel_findings(problem: Problem) -> Iterator[Finding]:
@@ -67,7 +63,7 @@ def kernel_findings(problem: Problem) -> Iterator[Finding]:
             yield worst(fact, off, x, remedy, "{:.9g} for {:.9g}", compiled[name], wanted)
 
 
-def _measured(engine: Backend, x: Array) -> dict[str, Array]:
+def _measured(engine: NumpyEngine, x: Array) -> dict[str, Array]:
     """What the engine computes at points x (P, N, d): (P, N) each, vectors by their product with one direction."""
     W, u = np.ascontiguousarray(x[:, 0]), np.sqrt(np.arange(1.0, x.shape[-1] + 1))
     with engine.session():

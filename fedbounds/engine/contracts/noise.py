@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.engine.contracts.finding import Finding, worst
+from fedbounds.engine.contracts.battery import Finding, worst
 from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
 from fedbounds.model.problem import Array
 

@@ -4,25 +4,26 @@ Every test allows for rounding and nothing else, so a problem that keeps the con
 are. A false fact is found where it shows at the points of `Probe`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.finding import Finding, examine, refuse, worst
+from fedbounds.engine.contracts.battery import Finding, examine, refuse, worst
 from fedbounds.engine.contracts.noise import noise_facts
 from fedbounds.engine.contracts.probe_points import ROUNDING, Probe
-from fedbounds.model.problem import Array, Optimum, Problem, check_distribution
+from fedbounds.model.problem import Array, Problem, check_distribution
 
 # L and mu are compared to their last digits but three: their own computation rounds.
 CONSTANT_ROUNDING = 1e-9
-# Near a minimum: so far away, in units of the scale, that e_i lies far below the last digit of F_i.
-CLOSE = 1e-9
-# ... unless the minimum is known less well; then so many times its error.
-CLEAR = 100.0
-NEAR_DIRECTIONS = 8
-NEAR_ROUNDING = 1e-6
+# Near a minimum: so far away, in units of the scale, that e_i lies far below the last digit of F_i; or, where the
+# minimum is known less well, so many times its error.
+CLOSE, CLEAR = 1e-9, 100.0
+NEAR_DIRECTIONS, NEAR_ROUNDING = 8, 1e-6
 # Directions of differences: all coordinates up to here, random ones beyond.
 COORDINATES = 64
+SHAPES, MINIMISERS = "shapes, finite values and inputs left alone", "minimisers of shape (d,) and finite values"
+GAPS = (("F_i - F_i*", slice(0, -1)), ("F - F*", slice(-1, None)))
 
 
 def problem_findings(problem: Problem) -> tuple[Finding, ...]:
@@ -31,24 +32,7 @@ def problem_findings(problem: Problem) -> tuple[Finding, ...]:
     >>> all(finding.holds for finding in problem_findings(problem))
     True
     """
-    probe = Probe(problem)
-    tests: dict[str, Callable[[Probe], Iterable[Finding]]] = {
-        "p on the simplex": _simplex,
-        "0 < mu <= L, and minimisers of shape (d,) with finite values": _stated,
-        "shapes, finite values and inputs left alone": _shapes,
-        "losses whose slopes are the gradients": _gradients,
-        "L and mu": _curvature,
-        "minimisers": _minimisers,
-        "F_i - F_i* and F - F*": _gaps,
-        "excesses without cancellation near the minimum": _near,
-        "the noise": noise_facts,
-    }
-    findings: list[Finding] = []
-    for fact, test in tests.items():
-        findings += examine(fact, lambda test=test: test(probe))  # type: ignore[misc]
-        if not all(finding.holds for finding in findings):
-            break
-    return tuple(findings)
+    return examine(TESTS, Probe(problem))
 
 
 def check_problem(problem: Problem) -> tuple[Finding, ...]:
@@ -73,35 +57,34 @@ def _stated(probe: Probe) -> Iterator[Finding]:
     for optimum, w, value, client in (*clients, (problem.optimum, problem.w_star, problem.F_star, None)):
         good = np.shape(optimum.w) == (problem.d,) and np.isfinite(optimum.w).all() and np.isfinite(optimum.value)
         same = good and np.array_equal(optimum.w, w) and optimum.value == value and 0 <= optimum.excess_bound < np.inf
-        fact, remedy = "minimisers of shape (d,) and finite values", "mend argmin, or what says w* and F* beside it"
-        yield Finding(fact, bool(same), f"{optimum}", remedy, client=client)
+        remedy = "mend argmin, or what says w* and F* beside it"
+        yield Finding(MINIMISERS, bool(same), f"{optimum}", remedy, client=client)
 
 
 def _shapes(probe: Probe) -> Iterator[Finding]:
     """Leading axes are kept, one point at a time gives the same numbers, and no argument is written to."""
-    problem, x, P, N = probe.problem, probe.x, len(probe.x), probe.problem.N
-    fact, w, vectors = "shapes, finite values and inputs left alone", probe.x[:, 0], (N, probe.problem.d)
+    problem, x, w, N = probe.problem, probe.x, probe.x[:, 0], probe.problem.N
     for name, call, points, tail in (
         ("client_losses", problem.client_losses, x, (N,)),
         ("client_excess", problem.client_excess, x, (N,)),
-        ("client_grads", problem.client_grads, x, vectors),
+        ("client_grads", problem.client_grads, x, (N, problem.d)),
         ("client_variance", lambda v: problem.client_variance(v, 1), x, (N,)),
         ("losses", problem.losses, w, (N,)),
-        ("grads", problem.grads, w, vectors),
+        ("grads", problem.grads, w, (N, problem.d)),
         ("gap", problem.gap, w, ()),
     ):
         given, p = points.copy(), problem.p.copy()
         value = np.asarray(call(given))
-        if value.shape != (P, *tail) or not np.isfinite(value).all():
+        if value.shape != (len(x), *tail) or not np.isfinite(value).all():
             text = f"{name} of shape {value.shape}, finite: {np.isfinite(value).all()}, for points {points.shape}"
-            yield Finding(fact, False, text, f"return finite numbers of shape {(P, *tail)}")
+            yield Finding(SHAPES, False, text, f"return finite numbers of shape {(len(x), *tail)}")
             continue
         pure = np.array_equal(given, points) and np.array_equal(p, problem.p)
-        yield Finding(fact, pure, f"{name} that changes its argument", "copy before writing")
+        yield Finding(SHAPES, pure, f"{name} that changes its argument", "copy before writing")
         alone = np.stack([np.asarray(call(point.copy())) for point in points[:3]])
         size = 1e-9 * np.abs(value[:3]).max(initial=0.0) + np.finfo(float).tiny
         close = alone.shape == value[:3].shape and np.abs(alone - value[:3]).max() <= size
-        yield Finding(fact, bool(close), f"{name} that differs for one point alone", "compute each point by itself")
+        yield Finding(SHAPES, bool(close), f"{name} that differs for one point alone", "compute each point by itself")
 
 
 def _gradients(probe: Probe) -> Iterator[Finding]:
@@ -123,98 +106,124 @@ def _gradients(probe: Probe) -> Iterator[Finding]:
 def _curvature(probe: Probe) -> Iterator[Finding]:
     """||grad F_i(x) - grad F_i(y)|| <= L ||x - y||, and mu below: strong convexity, or Polyak-Lojasiewicz."""
     problem, (first, second) = probe.problem, np.triu_indices(len(probe.x), 1)
-    yield from _pairs(problem, probe.x[first], probe.x[second], probe.grads[first], probe.grads[second])
-    for x, y in zip(*probe.steep, strict=True):
-        yield from _pairs(problem, x, y, problem.client_grads(x), problem.client_grads(y))
+    L, mu, call = problem.L, problem.mu, problem.client_grads
+    steep = [(x, y, call(x), call(y)) for x, y in zip(*probe.steep, strict=True)]
+    for x, y, gx, gy in ((probe.x[first], probe.x[second], probe.grads[first], probe.grads[second]), *steep):
+        distance, change, inner = _norm(x - y), _norm(gx - gy), ((x - y) * (gx - gy)).sum(-1)
+        apart = np.where(distance > 0, distance, 1.0)
+        slack = ROUNDING * (_norm(gx) + _norm(gy) + L * (_norm(x) + _norm(y)))
+        off = change - L * distance * (1 + CONSTANT_ROUNDING) - slack
+        text = "a gradient that changes {:.9g} times as w does, above L = {:.9g},"
+        yield worst("L", off, x, "declare a larger L, or mend the gradient", text, change / apart, L)
+        if problem.convex:
+            off = mu * distance**2 * (1 - CONSTANT_ROUNDING) - inner - slack * distance
+            text, remedy = "curvature {:.9g} below mu = {:.9g}", "declare a smaller mu, or mend the gradient"
+            yield worst("mu", off, x, remedy, text, inner / apart**2, mu)
     if not problem.convex:
-        square, needed = (probe.grads**2).sum(-1), 2 * problem.mu * problem.client_excess(probe.x)
-        off = needed - square - CONSTANT_ROUNDING * square - problem.L * probe.rounding
-        text, remedy = (
-            "||grad F_i||^2 = {:.6g} below 2 mu (F_i - F_i*) = {:.6g}",
-            "declare a smaller mu, or mend F_i*",
-        )
-        yield worst("mu", off, probe.x, remedy, text, square, needed)
+        square, needed = (probe.grads**2).sum(-1), 2 * mu * problem.client_excess(probe.x)
+        off = needed - square - CONSTANT_ROUNDING * square - L * probe.rounding
+        text = "||grad F_i||^2 = {:.6g} below 2 mu (F_i - F_i*) = {:.6g}"
+        yield worst("mu", off, probe.x, "declare a smaller mu, or mend F_i*", text, square, needed)
 
 
-def _pairs(problem: Problem, x: Array, y: Array, gx: Array, gy: Array) -> Iterator[Finding]:
-    def norm(v: Array) -> Array:
-        return np.asarray(np.linalg.norm(v, axis=-1))
+class _Levels(NamedTuple):
+    """At a point of each client and, last, one of F: losses, gradients, gaps, and the size of what is added up."""
 
-    distance, change, inner = norm(x - y), norm(gx - gy), ((x - y) * (gx - gy)).sum(-1)
-    apart = np.where(distance > 0, distance, 1.0)
-    slack = ROUNDING * (norm(gx) + norm(gy) + problem.L * (norm(x) + norm(y)))
-    steep = change - problem.L * distance * (1 + CONSTANT_ROUNDING) - slack
-    text = "a gradient that changes {:.9g} times as w does, above L = {:.9g},"
-    yield worst("L", steep, x, "declare a larger L, or mend the gradient", text, change / apart, problem.L)
-    if problem.convex:
-        flat = problem.mu * distance**2 * (1 - CONSTANT_ROUNDING) - inner - slack * distance
-        text, remedy = (
-            "curvature {:.9g} below mu = {:.9g}",
-            "declare a smaller mu, or mend the gradient",
-        )
-        yield worst("mu", flat, x, remedy, text, inner / apart**2, problem.mu)
+    losses: Array
+    grads: Array
+    gaps: Array
+    size: Array
+
+
+def _levels(problem: Problem, x: Array) -> _Levels:
+    """x (..., N + 1, d) -> (..., N + 1), gradients (..., N + 1, d)."""
+    own, w, p = x[..., :-1, :], x[..., -1, :], problem.p
+    losses, grads = [problem.client_losses(own), problem.losses(w)], [problem.client_grads(own), problem.grads(w)]
+    sizes = [np.abs(f) + _norm(g) * _norm(v) for f, g, v in zip(losses, grads, (own, w[..., None, :]), strict=True)]
+
+    def join(own: Array, common: Array) -> Array:
+        return np.concatenate([own, common], axis=-1)
+
+    slopes = np.concatenate([grads[0], (p @ grads[1])[..., None, :]], axis=-2)
+    gaps = join(problem.client_excess(own), np.asarray(problem.gap(w))[..., None])
+    return _Levels(join(losses[0], losses[1] @ p[:, None]), slopes, gaps, join(sizes[0], sizes[1] @ p[:, None]))
 
 
 def _minimisers(probe: Probe) -> Iterator[Finding]:
     """By mu, F - F* <= ||grad F||^2 / (2 mu) at every minimiser, and at that of a mixture of the clients."""
-    problem = probe.problem
+    problem, mu = probe.problem, probe.problem.mu
     mixture = probe.rng(3).dirichlet(np.ones(problem.N))
-    for weights, optimum in ((problem.p, problem.optimum), (mixture, problem.argmin(mixture))):
-        w = optimum.w[None, :]
-        loss = float(weights @ problem.client_losses(w))
-        yield _stationary(probe, optimum, weights @ problem.client_grads(w), loss)
-    grads, losses = problem.client_grads(problem.w_i_star), problem.client_losses(problem.w_i_star)
-    for i, optimum in enumerate(problem.client_optima):
-        yield _stationary(probe, optimum, grads[i], float(losses[i]), i)
-
-
-def _stationary(probe: Probe, optimum: Optimum, grad: Array, loss: float, client: int | None = None) -> Finding:
-    mu, L, size = probe.problem.mu, probe.problem.L, float(np.linalg.norm(optimum.w)) + probe.scale
-    fact, point = "minimisers", tuple(np.asarray(optimum.w).tolist())
-    if abs(loss - optimum.value) > optimum.excess_bound + ROUNDING * (abs(loss) + abs(optimum.value)):
-        text = f"a minimum of {optimum.value:.12g} where the loss is {loss:.12g}"
-        return Finding(fact, False, text, "mend the value of argmin (F_i*)", point, client)
-    reached = float(grad @ grad) / (2 * mu)
-    allowed = optimum.excess_bound + ROUNDING * abs(loss) + (ROUNDING * L * size) ** 2 / (2 * mu)
-    text = f"a gradient of norm {np.linalg.norm(grad):.3g}, which leaves {reached:.3g} > {allowed:.3g} to F*,"
-    return Finding(fact, reached <= allowed, text, "mend argmin, or state its excess_bound", point, client)
+    common = [(problem.p, problem.optimum), (mixture, problem.argmin(mixture))]
+    w = np.stack([*problem.w_i_star, *(optimum.w for _, optimum in common)])
+    losses = [problem.client_losses(w[: problem.N]), *(q @ problem.losses(one.w)[:, None] for q, one in common)]
+    grads = [problem.client_grads(w[: problem.N]), *(q[None] @ problem.grads(one.w) for q, one in common)]
+    optima = [*problem.client_optima, *(optimum for _, optimum in common)]
+    value, bound = (np.array([getattr(one, name) for one in optima]) for name in ("value", "excess_bound"))
+    loss, slope = np.concatenate(losses), _norm(np.concatenate(grads))
+    off = np.abs(loss - value) - bound - ROUNDING * (np.abs(loss) + np.abs(value))
+    allowed = bound + ROUNDING * np.abs(loss) + (ROUNDING * problem.L * (_norm(w) + probe.scale)) ** 2 / (2 * mu)
+    reached = slope**2 / (2 * mu)
+    for part in (slice(0, problem.N), slice(problem.N, None)):
+        text = "a minimum of {:.12g} where the loss is {:.12g}"
+        yield worst(
+            "minimisers", off[part], w[part], "mend the value of argmin (F_i*)", text, value[part], loss[part]
+        )
+        text = "a gradient of norm {:.3g}, which leaves {:.3g} > {:.3g} to F*,"
+        parts, remedy = (slope[part], reached[part], allowed[part]), "mend argmin, or state its excess_bound"
+        yield worst("minimisers", parts[1] - parts[2], w[part], remedy, text, *parts)
 
 
 def _gaps(probe: Probe) -> Iterator[Finding]:
     """The gaps are differences of losses, none below 0, and Gamma is F* - sum_i p_i F_i* >= 0."""
     problem, p = probe.problem, probe.problem.p
-    bounds = np.array([optimum.excess_bound for optimum in problem.client_optima])
-    tiny = problem.L * (ROUNDING * probe.scale) ** 2
-    e, plain = problem.client_excess(probe.x), probe.losses - problem.F_i_star
-    off = np.abs(e - plain) - bounds - probe.rounding - ROUNDING * np.abs(problem.F_i_star)
-    remedy, text = "mend client_excess, F_i* or the losses", "F_i - F_i* = {:.9g} where the losses differ by {:.9g}"
-    yield worst("F_i - F_i*", np.maximum(off, -e - bounds - tiny), probe.x, remedy, text, e, plain)
-    w, slack = probe.x[:, 0], problem.optimum.excess_bound
-    losses, gap = problem.losses(w), problem.gap(w)
-    plain = losses @ p - problem.F_star
-    size = np.linalg.norm(problem.grads(w), axis=-1) @ p * np.linalg.norm(w, axis=-1)
-    off = np.abs(gap - plain) - slack - ROUNDING * (np.abs(losses) @ p + abs(problem.F_star) + size)
-    bad, text = np.maximum(off, -gap - slack - tiny), "F - F* = {:.9g} where the losses differ by {:.9g}"
-    yield worst("F - F*", bad[:, None], w[:, None], "mend gap", text, gap[:, None], plain[:, None])
+    optima = (*problem.client_optima, problem.optimum)
+    least, bounds = (np.array([getattr(one, name) for one in optima]) for name in ("value", "excess_bound"))
+    x = np.concatenate([probe.x, probe.x[:, :1]], axis=1)
+    levels = _levels(problem, x)
+    plain, tiny = levels.losses - least, problem.L * (ROUNDING * probe.scale) ** 2
+    off = np.abs(levels.gaps - plain) - bounds - ROUNDING * (levels.size + np.abs(least))
+    off = np.maximum(off, -levels.gaps - bounds - tiny)
+    for fact, part in GAPS:
+        parts = off[:, part], x[:, part], levels.gaps[:, part], plain[:, part]
+        text = f"{fact} = {{:.9g}} where the losses differ by {{:.9g}}"
+        yield worst(fact, parts[0], parts[1], "mend the gaps, the minima or the losses", text, *parts[2:])
     Gamma, wanted = float(problem.Gamma), problem.F_star - float(p @ problem.F_i_star)
-    near = slack + p @ bounds + ROUNDING * (abs(problem.F_star) + p @ np.abs(problem.F_i_star))
+    near = bounds[-1] + p @ bounds[:-1] + ROUNDING * (abs(problem.F_star) + p @ np.abs(problem.F_i_star))
     holds = Gamma >= -near and abs(Gamma - wanted) <= near
     yield Finding("Gamma >= 0", bool(holds), f"{Gamma:.9g} for F* - sum_i p_i F_i* = {wanted:.9g}", "mend Gamma")
 
 
 def _near(probe: Probe) -> Iterator[Finding]:
     """mu/2 (r - s)^2 <= e <= L/2 (r + s)^2 at distance r of a minimum that is known up to s."""
-    problem, u = probe.problem, probe.directions(5, NEAR_DIRECTIONS)
-    w_star, common = problem.w_star[None, :], (problem.p @ problem.grads(problem.w_star))[None, :]
-    for fact, star, grads, call in (
-        ("F_i - F_i*", problem.w_i_star, problem.client_grads(problem.w_i_star), problem.client_excess),
-        ("F - F*", w_star, common, lambda x: problem.gap(x[..., 0, :])[..., None]),
-    ):
-        unsure = np.linalg.norm(grads, axis=-1) / problem.mu + np.finfo(float).eps * np.linalg.norm(star, axis=-1)
-        x = star + np.maximum(CLOSE * probe.scale, CLEAR * unsure)[:, None] * u[:, : len(star)]
-        far, e = np.linalg.norm(x - star, axis=-1), call(x)
-        low = problem.mu / 2 * np.maximum(far - unsure, 0) ** 2 * (1 - NEAR_ROUNDING)
-        high = problem.L / 2 * (far + unsure) ** 2 * (1 + NEAR_ROUNDING)
-        text, name = "{:.3g} outside [{:.3g}, {:.3g}], {:.1e} from the minimum,", f"{fact} without cancellation"
-        remedy = "write it without a difference of losses, and improve argmin"
-        yield worst(f"{name} near the minimum", np.maximum(low - e, e - high), x, remedy, text, e, low, high, far)
+    problem = probe.problem
+    star, u = np.vstack([problem.w_i_star, problem.w_star]), probe.directions(5, NEAR_DIRECTIONS)
+    unsure = _norm(_levels(problem, star).grads) / problem.mu + np.finfo(float).eps * _norm(star)
+    x = star + np.maximum(CLOSE * probe.scale, CLEAR * unsure)[:, None] * np.concatenate([u, u[:, :1]], axis=1)
+    far, e = _norm(x - star), _levels(problem, x).gaps
+    low = problem.mu / 2 * np.maximum(far - unsure, 0) ** 2 * (1 - NEAR_ROUNDING)
+    high = problem.L / 2 * (far + unsure) ** 2 * (1 + NEAR_ROUNDING)
+    text, remedy = (
+        "{:.3g} outside [{:.3g}, {:.3g}], {:.1e} from the minimum,",
+        "write it without a difference of losses, and improve argmin",
+    )
+    for fact, part in GAPS:
+        values = [one[:, part] for one in (e, low, high, far)]
+        off = np.maximum(low - e, e - high)[:, part]
+        yield worst(f"{fact} without cancellation near the minimum", off, x[:, part], remedy, text, *values)
+
+
+def _norm(v: Array) -> Array:
+    return np.asarray(np.linalg.norm(v, axis=-1))
+
+
+TESTS = {
+    "p on the simplex": _simplex,
+    "0 < mu <= L, and minimisers of shape (d,) with finite values": _stated,
+    SHAPES: _shapes,
+    "losses whose slopes are the gradients": _gradients,
+    "L and mu": _curvature,
+    "minimisers": _minimisers,
+    "F_i - F_i* and F - F*": _gaps,
+    "excesses without cancellation near the minimum": _near,
+    "the noise": noise_facts,
+}

@@ -2,11 +2,12 @@
 
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from fedbounds.engine.contracts.finding import Finding, examine, refuse
+from fedbounds.engine.contracts.battery import Finding, examine, refuse
 from fedbounds.errors import InputError
 from fedbounds.model.problem import Array, Problem
 from fedbounds.model.weighting import ABSENT_EXCESS, Rule, Weighting, as_weighting, check_simplex
@@ -26,12 +27,38 @@ class _Stream:
 
     seed: int
     replicates: int
-    calls: int = field(default=0)
+    calls: int = 0
 
     def uniform(self, count: int) -> Array:
         self.calls += 1
         rngs = (np.random.default_rng([self.seed, r, self.calls]) for r in range(self.replicates))
         return np.stack([rng.random(count) for rng in rngs])
+
+
+class _Tried(NamedTuple):
+    """A weighting and the weights p of its clients."""
+
+    rule: Weighting
+    p: Array
+
+    @property
+    def gaps(self) -> list[Array]:
+        """Gaps (REPLICATES, N): none, equal ones, one client alone, and random ones of every size."""
+        N, rng = len(self.p), np.random.default_rng(len(self.p))
+        alone = np.eye(N)[np.arange(REPLICATES) % N]
+        drawn = [size * rng.exponential(size=(REPLICATES, N)) for size in SIZES]
+        return [np.zeros((REPLICATES, N)), np.ones((REPLICATES, N)), alone, *drawn]
+
+    def __call__(self, gaps: Array, r: int, stream: _Stream | None = None, p: Array | None = None) -> Array:
+        stream = _Stream(r, len(gaps)) if stream is None else stream
+        return self.rule(np.tile(self.p if p is None else p, (len(gaps), 1)), gaps.copy(), r, stream)
+
+    def off_the_simplex(self, alpha: Array, shape: tuple[int, ...]) -> str:
+        try:
+            check_simplex(alpha, shape, self.rule.name)
+        except InputError as error:
+            return str(error).rstrip(".")
+        return ""
 
 
 def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[Finding, ...]:
@@ -40,18 +67,7 @@ def weighting_findings(weighting: Weighting | Rule, problem: Problem) -> tuple[F
     >>> all(finding.holds for finding in weighting_findings(experiment.weighting, problem))
     True
     """
-    rule, findings = as_weighting(weighting).bind(problem), list[Finding]()
-    for fact, test in (
-        (SIMPLEX, _simplex),
-        (DETERMINED, _determined),
-        ("what it states", _stated),
-        (ABSENT, _absent),
-    ):
-        findings += examine(fact, lambda test=test: test(rule, problem.p))  # type: ignore[misc]
-        if not all(finding.holds for finding in findings):
-            break
-        findings.append(Finding(fact, True))
-    return tuple(findings)
+    return examine(TESTS, _Tried(as_weighting(weighting).bind(problem), problem.p))
 
 
 def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None) -> tuple[Finding, ...]:
@@ -65,83 +81,74 @@ def check_weighting(weighting: Weighting | Rule, problem: Problem | None = None)
     return refuse(f"weighting {rule.name}", weighting_findings(rule, problem))
 
 
-def _gaps(N: int) -> list[Array]:
-    """Gaps (REPLICATES, N): none, equal ones, one client alone, and random ones of every size."""
-    rng = np.random.default_rng(N)
-    alone = np.eye(N)[np.arange(REPLICATES) % N]
-    random_gaps = [size * rng.exponential(size=(REPLICATES, N)) for size in SIZES]
-    return [np.zeros((REPLICATES, N)), np.ones((REPLICATES, N)), alone, *random_gaps]
-
-
 def _fault(fact: str, text: str, remedy: str, gaps: Array) -> Finding:
     return Finding(fact, False, text, remedy, tuple(gaps[0].tolist()))
 
 
-def _simplex(rule: Weighting, p: Array) -> Iterator[Finding]:
+def _simplex(tried: _Tried) -> Iterator[Finding]:
     """Rows on the simplex at every gap and for any number of replicates, arguments left as they were."""
-    for e in _gaps(len(p)):
+    for e in tried.gaps:
         for rows in (REPLICATES, 1):
-            given, weights = e[:rows].copy(), np.tile(p, (rows, 1))
-            alpha = rule(weights, given, 0, _Stream(0, rows))
-            if not (np.array_equal(given, e[:rows]) and (weights == p).all()):
+            given, weights = e[:rows].copy(), np.tile(tried.p, (rows, 1))
+            alpha = tried.rule(weights, given, 0, _Stream(0, rows))
+            if not (np.array_equal(given, e[:rows]) and (weights == tried.p).all()):
                 yield _fault(SIMPLEX, "arguments that it changes", "copy before writing", e)
-            try:
-                check_simplex(alpha, (rows, len(p)), rule.name)
-            except InputError as error:
-                yield _fault(SIMPLEX, f"gaps with which {error}".rstrip("."), "mend it", e)
+            if off := tried.off_the_simplex(alpha, given.shape):
+                yield _fault(SIMPLEX, f"gaps with which {off}", "mend it", e)
 
 
-def _determined(rule: Weighting, p: Array) -> Iterator[Finding]:
+def _determined(tried: _Tried) -> Iterator[Finding]:
     """Two calls with one stream agree, a row is computed by itself, and no global generator moves."""
-    P, remedy = np.tile(p, (REPLICATES, 1)), "draw from stream.uniform(count) only, and keep no state"
-    before = random.getstate(), np.random.get_state()  # noqa: NPY002
-    for e in _gaps(len(p)):
+    before, remedy = _global_state(), "draw from stream.uniform(count) only, and keep no state"
+    for e in tried.gaps:
         for r in ROUNDS:
-            first, again = (rule(P, e.copy(), r, _Stream(r, REPLICATES)) for _ in range(2))
+            first, again = tried(e, r), tried(e, r)
             if not np.array_equal(first, again):
                 yield _fault(DETERMINED, f"{first[0]}, then {again[0]},", remedy, e)
-            if not np.array_equal(first[:2], rule(P[:2], e[:2].copy(), r, _Stream(r, 2))):
+            if not np.array_equal(first[:2], tried(e[:2], r)):
                 text = "weights of a replicate that change with the others"
                 yield _fault(DETERMINED, text, "compute each row by itself", e)
-    after = random.getstate(), np.random.get_state()  # noqa: NPY002
-    same = before[0] == after[0] and all(np.array_equal(a, b) for a, b in zip(before[1], after[1], strict=True))
-    yield Finding(DETERMINED, same, "a global generator that it moves", remedy)
+    yield Finding(DETERMINED, before == _global_state(), "a global generator that it moves", remedy)
 
 
-def _stated(rule: Weighting, p: Array) -> Iterator[Finding]:
+def _global_state() -> Any:
+    name, words, *rest = np.random.get_state()  # noqa: NPY002
+    return random.getstate(), name, np.asarray(words).tobytes(), rest
+
+
+def _stated(tried: _Tried) -> Iterator[Finding]:
     """random = False draws nothing, depends_on_w = False returns one alpha a round, returns_p = True returns p."""
-    P = np.tile(p, (REPLICATES, 1))
-    first: dict[int, Array] = {}
-    for e in _gaps(len(p)):
-        for r in ROUNDS:
+    rule = tried.rule
+    for r in ROUNDS:
+        first = tried(tried.gaps[0], r)
+        for e in tried.gaps:
             stream = _Stream(r, REPLICATES)
-            alpha = rule(P, e.copy(), r, stream)
+            alpha = tried(e, r, stream)
             if stream.calls > 0 and not rule.random:
                 yield _fault("random", "draws from the stream under random = False", "say random = True", e)
-            if rule.returns_p and not np.array_equal(alpha, P):
+            if rule.returns_p and not (alpha == tried.p).all():
                 yield _fault("returns_p", f"{alpha[0]} under returns_p = True", "say returns_p = False", e)
-            at_first = first.setdefault(r, alpha)
-            if not rule.depends_on_w and not np.array_equal(alpha, at_first):
-                text = f"{alpha[0]} beside {at_first[0]} for no gaps under depends_on_w = False"
+            if not rule.depends_on_w and not np.array_equal(alpha, first):
+                text = f"{alpha[0]} beside {first[0]} for no gaps under depends_on_w = False"
                 yield _fault("depends_on_w", text, "say depends_on_w = True", e)
 
 
-def _absent(rule: Weighting, p: Array) -> Iterator[Finding]:
+def _absent(tried: _Tried) -> Iterator[Finding]:
     """With p_i = 0 for one client and the engine's mark as its gap, the rest are still weighted.
 
     What an absent client is given the engine takes away, so only the simplex is asked for.
     """
-    for away in range(len(p) if len(p) > 1 else 0):
-        present = np.where(np.arange(len(p)) == away, 0.0, p)
-        P = np.tile(present / present.sum(), (REPLICATES, 1))
-        for e in _gaps(len(p)):
+    for away in range(len(tried.p) if len(tried.p) > 1 else 0):
+        present = np.where(np.arange(len(tried.p)) == away, 0.0, tried.p)
+        for e in tried.gaps:
             e[:, away] = ABSENT_EXCESS
-            alpha = rule(P, e.copy(), 0, _Stream(0, REPLICATES))
-            try:
-                check_simplex(alpha, e.shape, rule.name)
-            except InputError as error:
-                text = f"gaps with which, client {away} absent, {error}".rstrip(".")
+            alpha = tried(e, 0, p=present / present.sum())
+            if off := tried.off_the_simplex(alpha, e.shape):
+                text = f"gaps with which, client {away} absent, {off}"
                 yield _fault(ABSENT, text, "ignore clients with p_i = 0", e)
-            if rule.returns_p and not np.array_equal(alpha, P):
+            if tried.rule.returns_p and not (alpha == present / present.sum()).all():
                 text = f"other weights where client {away} is absent under returns_p = True"
                 yield _fault("returns_p", text, "say returns_p = False", e)
+
+
+TESTS = {SIMPLEX: _simplex, DETERMINED: _determined, "what it states": _stated, ABSENT: _absent}

@@ -4,6 +4,7 @@ Bits depend on neither the number of threads nor of replicates: each replicate's
 an order fixed at compile time.
 """
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -11,14 +12,12 @@ from typing import Any
 import numpy as np
 
 from fedbounds.engine import rng
-from fedbounds.engine.backend import Backend, Moments, batch_scale
 from fedbounds.engine.kernels import client_sums as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
 from fedbounds.engine.kernels.matrix_products import padded
-from fedbounds.engine.kernels.vectors import LANES, WORD
+from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
 from fedbounds.engine.threads import blocks_of
-from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, Indices, LogisticArrays
 
 # Arithmetic of one local step of one block (about 0.5 ms): the bookkeeping between kernels is then a small part, and
@@ -30,12 +29,15 @@ EXPONENTIAL = 30
 
 
 @dataclass(frozen=True)
-class Compiled(Backend):
+class Compiled(NumpyEngine):
     """What the compiled problems share; ``data`` are the arrays of the problem."""
 
-    experiment: Experiment
     data: Any
     name = "kernels"
+
+    def session(self) -> AbstractContextManager[object]:
+        """Nothing: kernels use no BLAS."""
+        return nullcontext()
 
     @cached_property
     def w_star(self) -> Array:
@@ -150,11 +152,11 @@ class Sampled(Compiled):
 
     @cached_property
     def rows(self) -> Array:
-        """The padded samples, each of whole vectors, one after another, from the start of a cache line on."""
+        """The padded samples, each of whole vectors, one after another."""
         X = self.data.X
         out = np.zeros((self.starts[-1], self.width))
         out[self._places, : X.shape[1]] = X
-        return aligned(out)
+        return out.ravel()
 
     @cached_property
     def targets(self) -> Array:
@@ -221,11 +223,3 @@ class LeastSquares(Sampled, Quadratic):
 def own(values: np.ndarray) -> np.ndarray:
     """The array in C order and writeable: read-only or strided ones would be compiled for separately."""
     return np.require(values, requirements=["C", "W"])
-
-
-def aligned(rows: Array) -> Array:
-    """The entries as one flat array whose first lies at the start of a cache line (of 8 numbers)."""
-    home = np.zeros(rows.size + LANES)
-    skip = -home.ctypes.data // WORD % LANES
-    home[skip : skip + rows.size] = rows.ravel()
-    return home[skip : skip + rows.size]

@@ -9,68 +9,33 @@ as a (v, m_i) matrix from v starts[i] on. Samples that pad have zero features an
 probability of the label +1 and of the label -1.
 """
 
-import math
-
 import numpy as np
 
 from fedbounds.engine.kernels.client_sums import GROUP, distance_sq, dot, multiply, offsets_from, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
-from fedbounds.engine.kernels.math import LN2, NEAR, ONE_BITS, clamp, divergence, exp, near_divergence, parted
+from fedbounds.engine.kernels.math import clamp, divergence, exp
 from fedbounds.engine.kernels.rng import absorb, draw_indices
-from fedbounds.engine.kernels.softmax import FAR, divergences, far_divergences, slopes, weights
+from fedbounds.engine.kernels.softmax import divergences, far_divergences, slopes, weights
 
-# Fractions in [1, 2) whose product cannot overflow.
-PRODUCT = 512
-# A sum of logarithms may be this many times smaller than its terms: it loses as many units of rounding.
+# A sum may be this many times smaller than its terms: it loses as many units of rounding.
 CANCELLED = 64.0
 
 
 @jit
-def _logarithms(values, q):
-    """sum_j log(values_j + q_j), by the logarithms of products of their fractions."""
-    total = 0.0
-    for first in range(0, len(values), PRODUCT):
-        part, rest = values[first : first + PRODUCT], q[first : first + PRODUCT]
-        power, product = -ONE_BITS * len(part), 1.0
-        for j in range(len(part)):
-            exponent, fraction = parted(part[j] + rest[j])
-            power += exponent
-            product *= fraction
-        total += power * LN2 + math.log(product)
-    return total
-
-
-@jit
-def _binary(z, s, q, y, up, values, keep):
+def _binary(z, s, q, y, values, keep):
     """The sum of the divergences at changes of margin z of samples with probabilities s and q = 1 - s of their labels
     +1 and -1; z <- the slopes there if kept: minus the label times the probability of the other one.
 
-    Where it is far smaller than its terms, a sum of logarithms of s e^z + q would cancel. ``up`` and ``values`` have
-    room for the samples of the largest client.
+    ``values`` has room for the samples of the largest client.
     """
-    away, far, linear, total = 0.0, 0.0, 0.0, 0.0
+    total = 0.0
     for j in range(len(z)):
-        away += 1.0 if abs(z[j]) > NEAR else 0.0
-        far += 0.0 if abs(z[j]) < FAR else 1.0
-        linear += s[j] * z[j]
-    if keep or (away > 0.0 and far == 0.0):
-        for j in range(len(z)):
-            up[j] = s[j] * exp(clamp(z[j]))
-    if away > 0.0 and far == 0.0:
-        total = _logarithms(up[: len(z)], q) - linear
-    if not CANCELLED * total > len(z) + abs(linear):
-        if away + far > 0.0:
-            for j in range(len(z)):
-                values[j] = divergence(z[j], s[j], q[j])[0]
-        else:
-            for j in range(len(z)):
-                values[j] = near_divergence(z[j], s[j], q[j])
-        total = 0.0
-        for j in range(len(z)):
-            total += values[j]
+        values[j] = divergence(z[j], s[j], q[j])[0]
+    for j in range(len(z)):
+        total += values[j]
     if keep:
         for j in range(len(z)):
-            plus, minus = up[j], q[j]
+            plus, minus = s[j] * exp(clamp(z[j])), q[j]
             z[j] = -y[j] * (minus if y[j] > 0.0 else plus) / (plus + minus)
     return total
 
@@ -103,7 +68,7 @@ def excess(W, columns, starts, sizes, K, reg, centre, s, other, residual):
             for c in range(count):
                 z = Z[c * K * m : (c + 1) * K * m]
                 if K == 1:
-                    value = _binary(z, s[a : a + m], other[a : a + m], s[a : a + m], mean, total, False)
+                    value = _binary(z, s[a : a + m], other[a : a + m], s[a : a + m], total, False)
                 else:
                     value, near = divergences(z, s, K * a, K, m, mean, total, peak, False)
                     if not near:
@@ -151,7 +116,7 @@ def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, othe
                 z, u, r = Z[c * K * m : (c + 1) * K * m], U[c * d : (c + 1) * d], first + c
                 regular, second = _regular(u, residual[i], reg), 0.0
                 if K == 1:
-                    value = _binary(z, s[a : a + m], other[a : a + m], y[a : a + m], mean, total, True)
+                    value = _binary(z, s[a : a + m], other[a : a + m], y[a : a + m], total, True)
                 else:
                     value = _soft(z, u, X[r, i], columns, y, a, m, s, other, K, mean, total, peak)
                 for k in range(K):

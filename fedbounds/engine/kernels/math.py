@@ -17,10 +17,7 @@ ROUNDER = 6755399441055744.0
 ROUNDER_BITS = 0x4338000000000000
 ONE_BITS = 1023
 TURN = 6.283185307179586
-FRACTION = 0xFFFFFFFFFFFFF
 SQRT_HALF_BITS = 0x3FE6A09E667F3BCD
-# ln(2)/2: what is left of an exponent once whole multiples of ln 2 are taken away.
-NEAR = 0.34657359027997264
 
 
 @strict
@@ -32,7 +29,7 @@ def clamp(x):
 
 @strict
 def remainder(r):
-    """exp(r) - 1 - r = r^2 P(r) for |r| <= NEAR.
+    """exp(r) - 1 - r = r^2 P(r) for |r| <= ln(2)/2.
 
     P is the polynomial of degree 10 closest to it there (within 3e-18), by Chebyshev interpolation.
     """
@@ -161,22 +158,3 @@ def divergence(delta, s, q):
     scale = 1.0 / (small * value + large)
     distance = small * remainder - t * (y - 2.0 * square * series) if k == 0 else far
     return distance, small * value * scale, large * scale
-
-
-@strict
-def near_divergence(delta, s, q):
-    """The same for |delta| <= NEAR, with no quotient: log(1 + r), r = s (e^(q delta) - 1 - q delta) + q (e^(-s delta)
-    - 1 + s delta) <= cosh(NEAR / 2) - 1, whose terms are positive and whose ninth power counts for nothing.
-    """
-    r = s * remainder(q * delta) + q * remainder(-s * delta)
-    square = r * r
-    low = (1.0 - r * (1.0 / 2)) + square * (1.0 / 3 - r * (1.0 / 4))
-    high = (1.0 / 5 - r * (1.0 / 6)) + square * (1.0 / 7 - r * (1.0 / 8) + square * (1.0 / 9))
-    return r * (low + (square * square) * high)
-
-
-@strict
-def parted(y):
-    """The exponent of y > 0 as its bits hold it, 1023 too large, and y over that power of two, in [1, 2)."""
-    bits = bits_of(y)
-    return bits >> 52, float_of((bits & FRACTION) | (ONE_BITS << 52))

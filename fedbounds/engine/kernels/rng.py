@@ -35,7 +35,8 @@ def draw_indices(key, n, replacement, out):
     count = len(out)
     if replacement:
         for j in range(count):
-            out[j] = np.int64(uniform(key, j) * np.float64(n))
+            # n < 2^31: without AVX-512 a processor converts only such numbers in vectors.
+            out[j] = np.int64(np.int32(uniform(key, j) * np.float64(n)))
         return
     for j in range(count):
         last = n - count + j

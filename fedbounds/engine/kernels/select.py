@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from fedbounds.engine.backend import Moments
 from fedbounds.engine.kernels import logistic as kernel_scores
 from fedbounds.engine.kernels.backends import (
     EXPONENTIAL,
@@ -16,6 +15,7 @@ from fedbounds.engine.kernels.backends import (
     Sampled,
     own,
 )
+from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
 from fedbounds.model.problem import Array, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays

@@ -11,16 +11,20 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import Any
 
 from fedbounds.evidence.assumption_checks import in_fractions, judged, steps_of
 from fedbounds.evidence.ball_arithmetic import Undecided, compared
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.evaluate import names_in
+from fedbounds.evidence.exact.instance import Instance, array
 from fedbounds.evidence.exact.instance_json import text, to_json
 from fedbounds.evidence.exact.outcomes import MAX_OUTCOMES, run, runs
-from fedbounds.evidence.exact.record import ExactRun
+from fedbounds.evidence.exact.record import ExactRun, constants_of
 from fedbounds.evidence.judge import Judged, Unmet, judge, substitution
 from fedbounds.theory.assumption import Answer, Assumption
 from fedbounds.theory.claim import OWN_STEPS, Claim, Kind
+from fedbounds.theory.measurement import first_of
+from fedbounds.theory.path_formulas import growth_of_steps, heterogeneity, ratios_of_steps
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
@@ -81,8 +85,9 @@ def compare(
         return
     times, places = measurement.times(claim.scope), measurement.places(claim.scope)
     order = range(len(times)) if only is None else [k for k, t in enumerate(times) if t == only]
+    used = {name: name in places for name in names_in(formula.lhs) + names_in(formula.rhs)}
     for k in reversed(order) if latest else order:
-        values = {**measurement.constants, **{name: column[k] for name, column in places.items()}}
+        values = {name: places[name][k] if varies else measurement.constants[name] for name, varies in used.items()}
         both = compared(formula.lhs, formula.rhs, values)
         if both is not None:
             t, client = times[k], record.points[k][1] if claim.scope == "point" else None
@@ -156,6 +161,8 @@ def violation(
 
     Raises InputError if there are too many outcomes, or digits.
     """
+    if excluded(instance, claim, reading):
+        return None
     for record in runs(instance, most):
         with contextlib.suppress(Undecided):
             unmet = judge_assumptions(claim, record, reading)
@@ -231,12 +238,42 @@ def short(x: Fraction) -> str:
 
 def judge_assumptions(claim: Claim, record: ExactRun, reading: Reading) -> Unmet:
     """The assumptions of a claim that fail on a run, and those that cannot be expressed in fractions."""
-    values = {**record.constants(reading.skew), **record.computed(claim, reading).constants}
-    return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record, values))
+    values: Any = first_of(record.computed(claim, reading).constants, record.constants(reading.skew))
+    return judged(claim.assumptions_in(reading), lambda assumption: _answer(assumption, record.instance, values))
 
 
-def _answer(assumption: Assumption, record: ExactRun, values: Mapping[str, Fraction]) -> Answer | None:
+def excluded(instance: Instance, claim: Claim, reading: Reading) -> bool:
+    """Whether an assumption fails that needs no run to be judged."""
+    values = {**_without_run(instance), **constants_of(instance, claim)}
+    for assumption in claim.assumptions_in(reading):
+        with contextlib.suppress(KeyError):  # a constant of the run
+            answer = _answer(assumption, instance, values)
+            if answer is not None and not answer.holds:
+                return True
+    return False
+
+
+def _without_run(instance: Instance) -> dict[str, Fraction]:
+    """The constants that are known before a run."""
+    losses, eta, tau, N = instance.losses, array(instance.eta), instance.tau, instance.N
+    known = {
+        "L": losses.L,
+        "mu": losses.mu,
+        "Gamma": heterogeneity(losses),
+        "tau": Fraction(tau),
+        "N": Fraction(N),
+        "p_min": min(instance.p),
+        "C": Fraction(instance.present, N),
+        "eta_0": eta[0],
+        "eta_ratio": ratios_of_steps(eta, tau).max(),
+        "eta_growth": growth_of_steps(eta, tau).max(),
+    }
+    known |= {} if any(instance.growth) else {"sigma_sq": max(s**2 for s in instance.noise)}
+    return known | ({"pi_min": Fraction(1), "pi_max": Fraction(1)} if instance.weighting == "fedavg" else {})
+
+
+def _answer(assumption: Assumption, instance: Instance, values: Mapping[str, Fraction]) -> Answer | None:
     if assumption.exactly is not None:
-        return Answer(*assumption.exactly(record.instance, values))
+        return Answer(*assumption.exactly(instance, values))
     stepwise = not assumption.symbols() <= values.keys()
-    return in_fractions(assumption, steps_of(values, record.instance.eta) if stepwise else (values,))
+    return in_fractions(assumption, steps_of(values, instance.eta) if stepwise else (values,))

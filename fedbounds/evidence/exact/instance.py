@@ -195,8 +195,9 @@ def _faults(i: Instance) -> Iterator[tuple[object, str, object, str]]:
     yield nobody, "a round needs at least one client present, and at most all", i.present, f"use 1 to {N}"
     narrow = max(i.spectrum) > i.L or i.mu > min(i.spectrum)
     yield narrow, "L and mu must enclose every curvature", f"L = {i.L}, mu = {i.mu}", "widen them"
-    remedy = f"use one of {', '.join(('fixed', *weightings()))} that chooses at most {N} clients"
-    yield _unknown(i), "weighting must be known", i.weighting, remedy
+    unknown = _unknown(i)  # the list of weightings takes time
+    remedy = f"use one of {', '.join(('fixed', *weightings()))} that chooses at most {N} clients" if unknown else ""
+    yield unknown, "weighting must be known", i.weighting, remedy
     unmatched = (i.weighting == "fixed") != bool(i.weights)
     yield unmatched, "weights go with the weighting fixed", i.weighting, "give both or neither"
     count = len(i.weights) not in (0, 1, i.rounds)
@@ -213,8 +214,10 @@ def _rows(name: str, d: int, rows: Rows, N: int) -> tuple[str, object, str]:
 def _unknown(instance: Instance) -> bool:
     """Whether there is no such weighting, or it chooses more clients than there are."""
     key, _, k = instance.weighting.partition(":")
-    if key == "fixed" or (key == "fedmax" and k.isdigit()):
-        return key == "fedmax" and int(k) > instance.N
+    if instance.weighting in ("fixed", "fedavg", "fedmax"):
+        return False
+    if key == "fedmax" and k.isdigit():
+        return int(k) > instance.N
     with contextlib.suppress(InputError):
         return not weighting_named(instance.weighting)
     return True

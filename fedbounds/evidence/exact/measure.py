@@ -6,8 +6,9 @@ A run holds every outcome of chance, so expectations are sums over outcomes and 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from fedbounds.engine.reference import Step
 from fedbounds.evidence.ball_arithmetic import largest, smallest
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics
 from fedbounds.theory import path_formulas as on
+from fedbounds.theory.measurement import OnDemand
 from fedbounds.theory.quantity import Path
 
 VIRTUALS = ("alpha", "p")
@@ -44,27 +46,6 @@ class Stretch:
             return np.moveaxis(values[:, 0], 0, -1)
         odds = self.odds.reshape(-1, *(1,) * (values.ndim - 2))
         return np.moveaxis((odds * values).sum(1), 0, -1)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """Constants (...,) by name, expectations ``paths[virtual][field]`` (..., T + 1), and what was visited.
-
-    Local models visited, all outcomes: their times and clients (m,), ||grad F_i||^2 and e_i (..., m). ``alphas`` and
-    ``excesses`` (visits, ..., N); the smallest rho at the starts of rounds and everywhere (...,).
-    """
-
-    constants: dict[str, Numbers]
-    rho_sync: Numbers
-    rho_all: Numbers
-    paths: dict[str, dict[str, Numbers]]
-    times: Any
-    clients: Any
-    grad_sq: Numbers
-    excess: Numbers
-    alphas: Numbers
-    ratios: Numbers
-    excesses: Numbers
 
 
 def stretches(steps: Sequence[Step], odds: Sequence[Numbers], leading: int) -> Iterator[Stretch]:
@@ -106,102 +87,174 @@ def whole_paths(
         yield chance, Path(tau, eta, losses, *path)
 
 
-def measure(losses: Quadratics, parts: Iterable[Stretch], eta: Numbers, tau: int, pairs: bool = True) -> Measured:
-    """Everything of a run; rho_pairs only where ``pairs``, as it compares all weights with all points."""
-    parts = list(parts)
-    T, leading = parts[-1].times[-1], losses.p.ndim - 1
-    exact = losses.p.dtype == object
-    one_iterate = exact and all((part.alpha == part.p)[~np.array(part.synchronised)].all() for part in parts)
-    paths = {"alpha": _path(losses, parts, "alpha")}
-    paths["p"] = paths["alpha"] if one_iterate else _path(losses, parts, "p")
-    columns: list[list[Numbers]] = [[] for _ in range(10)]
-    times, clients, grad_sq, excess, variance, alphas, ratios, excesses, rho, sync = columns
-    for part in parts:
-        e = losses.excess(part.w["alpha"])
-        excesses.append(e.reshape(-1, *e.shape[2:]))
-        n = len(part.times) - (part.times[-1] == T)
-        x, alpha, p, e = part.x[:n], part.alpha[:n], part.p[:n], e[:n]
-        skew = on.skew(alpha, p, e)
-        rho.append(skew.reshape(-1, *skew.shape[2:]))
-        sync += [skew[k] for k in range(n) if part.synchronised[k]]
-        grads = losses.client_grads(x)
-        noise = losses.variance(grads)
-        K, N = x.shape[1], x.shape[-2]
-        times.append(np.repeat(part.times[:n], K * N))
-        clients.append(np.tile(np.arange(N), n * K))
-        for rows, values in (
-            (grad_sq, on.norm_sq(grads)),
-            (excess, losses.client_excess(x)),
-            (variance, noise),
-        ):
-            rows.append(np.moveaxis(values, (0, 1), (leading, leading + 1)).reshape(*values.shape[2:-1], -1))
-        alphas.append(alpha.reshape(-1, *alpha.shape[2:]))
-        ratios.append(on.ratio(alpha, p, otherwise=-1).reshape(-1, *alpha.shape[2:]))
-    moments = [np.concatenate(rows, axis=-1) for rows in (grad_sq, excess, variance)]
-    visits = [np.concatenate(rows) for rows in (alphas, ratios, excesses)]
-    rho_sync, rho_all = smallest(np.concatenate(sync), 0), smallest(np.concatenate(rho), 0)
-    constants = _constants(losses, parts, eta, tau, visits, moments, pairs)
-    where = np.concatenate(times), np.concatenate(clients)
-    return Measured(constants, rho_sync, rho_all, paths, *where, moments[0], moments[1], *visits)
+@dataclass(frozen=True)
+class Measured:
+    """What claims need of a run, with a number of steps a row, each computed when it is first looked up.
+
+    ``constants`` (...,) by name, but rho_bar, and expectations ``paths[virtual][field]`` (..., T + 1).
+    Of the local models visited, all outcomes: their ``times`` and ``clients`` (m,), ||grad F_i||^2, variances and
+    e_i (..., m). ``alphas``, ``ratios`` and ``excesses`` (visits, ..., N); the smallest rho at the starts of rounds
+    and everywhere (...,).
+    """
+
+    losses: Quadratics
+    parts: tuple[Stretch, ...]
+    eta: Numbers
+    tau: int
+
+    @cached_property
+    def constants(self) -> OnDemand[Numbers]:
+        losses, eta, tau = self.losses, self.eta, self.tau
+        one, N = losses.p[..., 0] * 0 + 1, losses.p.shape[-1]
+        return OnDemand(
+            {
+                "L": lambda: losses.L,
+                "mu": lambda: losses.mu,
+                "Gamma": lambda: self.Gamma,
+                "tau": lambda: one * tau,
+                "N": lambda: one * N,
+                "Delta_0": lambda: on.norm_sq(self.parts[0].w["alpha"][0, 0] - losses.w_star),
+                "sigma_sq": lambda: largest(self.variance),
+                "sigma_p_sq": lambda: on.variance_of_mean(
+                    losses.p, self.variance.reshape(*self.variance.shape[:-1], -1, N)
+                ),
+                "G_sq": lambda: largest(self.grad_sq + self.variance),
+                "rho_tilde": lambda: one * self._skew_at_optimum(),
+                "pi_min": lambda: self._ratio_range[0],
+                "pi_max": lambda: self._ratio_range[1],
+                "p_min": lambda: losses.p.min(-1),
+                "m": lambda: one * self._equally_many(),
+                "C": lambda: one * (self.parts[0].p[0, 0] > 0).sum(-1) / N,
+                "eta_0": lambda: eta[..., 0],
+                "eta_ratio": lambda: on.ratios_of_steps(eta, tau).max(-1),
+                "eta_growth": lambda: on.growth_of_steps(eta, tau).max(-1),
+                "rho_pairs": lambda: smallest_pair(losses, self.alphas, self.excesses),
+            }
+        )
+
+    @cached_property
+    def paths(self) -> dict[str, OnDemand[Numbers]]:
+        alpha = self._path("alpha")
+        exact = self.losses.p.dtype == object
+        one_iterate = exact and all((part.alpha == part.p)[~np.array(part.synchronised)].all() for part in self.parts)
+        return {"alpha": alpha, "p": alpha if one_iterate else self._path("p")}
+
+    @cached_property
+    def rho_sync(self) -> Numbers:
+        starts = [
+            row[k]
+            for part, row in zip(self.parts, self._skews, strict=True)
+            for k in range(len(row))
+            if part.synchronised[k]
+        ]
+        return smallest(np.concatenate(starts), 0)
+
+    @cached_property
+    def rho_all(self) -> Numbers:
+        return smallest(_visits(self._skews), 0)
+
+    @cached_property
+    def times(self) -> Any:
+        return np.concatenate(
+            [np.repeat(part.times[:n], part.x.shape[1] * part.x.shape[-2]) for part, n in self._before_the_end]
+        )
+
+    @cached_property
+    def clients(self) -> Any:
+        return np.concatenate(
+            [np.tile(np.arange(part.x.shape[-2]), n * part.x.shape[1]) for part, n in self._before_the_end]
+        )
+
+    @cached_property
+    def grad_sq(self) -> Numbers:
+        return self._of_models([on.norm_sq(grads) for grads in self._grads])
+
+    @cached_property
+    def variance(self) -> Numbers:
+        return self._of_models([self.losses.variance(grads) for grads in self._grads])
+
+    @cached_property
+    def excess(self) -> Numbers:
+        return self._of_models([self.losses.client_excess(part.x[:n]) for part, n in self._before_the_end])
+
+    @cached_property
+    def alphas(self) -> Numbers:
+        return _visits([part.alpha[:n] for part, n in self._before_the_end])
+
+    @cached_property
+    def ratios(self) -> Numbers:
+        return _visits([on.ratio(part.alpha[:n], part.p[:n], otherwise=-1) for part, n in self._before_the_end])
+
+    @cached_property
+    def excesses(self) -> Numbers:
+        return _visits(self._gaps)
+
+    @cached_property
+    def Gamma(self) -> Numbers:
+        return on.heterogeneity(self.losses)
+
+    @cached_property
+    def _before_the_end(self) -> list[tuple[Stretch, int]]:
+        """The parts, and how many of their times are steps."""
+        T = self.parts[-1].times[-1]
+        return [(part, len(part.times) - (part.times[-1] == T)) for part in self.parts]
+
+    @cached_property
+    def _grads(self) -> list[Numbers]:
+        return [self.losses.client_grads(part.x[:n]) for part, n in self._before_the_end]
+
+    @cached_property
+    def _gaps(self) -> list[Numbers]:
+        return [self.losses.excess(part.w["alpha"]) for part in self.parts]
+
+    @cached_property
+    def _skews(self) -> list[Numbers]:
+        rows = zip(self._before_the_end, self._gaps, strict=True)
+        return [on.skew(part.alpha[:n], part.p[:n], e[:n]) for (part, n), e in rows]
+
+    @cached_property
+    def _ratio_range(self) -> tuple[Numbers, Numbers]:
+        ratios = self.ratios
+        return np.where(ratios < 0, np.inf, ratios).min(axis=(0, -1)), ratios.max(axis=(0, -1))
+
+    def _of_models(self, parts: Sequence[Numbers]) -> Numbers:
+        """Values (n, K, ..., N) of each part as (..., m)."""
+        leading = self.losses.p.ndim - 1
+        rows = (np.moveaxis(v, (0, 1), (leading, leading + 1)).reshape(*v.shape[2:-1], -1) for v in parts)
+        return np.concatenate(list(rows), axis=-1)
+
+    def _path(self, name: str) -> OnDemand[Numbers]:
+        losses = self.losses
+
+        def expected(value: Callable[[Stretch], Numbers]) -> Callable[[], Numbers]:
+            return lambda: np.concatenate([part.expected(value(part)) for part in self.parts], axis=-1)
+
+        return OnDemand(
+            {
+                "distance_sq": expected(lambda part: on.norm_sq(part.w[name] - losses.w_star)),
+                "gap": expected(lambda part: losses.gap(part.w[name])),
+                "drift": expected(lambda part: on.deviation(part.alpha, part.w[name], part.x)),
+            }
+        )
+
+    def _skew_at_optimum(self) -> Numbers:
+        lowest, highest = self._ratio_range
+        # Where alpha = p on the clients present, rho is 1 by definition.
+        is_p = (lowest == 1) & (highest == 1)
+        return on.skew_at_optimum((self.alphas * self.losses.star_excess).sum(-1).max(0), self.Gamma, is_p)
+
+    def _equally_many(self) -> Numbers:
+        """How many clients share the weight equally in every round; 0 where they do not."""
+        alphas = self.alphas
+        count = (alphas > 0).sum(-1)
+        slack = 0 if alphas.dtype == object else SHARE_ROUNDING
+        equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
+        return np.where(equal, count[0], 0)
 
 
-def _path(losses: Quadratics, parts: Sequence[Stretch], name: str) -> dict[str, Numbers]:
-    fields: dict[str, list[Numbers]] = {"distance_sq": [], "gap": [], "drift": []}
-    for part in parts:
-        w = part.w[name]
-        values = {
-            "distance_sq": on.norm_sq(w - losses.w_star),
-            "gap": losses.gap(w),
-            "drift": on.deviation(part.alpha, w, part.x),
-        }
-        for field, value in values.items():
-            fields[field].append(part.expected(value))
-    return {field: np.concatenate(rows, axis=-1) for field, rows in fields.items()}
-
-
-def _constants(
-    losses: Quadratics,
-    parts: Sequence[Stretch],
-    eta: Numbers,
-    tau: int,
-    visits: Sequence[Numbers],
-    moments: Sequence[Numbers],
-    pairs: bool,
-) -> dict[str, Numbers]:
-    """Constant symbols (...,) but rho_bar."""
-    alphas, ratios, excesses = visits
-    grad_sq, _, variance = moments
-    one = losses.p[..., 0] * 0 + 1
-    star, N = losses.star_excess, losses.p.shape[-1]
-    Gamma = on.heterogeneity(losses)
-    highest, lowest = ratios.max(axis=(0, -1)), np.where(ratios < 0, np.inf, ratios).min(axis=(0, -1))
-    # Where alpha = p on the clients present, rho is 1 by definition.
-    is_p = (lowest == 1) & (highest == 1)
-    count = (alphas > 0).sum(-1)
-    slack = 0 if alphas.dtype == object else SHARE_ROUNDING
-    equal = (abs(alphas.max(-1) * count - 1) <= slack).all(0) & (count == count[:1]).all(0)
-    present = (parts[0].p[0, 0] > 0).sum(-1)
-    constants = {
-        "L": losses.L,
-        "mu": losses.mu,
-        "Gamma": Gamma,
-        "tau": one * tau,
-        "N": one * N,
-        "Delta_0": on.norm_sq(parts[0].w["alpha"][0, 0] - losses.w_star),
-        "sigma_sq": largest(variance),
-        "sigma_p_sq": on.variance_of_mean(losses.p, variance.reshape(*variance.shape[:-1], -1, N)),
-        "G_sq": largest(grad_sq + variance),
-        "rho_tilde": one * on.skew_at_optimum((alphas * star).sum(-1).max(0), Gamma, is_p),
-        "pi_min": lowest,
-        "pi_max": highest,
-        "p_min": losses.p.min(-1),
-        "m": one * np.where(equal, count[0], 0),
-        "C": one * present / N,
-        "eta_0": eta[..., 0],
-        "eta_ratio": on.ratios_of_steps(eta, tau).max(-1),
-        "eta_growth": on.growth_of_steps(eta, tau).max(-1),
-    }
-    return {**constants, "rho_pairs": smallest_pair(losses, alphas, excesses)} if pairs else constants
+def _visits(parts: Sequence[Numbers]) -> Numbers:
+    """Values (n, K, ...) of each part as (visits, ...)."""
+    return np.concatenate([values.reshape(-1, *values.shape[2:]) for values in parts])
 
 
 def smallest_pair(losses: Quadratics, alphas: Numbers, excesses: Numbers) -> Numbers:

@@ -16,7 +16,6 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ from fedbounds.engine.reference import Step, algorithm_1
 from fedbounds.errors import InputError, reject
 from fedbounds.evidence.ball_arithmetic import Ball, Undecided, enclosed, in_bits
 from fedbounds.evidence.exact.instance import Instance, array
-from fedbounds.evidence.exact.measure import measure, stretches
+from fedbounds.evidence.exact.measure import Measured, stretches
 from fedbounds.evidence.exact.quadratics import Numbers, Quadratics, single_shocks
 from fedbounds.evidence.exact.record import ExactRun
 
@@ -173,24 +172,6 @@ def _population(instance: Instance) -> Quadratics:
 
 def _record(instance: Instance, steps: list[Step], odds: list[Numbers], enumerable: bool) -> ExactRun:
     """The exact run; what was visited is left out where the outcomes were not enumerated."""
-    losses, in_balls = _population(instance), any(isinstance(x, Ball) for x in steps[-1].x.flat)
-    result = measure(losses, stretches(steps, odds, leading=1), array([instance.eta]), instance.tau)
-    points = zip(result.times.tolist(), result.clients.tolist(), result.grad_sq[0], result.excess[0], strict=True)
-    return ExactRun(
-        instance=instance,
-        w_star=tuple(losses.w_star[0]),
-        values={name: _number(value[0]) for name, value in result.constants.items()},
-        rho_sync=_number(result.rho_sync[0]),
-        rho_all=_number(result.rho_all[0]),
-        paths={name: {field: tuple(row[0]) for field, row in part.items()} for name, part in result.paths.items()},
-        points=tuple(points) if enumerable else (),
-        alphas=frozenset(map(tuple, result.alphas[:, 0])),
-        ratios=frozenset(Fraction(x) for x in result.ratios.flat if x >= 0),
-        excesses=frozenset(map(tuple, result.excesses[:, 0])) if enumerable and not in_balls else frozenset(),
-        history=(steps, odds[-1]) if enumerable else None,
-    )
-
-
-def _number(value: Any) -> Any:
-    """A ball as it is, what else is exact as a fraction."""
-    return value if isinstance(value, Ball) else Fraction(value)
+    parts = tuple(stretches(steps, odds, leading=1))
+    measured = Measured(_population(instance), parts, array([instance.eta]), instance.tau)
+    return ExactRun(instance, measured, (steps, odds[-1]) if enumerable else None)

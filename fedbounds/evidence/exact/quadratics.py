@@ -96,7 +96,9 @@ class Quadratics:
         """E||g_i - grad F_i||^2 where the gradients are ``grads`` (..., N, d): (..., N)."""
         if self.noise is None:
             return 0 * grads[..., 0]
-        along = 0 * grads if self.growth is None else self.growth[..., None] * grads
+        if self.growth is None:
+            return np.broadcast_to(self.noise**2, grads.shape[:-1])
+        along = self.growth[..., None] * grads
         return (along[..., 0] + self.noise) ** 2 + (along[..., 1:] ** 2).sum(-1)
 
     def gap(self, w: Numbers) -> Numbers:

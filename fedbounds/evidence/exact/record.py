@@ -2,53 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 from fedbounds.engine.reference import Step
-from fedbounds.evidence.ball_arithmetic import ends
+from fedbounds.evidence.ball_arithmetic import Ball, ends, in_bits
 from fedbounds.evidence.exact.instance import Instance, Vector, array
-from fedbounds.evidence.exact.measure import whole_paths
+from fedbounds.evidence.exact.measure import Measured, whole_paths
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.coverage import weights_in_words
-from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
 
+V = TypeVar("V")
+
 
 @dataclass(frozen=True)
 class ExactRun:
-    """What the claims need of a run, every number a fraction.
+    """What the claims need of a run, every number a fraction, computed when it is first looked up.
 
-    ``values`` the constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``. ``paths[virtual]``
-    maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T. ``points`` are (t, client,
-    ||grad F_i||^2, e_i) at the local models visited, ``alphas`` the weights visited, ``ratios`` their
-    alpha_i/p_i over the clients present, and ``excesses`` the gaps e(w_t) visited. ``history`` the steps of the run
-    and the probabilities of its outcomes. With ``bits`` the numbers are balls of so many bits, not fractions.
+    ``history``: the steps of the run and the probabilities of its outcomes, None where these were not enumerated.
+    With ``bits`` the numbers are balls of so many bits, not fractions.
     """
 
     instance: Instance
-    w_star: Vector
-    values: Mapping[str, Fraction]
-    rho_sync: Fraction
-    rho_all: Fraction
-    paths: Mapping[str, Mapping[str, Vector]]
-    points: tuple[tuple[int, int, Fraction, Fraction], ...]
-    alphas: frozenset[Vector]
-    ratios: frozenset[Fraction]
-    excesses: frozenset[Vector]
-    history: tuple[list[Step], Any] | None = field(default=None, repr=False, compare=False)
+    measured: Measured = field(repr=False)
+    history: tuple[list[Step], Any] | None = field(default=None, repr=False)
     bits: int = 0
     # Of the claims that were evaluated on this run, their quantities by identity and virtual iterate.
-    evaluated: dict[tuple[int, str], tuple[Claim, Values]] = field(default_factory=dict, repr=False, compare=False)
+    evaluated: dict[tuple[int, str], tuple[Claim, Values]] = field(default_factory=dict, repr=False)
 
-    def constants(self, skew: str) -> dict[str, Fraction]:
+    def precisely(self, compute: Callable[[], V]) -> V:
+        """What is computed, in the bits of this run."""
+        with in_bits(self.bits) if self.bits else nullcontext():
+            return compute()
+
+    @cached_property
+    def w_star(self) -> Vector:
+        """The minimiser of F."""
+        return tuple(self.measured.losses.w_star[0])
+
+    @cached_property
+    def values(self) -> Mapping[str, Fraction]:
+        """The constant symbols but rho_bar, which is ``rho_sync`` or ``rho_all``."""
+        return OnDemand({name: partial(self._constant, name) for name in self.measured.constants})
+
+    @cached_property
+    def rho_sync(self) -> Fraction:
+        """The smallest rho at the starts of rounds."""
+        return self.precisely(lambda: _fraction(self.measured.rho_sync[0]))
+
+    @cached_property
+    def rho_all(self) -> Fraction:
+        """The smallest rho at any step."""
+        return self.precisely(lambda: _fraction(self.measured.rho_all[0]))
+
+    @cached_property
+    def paths(self) -> Mapping[str, Mapping[str, Vector]]:
+        """``paths[virtual]`` maps ``distance_sq``, ``gap`` and ``drift`` to expectations at t = 0 ... T."""
+        every = self.measured.paths.items()
+        return {name: OnDemand({field: partial(self._path, name, field) for field in part}) for name, part in every}
+
+    def _constant(self, name: str) -> Fraction:
+        return self.precisely(lambda: _fraction(self.measured.constants[name][0]))
+
+    def _path(self, virtual: str, name: str) -> Vector:
+        return self.precisely(lambda: tuple(self.measured.paths[virtual][name][0]))
+
+    @cached_property
+    def points(self) -> tuple[tuple[int, int, Fraction, Fraction], ...]:
+        """(t, client, ||grad F_i||^2, e_i) at the local models visited, where outcomes were enumerated."""
+        if self.history is None:
+            return ()
+        seen = self.measured
+        grad_sq, excess = self.precisely(lambda: (seen.grad_sq[0], seen.excess[0]))
+        return tuple(zip(seen.times.tolist(), seen.clients.tolist(), grad_sq, excess, strict=True))
+
+    @cached_property
+    def alphas(self) -> frozenset[Vector]:
+        """The weights visited."""
+        return frozenset(map(tuple, self.measured.alphas[:, 0]))
+
+    @cached_property
+    def ratios(self) -> frozenset[Fraction]:
+        """alpha_i/p_i over the clients present, of the weights visited."""
+        return frozenset(Fraction(x) for x in self.measured.ratios.flat if x >= 0)
+
+    @cached_property
+    def excesses(self) -> frozenset[Vector]:
+        """The gaps e(w_t) visited, where outcomes were enumerated in fractions."""
+        if self.history is None or self.bits:
+            return frozenset()
+        return frozenset(map(tuple, self.measured.excesses[:, 0]))
+
+    def constants(self, skew: str) -> Mapping[str, Fraction]:
         """Symbol name -> value, with rho_bar over synchronisation times (``sync``) or every step."""
-        return {**self.values, "rho_bar": self.rho_sync if skew == "sync" else self.rho_all}
+        rho_bar = OnDemand({"rho_bar": lambda: self.rho_sync if skew == "sync" else self.rho_all})
+        return first_of(rho_bar, self.values)
 
     def place(self, reading: Reading, step: int | None = None) -> dict[str, object]:
         """The experiment on every axis of a `Coverage`; given a ``step``, that step alone, in its round."""
@@ -90,29 +147,44 @@ class ExactRun:
 
         key = (id(claim), reading.virtual)
         if key not in self.evaluated:
-            self.evaluated[key] = (claim, values(claim, losses, Path(tau, eta), paths))
+            found = self.precisely(lambda: values(claim, losses, Path(tau, eta), paths))
+            self.evaluated[key] = (claim, found)
         return self.evaluated[key][1]
 
     def measurement(self, claim: Claim, reading: Reading) -> Measurement[Any]:
         """The run as a claim sees it in a reading; a place of the scope ``point`` is an entry of ``points``."""
         computed = self.computed(claim, reading)
         paths, steps = self.paths[reading.virtual], range(self.instance.total)
-        fields: dict[str, Sequence[Any]] = {
-            **paths,
-            "next_mean": paths["distance_sq"][1:],
-            "eta": self.instance.eta,
-            "grad_sq": [point[2] for point in self.points],
-            "local_excess": [point[3] for point in self.points],
+        fields: dict[str, Callable[[], Sequence[Any]]] = {
+            "next_mean": lambda: paths["distance_sq"][1:],
+            "eta": lambda: self.instance.eta,
+            "grad_sq": lambda: [point[2] for point in self.points],
+            "local_excess": lambda: [point[3] for point in self.points],
         }
-        times: dict[Scope, Sequence[int]] = {
-            "constant": (0,),
-            "point": [point[0] for point in self.points],
-            "step": steps,
-            "horizon": range(self.instance.total + 1),
-        }
-        return Measurement(
-            {**self.constants(reading.skew), **computed.constants},
-            times.__getitem__,
-            lambda scope, name: [Fraction(t) for t in times[scope]] if name == "time" else fields[name],
-            computed.fields,
-        )
+
+        def times(scope: Scope) -> Sequence[int]:
+            if scope == "point":
+                return [point[0] for point in self.points]
+            return {"constant": (0,), "step": steps}.get(scope, range(self.instance.total + 1))
+
+        def values_of(scope: Scope, name: str) -> Sequence[Any]:
+            if name == "time":
+                return [Fraction(t) for t in times(scope)]
+            return fields[name]() if name in fields else paths[name]
+
+        constants: Any = first_of(computed.constants, self.constants(reading.skew))
+        return Measurement(constants, times, values_of, computed.fields)
+
+
+def constants_of(instance: Instance, claim: Claim) -> dict[str, Fraction]:
+    """The claim's own constants of the problem, which need no run."""
+    later = [symbol for symbol in claim.computed if symbol.statistic != "constant"]
+    if len(later) == len(claim.computed):
+        return {}
+    protocol = Path(instance.tau, array(instance.eta))
+    return values(claim, instance.losses, protocol, lambda: (), unknown=later).constants
+
+
+def _fraction(value: Any) -> Fraction:
+    """A number as a fraction; a ball, which computes like one, as it is."""
+    return value if isinstance(value, Ball) else Fraction(value)  # type: ignore[return-value]

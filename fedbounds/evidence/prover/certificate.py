@@ -18,6 +18,7 @@ import sympy as sp
 from flint import fmpq
 from numpy.typing import NDArray
 
+from fedbounds.evidence.prover import forms
 from fedbounds.evidence.prover.forms import Form
 from fedbounds.evidence.prover.rationals import (
     fraction,
@@ -55,7 +56,7 @@ class Part:
 class Block:
     """Vectors (their Gram entries' keys, scales in the field) that a remainder is a form of, and its multipliers."""
 
-    name: str
+    name: forms.Block
     vectors: Sequence[sp.Expr]
     scales: Sequence[Any]
     multipliers: Sequence[Any]

@@ -8,17 +8,12 @@ from itertools import permutations
 
 import sympy as sp
 
-from fedbounds.evidence.prover.frame import ELL
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.definitions import (
-    ALPHA,
-    F_MIN,
     NOISE,
     OWN,
     SHARE,
-    W_STAR,
     P,
-    W,
     X,
     gap,
     grad,
@@ -26,6 +21,7 @@ from fedbounds.evidence.symbolic.definitions import (
 )
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.point_values import units
 from fedbounds.theory.vectors import Centre, Inner, Mean, norm_sq
 
 L, mu = sy.L, sy.mu
@@ -113,10 +109,24 @@ def _interpolation(x: sp.Expr, y: sp.Expr) -> Candidate:
     return Candidate(left - norm_sq(away) / 2, 2, ((sp.Integer(1), d.Earlier(label)),), steps=(curved, line))
 
 
-def averaged(one: Candidate) -> Candidate:
-    """The p-mean of a fact about one client."""
-    fact = d.Averaged(P, one.uses)
-    return Candidate(Mean(P, one.value), one.power, ((sp.Integer(1), fact),), steps=one.steps)
+def averaged(one: Candidate, weights: sp.Expr) -> Candidate:
+    """The mean of a fact about one client."""
+    fact = d.Averaged(weights, one.uses)
+    return Candidate(Mean(weights, one.value), one.power, ((sp.Integer(1), fact),), steps=one.steps)
+
+
+def of_products(atoms: set[sp.Expr], states: Mapping[sp.Basic, sp.Expr]) -> Iterator[Candidate]:
+    """Cauchy-Schwarz for products of two means of squares: ||sum_i p_i c_i v_i||^2 is at most theirs."""
+    for product in sorted(atoms, key=str):
+        factors = [(symbol, states.get(symbol)) for symbol in sp.Mul.make_args(product)]
+        for (first, numbers), (second, vectors) in permutations(factors, 2):
+            if not (isinstance(numbers, Mean) and isinstance(vectors, Mean) and first * second == product):
+                continue
+            square, v = numbers.args[1], vectors.args[1]
+            if square.is_Pow and square.exp == 2 and isinstance(v, Inner) and v.args[0] == v.args[1]:
+                c, v = square.base, v.args[0]
+                value = product - norm_sq(Centre(P, c * v))
+                yield Candidate(value, units(product)[1], ((sp.Integer(1), d.MeanCauchySchwarz(c, v)),))
 
 
 def of_noise(universe: Mapping[str, Assumption]) -> Iterator[Candidate]:
@@ -146,10 +156,8 @@ def _noise(value: sp.Expr, *uses: d.Written) -> Candidate:
 def of_constants(atoms: set[sp.Expr]) -> Iterator[Candidate]:
     """That constants and measured quantities are not negative."""
     for atom in sorted(atoms, key=str):
-        if atom.is_nonnegative:
-            units = getattr(atom, "units", None)
-            if units is not None:
-                yield Candidate(atom, units[1], ((atom, d.ONE),))
+        if atom.is_nonnegative and all(getattr(s, "units", None) is not None for s in atom.free_symbols):
+            yield Candidate(atom, units(atom)[1], ((atom, d.ONE),))
 
 
 def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping[str, sp.Expr]) -> sp.Expr:
@@ -158,23 +166,11 @@ def value_of(fact: object, given: Callable[[d.Premise], sp.Expr], lines: Mapping
         return given(fact)
     if isinstance(fact, d.Square):
         return norm_sq(fact.of)
+    if isinstance(fact, d.MeanCauchySchwarz):
+        numbers, vectors = (Mean(P, of) for of in (fact.numbers**2, norm_sq(fact.vectors)))
+        return numbers * vectors - norm_sq(Centre(P, fact.numbers * fact.vectors))
     if isinstance(fact, d.Averaged):
         return Mean(fact.weights, sp.Add(*(m * value_of(one, given, lines) for m, one in fact.uses)))
     if isinstance(fact, d.Earlier):
         return lines[fact.label]
     return sp.Integer(1)
-
-
-__all__ = [
-    "ALPHA",
-    "ELL",
-    "F_MIN",
-    "W_STAR",
-    "Candidate",
-    "W",
-    "averaged",
-    "of_client",
-    "of_constants",
-    "of_noise",
-    "value_of",
-]

@@ -1,26 +1,29 @@
 """Formal expressions as linear forms: Gram entries of deviations and of means, mean losses, and constants.
 
-With alpha = p every vector of a client splits into its p-mean and its deviation from it; the two are orthogonal under
-the p-mean, so that a quadratic form in the vectors of any number of clients is one form of the means and one of the
-deviations.
+Under weights over the clients every vector of a client splits into its mean and its deviation from it; the two are
+orthogonal under that mean, so that a quadratic form in the vectors of any number of clients is one form of the means
+and one of the deviations. The weights are p, and alpha too where nothing says that it is p.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import sympy as sp
 
-from fedbounds.evidence.symbolic import definitions as formal_objects
+from fedbounds.evidence.symbolic.definitions import ALPHA, F_MIN, OWN, W_ALPHA, W_NEXT, W_STAR, P, W, X, grad, loss
+from fedbounds.theory.points import is_vector, weight_ratio
 from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, Value, Vec
 
 Key = tuple[Any, ...]
 Form = dict[Key, Any]
+# Blocks of Gram entries: of means, and of deviations under weights; noise has its own.
 MEAN, DEVIATION, NOISY, NOISY_DEVIATION = "mean", "deviation", "noise", "noise deviation"
-BLOCKS = (MEAN, DEVIATION, NOISY, NOISY_DEVIATION)
-ORIGIN = (formal_objects.W_STAR,)
+Block = tuple[str, sp.Expr | None]
+MEANS: tuple[Block, ...] = ((MEAN, None), (NOISY, None))
+BLOCKS: tuple[Block, ...] = (*MEANS, *((name, w) for name in (DEVIATION, NOISY_DEVIATION) for w in (P, ALPHA)))
 
 
 class NoForm(ValueError):
@@ -31,14 +34,16 @@ class NoForm(ValueError):
 class Space:
     """What expressions are read in: ``field`` of the parameters, ``numbers`` put in for them, ``states`` unfolded.
 
-    ``client`` is a statement about one client, ``together`` one in which local models are the virtual iterate.
+    ``client`` is a statement about one client, ``together`` one in which local models are the virtual iterate,
+    ``unbiased`` one in which alpha is p.
     """
 
     field: Any
     numbers: dict[sp.Basic, sp.Expr]
-    states: dict[sp.Basic, sp.Expr]
+    states: dict[sp.Basic, sp.Expr] = field(repr=False)
     client: bool = False
     together: bool = False
+    unbiased: bool = False
 
     def number(self, expression: sp.Expr) -> Any:
         """A coefficient as an element of the field."""
@@ -49,39 +54,67 @@ class Space:
         except (ValueError, sp.CoercionFailed) as fault:
             raise NoForm(f"{expression} is no quotient of polynomials in the parameters") from fault
 
-    def vector(self, expression: sp.Expr) -> Form:
-        """A vector in the basis: (atom, block) -> coefficient."""
+    def weights(self, given: sp.Expr) -> sp.Expr:
+        """The weights, where alpha is p the latter."""
+        return P if self.unbiased and given == ALPHA else given
+
+    def vector(self, expression: sp.Expr, weights: sp.Expr | None = None) -> Form:
+        """A vector, of each client inside a mean with ``weights``, in the basis: (atom, block) -> coefficient."""
         total: Form = {}
         for term in sp.Add.make_args(sp.expand(expression)):
-            factors = sp.Mul.make_args(term)
-            atoms = [factor for factor in factors if isinstance(factor, Vec | Grad | Noise | Centre)]
+            atoms = [factor for factor in sp.Mul.make_args(term) if is_vector(factor)]
             if term == 0:
                 continue
             if len(atoms) != 1:
                 raise NoForm(f"{term} is no number times a vector")
-            _add(total, self._atom(atoms[0]), self.number(term / atoms[0]))
+            number, under = self._reweighted(term / atoms[0], weights)
+            if under != weights:
+                raise NoForm(f"{term} has other weights than the rest")
+            _add(total, self._atom(atoms[0], weights), self.number(number))
         return total
 
-    def _atom(self, atom: sp.Expr) -> Form:
+    def _reweighted(self, number: sp.Expr, weights: sp.Expr | None) -> tuple[sp.Expr, sp.Expr | None]:
+        """A number without the ratio alpha_i/p_i, which makes alpha of the weights p."""
+        rest = number / weight_ratio
+        moved = weights == P and number.has(weight_ratio) and not rest.has(weight_ratio)
+        return (rest, self.weights(ALPHA)) if moved else (number, weights)
+
+    def _atom(self, atom: sp.Expr, weights: sp.Expr | None) -> Form:
         one = self.field.one
         if isinstance(atom, Centre):
-            inside = self.vector(atom.args[1])
-            return {key: value for key, value in inside.items() if key[1] in (MEAN, NOISY)}
-        if atom == (formal_objects.OWN if self.client else formal_objects.W_STAR):
+            return self._centre(*atom.args)
+        if atom in ((OWN if self.client else W_STAR), grad(OWN)):
             return {}
-        if isinstance(atom, Noise):
-            return {(atom, NOISY): one, (atom, NOISY_DEVIATION): one}
-        if atom == formal_objects.X and not self.client:
-            apart = {} if self.together else {(atom, DEVIATION): one}
-            return {(formal_objects.W, MEAN): one, **apart}
-        if isinstance(atom, Grad):
-            if self.client:
-                return {} if atom.args[0] == formal_objects.OWN else {(atom, MEAN): one}
-            centre = {} if atom.args[0] == formal_objects.W_STAR else {(atom, MEAN): one}
-            return {**centre, (atom, DEVIATION): one}
-        if atom.args[1:]:
+        if self.client and isinstance(atom, Grad):
+            return {(atom, (MEAN, None)): one}
+        if isinstance(atom, Grad | Noise) or atom in (X, OWN):
+            if weights is None:
+                raise NoForm(f"{atom} differs from client to client")
+            noisy = isinstance(atom, Noise)
+            mean, middle = self._middle(atom, weights), (NOISY if noisy else MEAN, None)
+            centre = {} if mean is None else {(mean, middle): one}
+            if atom == X and self.together:
+                return centre
+            return {**centre, (atom, (NOISY_DEVIATION if noisy else DEVIATION, weights)): one}
+        if atom == W_NEXT and atom in self.states:
+            return self.vector(self.states[atom])
+        if not isinstance(atom, Vec) or atom.args[1:]:
             raise NoForm(f"{atom} is no vector that is known here")
-        return {(atom, MEAN): one}
+        return {(atom, (MEAN, None)): one}
+
+    def _centre(self, weights: sp.Expr, inside: sp.Expr) -> Form:
+        total: Form = {}
+        for term in sp.Add.make_args(sp.expand(inside)):
+            number, under = self._reweighted(term, self.weights(weights))
+            _add(total, self.vector(number, under), self.field.one)
+        return {key: value for key, value in total.items() if key[1] in MEANS}
+
+    def _middle(self, atom: sp.Expr, weights: sp.Expr) -> sp.Expr | None:
+        """What the mean of a client's vector is called; None where it is 0."""
+        if (atom, weights) in ((grad(W_STAR), P), (grad(W_ALPHA), ALPHA)):
+            return None
+        of_models = atom == X and (weights == ALPHA or self.unbiased or self.together)
+        return W if of_models else Centre(weights, atom)
 
     def inner(self, left: Form, right: Form) -> Form:
         """The inner product of two vectors in Gram entries."""
@@ -93,47 +126,51 @@ class Space:
                     _add(total, {("gram", block, first, second): a * b}, self.field.one)
         return total
 
-    def scalar(self, expression: sp.Expr, inside: bool = False) -> Form:
-        """A scalar as a form; ``inside`` a mean, what differs from client to client may stand."""
+    def scalar(self, expression: sp.Expr, weights: sp.Expr | None = None) -> Form:
+        """A scalar, of each client inside a mean with ``weights``, as a form."""
         total: Form = {}
         for term in sp.Add.make_args(sp.expand(sp.sympify(expression))):
             if term == 0:
                 continue
+            reweighted, under = self._reweighted(term, weights)
             number, atoms = sp.Integer(1), []
-            for factor in sp.Mul.make_args(term):
-                if factor in self.states or isinstance(factor, Inner | Mean | Loss | Value):
+            for factor in sp.Mul.make_args(reweighted):
+                if factor in self.states or not self._is_number(factor):
                     atoms.append(factor)
-                elif factor.free_symbols <= set(map(sp.sympify, self.field.symbols)) | set(self.numbers):
-                    number *= factor
                 else:
-                    atoms.append(factor)
-            _add(total, self._product(atoms, inside), self.number(number))
+                    number *= factor
+            _add(total, self._product(atoms, under), self.number(number))
         return total
 
-    def _product(self, atoms: list[sp.Expr], inside: bool) -> Form:
-        known = [atom for atom in atoms if atom in self.states or isinstance(atom, Inner | Mean | Loss | Value)]
-        if known and len(atoms) > 1:
-            raise NoForm(f"{sp.Mul(*atoms)} is a product of what varies")
-        if not known:
+    def _is_number(self, factor: sp.Expr) -> bool:
+        known = set(map(sp.sympify, self.field.symbols)) | set(self.numbers)
+        return not isinstance(factor, Inner | Mean | Loss | Value) and factor.free_symbols <= known
+
+    def _product(self, atoms: list[sp.Expr], weights: sp.Expr | None) -> Form:
+        if all(atom.is_Symbol or atom.is_Pow for atom in atoms) and (len(atoms) != 1 or atoms[0] not in self.states):
             return {("constant", sp.Mul(*atoms)): self.field.one}
+        if len(atoms) > 1:
+            raise NoForm(f"{sp.Mul(*atoms)} is a product of what varies")
         (atom,) = atoms
         if atom in self.states:
-            return self.scalar(self.states[atom], inside)
+            return self.scalar(self.states[atom], weights)
         if isinstance(atom, Mean):
-            return self.scalar(atom.args[1], True)
+            return self.scalar(atom.args[1], self.weights(atom.args[0]))
         if isinstance(atom, Inner):
-            return self._gram(atom, inside)
-        if isinstance(atom, Loss) and self.client and atom.args[0] == formal_objects.OWN:
-            return {("loss", formal_objects.F_MIN): self.field.one}
-        return {("loss", atom.args[0] if isinstance(atom, Loss) else atom): self.field.one}
+            left, right = (self.vector(side, weights) for side in atom.args)
+            return self.inner(left, right)
+        if not isinstance(atom, Loss | Value):
+            return {("constant", atom): self.field.one}
+        if weights is None and not self.client:
+            raise NoForm(f"{atom} differs from client to client")
+        if atom == loss(OWN):
+            return {("loss", F_MIN, weights): self.field.one}
+        return {("loss", atom.args[0] if isinstance(atom, Loss) else atom, weights): self.field.one}
 
-    def _gram(self, atom: sp.Expr, inside: bool) -> Form:
-        left, right = map(self.vector, atom.args)
-        if not inside and not self.client:
-            both = {block for _, block in left} & {block for _, block in right}
-            if both & {DEVIATION, NOISY_DEVIATION}:
-                raise NoForm(f"{atom} differs from client to client")
-        return self.inner(left, right)
+
+def middle(atom: sp.Expr) -> sp.Expr:
+    """A vector itself, or of the mean of a client's vector that vector."""
+    return atom.args[1] if isinstance(atom, Centre) else atom
 
 
 def _add(total: Form, part: Form, factor: Any) -> None:
@@ -153,9 +190,18 @@ def difference(left: Form, right: Form, field: Any) -> Form:
     return total
 
 
-def basis(forms: Iterable[Form]) -> dict[str, list[sp.Expr]]:
+def below(form: Form, letter: sp.Symbol) -> int:
+    """The largest power of a letter that divides a denominator, at least 1."""
+    powers = [1]
+    for value in form.values():
+        place = value.field.symbols.index(letter)
+        powers.append(min(monomial[place] for monomial in value.denom.monoms()))
+    return max(powers)
+
+
+def basis(forms: Iterable[Form]) -> dict[Block, list[sp.Expr]]:
     """Block -> the vectors whose Gram entries occur in any of the forms."""
-    found: dict[str, set[sp.Expr]] = {}
+    found: dict[Block, set[sp.Expr]] = {}
     for form in forms:
         for key in form:
             if key[0] == "gram":

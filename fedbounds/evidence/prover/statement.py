@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import sympy as sp
 
 from fedbounds.evidence.prover import certificate, facts, forms
-from fedbounds.evidence.prover.frame import Frame, frame
-from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.prover.frame import Frame
+from fedbounds.evidence.prover.goal import SAME_STEP as SAME_STEP
+from fedbounds.evidence.prover.goal import Goal as Goal
+from fedbounds.evidence.prover.goal import Lines as Lines
+from fedbounds.evidence.prover.identities import closing
 from fedbounds.evidence.symbolic import derivation as d
-from fedbounds.evidence.symbolic.assumption_facts import given
 from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     F_MIN,
     OWN,
-    W_NEXT,
+    W_ALPHA,
     W_STAR,
-    W_T,
     P,
     W,
     X,
@@ -26,69 +26,32 @@ from fedbounds.evidence.symbolic.definitions import (
     grad,
     loss,
 )
-from fedbounds.theory import assumptions as a
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.assumption import Assumption
-from fedbounds.theory.normal_form import normal_fraction
-from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Noise, norm_sq
+from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
-# Degrees of the multipliers that are tried, the simple first.
-DEGREES = (1, 2, 3)
-POINTS = {"point": (Y, OWN), "constant": (W_STAR,), "horizon": (W_T, W_STAR), "step": (X, W, W_STAR)}
-SAME_STEP = "single-step"
-
-
-@dataclass(frozen=True)
-class Goal:
-    """``left`` <= ``right`` of a scope, and what it may rest on: assumptions and definitions by key."""
-
-    left: sp.Expr
-    right: sp.Expr
-    scope: str
-    universe: Mapping[str, Assumption]
-    steps: sp.Expr | None = None
-    limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
-
-    @property
-    def frame(self) -> Frame:
-        """The parameters."""
-        return frame(self.universe.values(), self.steps, self.limits)
-
-    @property
-    def together(self) -> bool:
-        """Whether local models are the virtual iterate."""
-        return SAME_STEP in self.universe
-
-    @property
-    def meanings(self) -> dict[sp.Basic, sp.Expr]:
-        """What symbols stand for, as the checker reads them."""
-        return definitions.meanings(True, a.full_participation.key in self.universe)
-
-
-@dataclass(frozen=True)
-class Lines:
-    """Steps that show what is needed, the uses of the last one, and the conditions whose symbols they have."""
-
-    steps: tuple[d.Step, ...]
-    uses: tuple[d.Use, ...]
-    conditions: tuple[d.Condition, ...]
+# Degrees of the multipliers that are tried, the simple first; then with squares of vectors times letters.
+ATTEMPTS = ((1, False), (2, False), (3, False), (2, True), (3, True))
 
 
 def prove(goal: Goal) -> Lines | None:
     """What shows the goal; None where nothing was found."""
     parameters = goal.frame
-    states = {key: value for key, value in goal.meanings.items() if key not in (W, W_NEXT, sy.sigma_p_sq)}
-    states[sy.Delta_next] = norm_sq(goal.meanings.get(W_NEXT, W_NEXT) - W_STAR)
-    space = forms.Space(parameters.field, dict(parameters.numbers), states, goal.scope == "point", goal.together)
+    states = {key: value for key, value in goal.meanings.items() if key not in (W, sy.sigma_p_sq)}
+    space = forms.Space(parameters.field, dict(parameters.numbers), states, goal.client, goal.together, goal.unbiased)
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
         power = _power(goal)
-        read = [(one, space.scalar(one.value)) for one in _candidates(goal, target)]
-        attempts = (_attempt(goal, space, parameters, target, read, power, degree) for degree in DEGREES)
-        return next((found for found in attempts if found is not None), None)
+        for points in _points(goal, target):
+            read = [(one, space.scalar(one.value)) for one in _candidates(goal, target, points)]
+            attempts = (_attempt(goal, space, parameters, target, read, power, *chosen) for chosen in ATTEMPTS)
+            found = next((found for found in attempts if found is not None), None)
+            if found is not None:
+                return found
     except forms.NoForm:  # such as steps that are no quotient of polynomials
-        return None
+        pass
+    return None
 
 
 def _power(goal: Goal) -> int:
@@ -103,30 +66,41 @@ def _power(goal: Goal) -> int:
     return 0
 
 
-def _candidates(goal: Goal, target: forms.Form) -> Iterator[facts.Candidate]:
-    points = POINTS[goal.scope]
+def _points(goal: Goal, target: forms.Form) -> Iterator[tuple[sp.Expr, ...]]:
+    """Points whose inequalities may show the target: those that it has, then means of clients' points too."""
+    if goal.client:
+        yield Y, OWN
+        return
+    vectors = {forms.middle(vector) for key in target if key[0] == "gram" for vector in key[2:]}
+    places = {vector for vector in vectors if isinstance(vector, Vec)}
+    chosen = {key[1] for key in target if key[0] == "loss"} - {F_MIN} | places | {W_STAR}
+    chosen |= {vector.args[0] for vector in vectors if isinstance(vector, Grad)}
+    yield tuple(sorted(chosen, key=sp.default_sort_key))
+    means = {Centre(P, place) for place in places & {OWN, X}} - chosen
+    if means:
+        yield tuple(sorted(chosen | means, key=sp.default_sort_key))
+
+
+def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> Iterator[facts.Candidate]:
     losses = {key[1] for key in target if key[0] == "loss"}
-    used = {
-        vector.args[0] if isinstance(vector, Grad) else vector
-        for key in target
-        if key[0] == "gram"
-        for vector in key[2:]
-    }
-    points = tuple(p for p in points if p in losses | used | {W_STAR, OWN} or (p == W and X not in used))
     keys = set(goal.universe)
     client = facts.of_client(points, keys)
-    if goal.scope == "point":
+    if goal.client:
         yield from client
     else:
-        needs_minimum = F_MIN in losses
+        sides = sp.Tuple(*(_unfolded(side, goal.meanings) for side in (goal.left, goal.right)))
+        by_alpha = not goal.unbiased and sides.has(ALPHA, weight_ratio, W_ALPHA)
         for one in client:
-            if needs_minimum or not one.value.has(F_MIN):
-                yield facts.averaged(one)
+            if F_MIN in losses or not one.value.has(F_MIN):
+                yield from (facts.averaged(one, weights) for weights in ((P, ALPHA) if by_alpha else (P,)))
         if goal.together and W in losses and "strongly-convex" in keys:
             for at, to in ((W, X), (X, W)):
-                yield facts.averaged(facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),)))
+                one = facts.Candidate(loss(to) - loss(at), 1, (d.as_use(facts.convex(at, to)),))
+                yield facts.averaged(one, P)
         yield from facts.of_noise(goal.universe)
-    yield from facts.of_constants({key[1] for key in target if key[0] == "constant"})
+    constants = {key[1] for key in target if key[0] == "constant"}
+    yield from facts.of_products(constants, goal.meanings)
+    yield from facts.of_constants(constants)
 
 
 def _attempt(
@@ -137,9 +111,10 @@ def _attempt(
     read: Sequence[tuple[facts.Candidate, forms.Form]],
     power: int,
     degree: int,
+    wide: bool,
 ) -> Lines | None:
-    in_steps = goal.scope == "step" or any(side.has(sy.eta) for side in (goal.left, goal.right))
-    kinds = {p: list(parameters.multipliers(p, degree, in_steps)) for p in range(-3, 4)}
+    in_steps = any(_unfolded(side, goal.meanings).has(sy.eta) for side in (goal.left, goal.right))
+    kinds = {p: list(parameters.multipliers(p, degree, in_steps, forms.below(target, sy.mu))) for p in range(-3, 4)}
     parts, texts = [], []
     for one, form in read:
         chosen = kinds[one.power - power]
@@ -148,8 +123,11 @@ def _attempt(
     vectors = forms.basis([target, *(form for _, form in read)])
     unit = sy.eta if in_steps else 1 / (sy.L if "smooth" in goal.universe else sy.mu)
     blocks, scales = [], []
-    for name, atoms in vectors.items():
-        scale = [unit if isinstance(atom, Grad | Noise) else sp.Integer(1) for atom in atoms]
+    letters = parameters.scales(in_steps) if wide else [sp.Integer(1)]
+    for name, once in vectors.items():
+        atoms = [atom for atom in once for _ in letters]
+        scale = [unit if isinstance(forms.middle(atom), Grad | Noise) else sp.Integer(1) for atom in once]
+        scale = [one * letter for one in scale for letter in letters]
         blocks.append(
             certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]])
         )
@@ -163,10 +141,10 @@ def _attempt(
     for (k, j), squares in proof.squares.items():
         for weight, coefficients in squares:
             scaled = [_rational(c) * s for c, s in zip(coefficients, scales[k], strict=True)]
-            uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal.scope == "point")))
+            uses.append((_rational(weight) * kinds[-power][j], _square(blocks[k], scaled, goal)))
     steps = {one.label: one for k, _, _ in certificate.terms(proof) for one in read[k][0].steps}
     uses = _merged(uses)
-    mended = _mended(goal, parameters, uses, list(steps.values()))
+    mended = closing(goal, parameters, uses, list(steps.values()))
     return None if mended is None else Lines(tuple(steps.values()), (*uses, *mended), parameters.conditions)
 
 
@@ -182,93 +160,29 @@ def _merged(uses: list[d.Use]) -> list[d.Use]:
     return [(multiplier, fact) for fact, multiplier in total.items()]
 
 
-def _square(block: certificate.Block, coefficients: Sequence[sp.Expr], client: bool) -> d.Fact:
+def _square(block: certificate.Block, coefficients: Sequence[sp.Expr], goal: Goal) -> d.Fact:
     vector = sp.Integer(0)
     for atom, coefficient in zip(block.vectors, coefficients, strict=True):
-        vector += coefficient * _written(atom, block.name, client)
-    if block.name in (forms.DEVIATION, forms.NOISY_DEVIATION):
-        return d.averaged(P, d.Square(vector, "a square"))
-    return d.Square(vector, "a square")
+        vector += coefficient * _written(atom, block.name, goal)
+    weights = block.name[1]
+    square = d.Square(vector, "a square")
+    return square if weights is None else d.averaged(weights, square)
 
 
-def _written(atom: sp.Expr, block: str, client: bool) -> sp.Expr:
+def _written(atom: sp.Expr, block: forms.Block, goal: Goal) -> sp.Expr:
     """A basis vector in the words of a proof."""
-    if block in (forms.DEVIATION, forms.NOISY_DEVIATION):
-        if atom == X:
+    weights = block[1]
+    if weights is not None:
+        if atom == X and (goal.unbiased or weights == ALPHA):
             return X - W
-        return atom if atom == grad(W_STAR) else atom - Centre(P, atom)
-    if isinstance(atom, Grad | Noise):
-        return atom if client else Centre(P, atom)
-    return atom - (OWN if client else W_STAR)
+        return atom if atom == grad(W_STAR) and weights == P else atom - Centre(weights, atom)
+    if isinstance(forms.middle(atom), Grad | Noise):
+        return atom
+    return atom - (OWN if goal.client else W_STAR)
 
 
-def _mended(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step]) -> list[d.Use] | None:
-    """The identities that turn what is left into 0: alpha = p, X = W, the optimum, F_i* attained."""
-    lines = {one.label: one.rhs - one.lhs for one in steps}
-
-    def read(fact: d.Premise) -> sp.Expr:
-        part = given(goal.universe[fact.key], fact.points)
-        return sp.sympify(part.right - part.left)
-
-    meaning = {**goal.meanings, **definitions.OF_A_CLIENT, **parameters.numbers}
-    total = sp.Add(*(m * facts.value_of(fact, read, lines) for m, fact in uses))
-    found: list[d.Use] = []
-    rest = _flat(goal.right - goal.left - total, meaning)
-    for _ in range(60):
-        use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
-        if use is None:
-            return found if rest == 0 else None
-        if use[1] in [fact for _, fact in found]:
-            return None
-        found.append(use)
-        rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
-    return None
-
-
-def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
-    for _ in range(4):
-        expression = expression.xreplace(
-            {
-                k: v
-                for k, v in meaning.items()
-                if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)
-            }
-        )
-    return sp.expand(normal_fraction(expression, meaning))
-
-
-def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
-    """(atom, coefficient) of a form."""
-    atoms = [atom for atom in expression.atoms(Inner, Mean, Loss) if not _inside(atom, expression)]
-    for atom in sorted(atoms, key=sp.default_sort_key):
-        coefficient = sp.factor(expression.coeff(atom))
-        if coefficient != 0:
-            yield atom, coefficient
-
-
-def _inside(atom: sp.Expr, expression: sp.Expr) -> bool:
-    return any(other != atom and other.has(atom) for other in expression.atoms(Inner, Mean, Loss))
-
-
-def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:
-    """The use of a definition that removes an atom from what is left."""
-    unbiased = a.unbiased.key in goal.universe
-    if isinstance(atom, Loss):
-        return (c, d.premise("attained")) if atom == loss(OWN) else None
-    if isinstance(atom, Mean):
-        weights, inside = atom.args
-        if weights == ALPHA and unbiased:
-            return c, d.premise("unbiased", inside)
-        if goal.together and isinstance(inside, Inner) and X in inside.args:
-            other = inside.args[1] if inside.args[0] == X else inside.args[0]
-            return c, d.averaged(P, d.premise(SAME_STEP, other))
-        return None
-    for u, v in (atom.args, atom.args[::-1]):
-        if isinstance(u, Centre) and u.args[0] == ALPHA and unbiased:
-            return c, d.premise("unbiased", Inner(u.args[1], v))
-    for u, v in (atom.args, atom.args[::-1]):
-        if u == Centre(P, grad(W_STAR)):
-            return c, d.premise("optimum", v)
-        if u == grad(OWN):
-            return c, d.premise("own-optimum", v)
-    return None
+def _unfolded(side: sp.Expr, meanings: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
+    """A side with what its symbols and the next iterate stand for."""
+    for _ in range(2):
+        side = sp.sympify(side).xreplace({key: value for key, value in meanings.items() if key != W})
+    return side

@@ -14,7 +14,7 @@ from fedbounds.evidence.symbolic.derivation import (
 )
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
-from fedbounds.evidence.symbolic.gate import admit_derivation, union
+from fedbounds.evidence.symbolic.gate import admit_derivation
 from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
@@ -24,6 +24,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Shown,
     StepCheck,
     Unproved,
+    union,
 )
 from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.evidence.symbolic.step_rules import outcome_of
@@ -76,7 +77,7 @@ def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mappi
     abbreviations = dict(derivation.abbreviations)
     schedule = _schedule(derivation, claim, abbreviations)
     alpha_weighted = reading.virtual == "alpha" or _one_iterate(universe)
-    states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe)
+    states = definitions.meanings(alpha_weighted, definitions.ALL_PRESENT in universe, claim)
     return Context(derivation, reading, shelf, universe, schedule, states, abbreviations, {})
 
 

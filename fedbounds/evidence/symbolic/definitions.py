@@ -10,29 +10,29 @@ from collections.abc import Mapping
 
 import sympy as sp
 
+from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption, Part
-from fedbounds.theory.normal_form import normal
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.point_values import BEFORE_A_STEP
+from fedbounds.theory.quantity import Quantity
 from fedbounds.theory.symbols import average_gap, eta_sum, gap_sum
 from fedbounds.theory.vectors import (
     Centre,
     Excess,
-    Grad,
     Inner,
-    Loss,
     Mean,
     Noise,
     Positive,
     Ratio,
     Slack,
-    Value,
     Vec,
     Weights,
     norm_sq,
 )
 
-I, S = sp.Symbol("i"), sp.Symbol("s")
-ALPHA, P, LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("alpha_i", "p_i", "lambda_i", "others"))
+I, S, ALPHA, P = points.I, points.S, points.ALPHA, points.P
+LAMBDA, OTHERS = (Weights(sp.Symbol(name), I) for name in ("lambda_i", "others"))
 U = Weights(sp.Symbol("u_s"), S)
 
 
@@ -42,41 +42,36 @@ def _vec(name: str, *indices: sp.Symbol) -> sp.Expr:
 
 # w_t^i, the virtual iterate at t, t + 1 and T, w*, a client's own minimiser, that of sum_i lambda_i F_i for weights
 # lambda that never change, the round's start, an earlier local model of the round, and any point.
-X, OWN, X_S = _vec("x", I), _vec("w_own", I), _vec("x_s", I, S)
-W, W_NEXT, W_T, W_STAR, W_PLUS = (_vec(name) for name in ("w", "w_next", "w_T", "w_star", "w_plus"))
+X, OWN, W, W_NEXT, W_STAR = points.w_i, points.w_i_star, points.w, points.w_next, points.w_star
+W_ALPHA = points.w_alpha
+X_S, W_T, W_PLUS = _vec("x_s", I, S), _vec("w_T"), _vec("w_plus")
 START, Y = _vec("w_0"), _vec("y")
+# The local models at t + 1 and at T.
+X_NEXT, X_T = _vec("x_next", I), _vec("x_T", I)
 # ||w_0 - w_+||^2, and a bound on ||sum_i alpha_i grad F_i(w_+)||^2.
 AWAY_0, Z_SQ = (sp.Symbol(name, nonnegative=True) for name in ("away_0", "Z_sq"))
 NOISE, NOISE_0 = Noise(sp.Symbol("noise"), I), Noise(sp.Symbol("noise_0"), I)
 G_S = _vec("g", I, S)
-F_MIN = Value(sp.Symbol("F_min"), I)
+F_MIN = points.F_i_star
 # The step size of an earlier step s of the round, and s + gamma; how many there are.
 ETA_S, M_S = Positive(sp.Symbol("eta_s"), S), Positive(sp.Symbol("m_s"), S)
 n = sp.Symbol("n", nonnegative=True)
-SHARE, TOP_SHARE = Slack(sp.Symbol("share"), I), sp.Symbol("top_share", nonnegative=True)
+SHARE, TOP_SHARE = points.p_i, sp.Symbol("top_share", nonnegative=True)
 SIGMA_I = Slack(sp.Symbol("sigma_i_sq"), I)
 # A weighting skew rho(t, w), of any time and point.
 rho = sp.Symbol("rho", nonnegative=True)
 # Sums over s < t, of eta_s and of E F(w_s) - F*.
 STEPS, GAPS = (sp.Symbol(name, nonnegative=True) for name in ("steps", "gaps"))
-SHIPPED_OWN = tuple(quantity for quantity in sy.QUANTITIES.values() if quantity.in_proof)
-OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, *SHIPPED_OWN)
+# F(w_0) - F*, a number.
+START_GAP = sp.Symbol("start_gap", nonnegative=True)
+SHIPPED_OWN = tuple(
+    q for q in sy.QUANTITIES.values() if q.in_proof and q.computed and (q.expression is None or not q.scopes)
+)
+OWN_SYMBOLS = (n, TOP_SHARE, rho, AWAY_0, Z_SQ, STEPS, GAPS, START_GAP, *SHIPPED_OWN)
 MOVED = n * Centre(U, ETA_S * G_S)
 
 
-def _place(point: sp.Expr) -> sp.Expr:
-    """A point in the one form that all its spellings share."""
-    return point if isinstance(point, Vec) else normal(point)
-
-
-def loss(point: sp.Expr) -> sp.Expr:
-    """F_i at a point."""
-    return Loss(_place(point), I)
-
-
-def grad(point: sp.Expr) -> sp.Expr:
-    """grad F_i at a point."""
-    return Grad(_place(point), I)
+loss, grad = points.F_i, points.grad
 
 
 def gap(point: sp.Expr) -> sp.Expr:
@@ -96,6 +91,9 @@ def excess(at: sp.Symbol) -> sp.Expr:
 
 AT_PI = ratio(sy.pi_max)
 G = grad(X) + NOISE
+# sum_i p_i ||w_T^i - w*||^2 of the local models, and the same at t and t + 1; E F(w_{t+1}) - F*.
+MODELS_T, MODELS, MODELS_NEXT = (Mean(P, norm_sq(x - W_STAR)) for x in (X_T, X, X_NEXT))
+GAP_NEXT = Mean(P, loss(W_NEXT) - loss(W_STAR))
 
 
 class Formal:
@@ -154,7 +152,31 @@ DEFINITIONS: Mapping[str, Assumption] = dict(
         _define("single-step", "tau = 1 or N = 1: local models are w_t", lambda o, v: zero(Inner(X - W, v))),
         _define("no-noise", "sigma^2 = 0: gradients have no noise", lambda o: zero(norm_sq(NOISE))),
         _define("some-time", "T > 0, by which the statement divides", lambda o: Part(sp.Integer(0), "<", sy.T)),
+        _define(
+            "common-optimum", "Gamma = 0: every F_i has its minimum at w*", lambda o, v: zero(Inner(grad(W_STAR), v))
+        ),
+        _define(
+            "next-models",
+            "w_{t+1}^i is w_t^i - eta_t g_i, or the mean of these, which brings them no farther from w*",
+            lambda o: non_negative(Mean(P, norm_sq(X - sy.eta * G - W_STAR)) - MODELS_NEXT),
+        ),
+        _define("mean-model", "w_T is the mean of the w_T^i", lambda o: non_negative(MODELS_T - sy.Delta_T)),
         _define("optimum", "w* minimises F = sum_i p_i F_i", lambda o, v: zero(Inner(Centre(P, grad(W_STAR)), v))),
+        _define(
+            "alpha-optimum",
+            "w_alpha minimises sum_i alpha_i F_i",
+            lambda o, v: zero(Inner(Centre(ALPHA, grad(W_ALPHA)), v)),
+        ),
+        _define(
+            "weight-ratio",
+            "sum_i p_i (alpha_i/p_i) v_i = sum_i alpha_i v_i",
+            lambda o, v, u: zero(Inner(Centre(P, points.weight_ratio * v) - Centre(ALPHA, v), u)),
+        ),
+        _define(
+            "weight-ratio-mean",
+            "sum_i p_i (alpha_i/p_i) x_i = sum_i alpha_i x_i",
+            lambda o, x: zero(Mean(P, points.weight_ratio * x) - Mean(ALPHA, x)),
+        ),
         _define("own-optimum", "w_i* minimises F_i", lambda o, v: zero(Inner(grad(OWN), v))),
         _define("curvatures", "mu <= L, as F_i has both bounds", lambda o: non_negative(sy.L - sy.mu)),
         _define("whole-steps", "tau >= 1", lambda o: non_negative(sy.tau - 1)),
@@ -244,6 +266,8 @@ RESTS_ON = {
     "average": ("strongly-convex",),
     "client-variances": ("bounded-variance",),
     "unbiased": (ALL_PRESENT,),
+    "common-optimum": ("smooth",),
+    **dict.fromkeys(("next-models", "mean-model"), ("unbiased", ALL_PRESENT)),
     **dict.fromkeys(("rho-bar", "rho-bar-start", "rho-tilde", "local-steps", "independent-clients"), (ALL_PRESENT,)),
     **dict.fromkeys(("skew", "least-ratio", "largest-ratio", "weights-sum", "weights-sum-at-Pi"), (ALL_PRESENT,)),
 }
@@ -254,27 +278,38 @@ SEQUENCES = {
     sy.Delta_T: (sy.Delta_0, sy.Delta, sy.Delta_next),
     eta_sum: (sp.Integer(0), STEPS, STEPS + sy.eta),
     gap_sum: (sp.Integer(0), GAPS, GAPS + sy.gap_t),
+    sy.gap: (START_GAP, sy.gap_t, GAP_NEXT),
+    MODELS_T: (sy.Delta_0, MODELS, MODELS_NEXT),
     norm_sq(W_T - W_PLUS): (AWAY_0, norm_sq(W - W_PLUS), norm_sq(W_NEXT - W_PLUS)),
 }
 # What a client's symbol means: one in a mean over clients is not the same number for each.
 OF_A_CLIENT = {sy.grad_sq: norm_sq(grad(Y)), sy.excess: gap(Y)}
+
+
+def meaning_of(quantity: Quantity, scope: str = "") -> sp.Expr | None:
+    """The expression of points that a quantity stands for in a claim of a scope; None where no proof speaks of it."""
+    expression, when = quantity.expression, scope if quantity.computed else next(iter(quantity.recorded or ()), "")
+    if expression is None or quantity.statistic == "constant":
+        return expression
+    if quantity.statistic != "measured" or when not in ("step", "horizon"):
+        return None
+    if when == "step":
+        return expression
+    return None if expression.has(*BEFORE_A_STEP) else expression.xreplace({W: W_T})
+
+
 STATES = {
     **OF_A_CLIENT,
-    sy.Delta: norm_sq(W - W_STAR),
-    sy.Delta_next: norm_sq(W_NEXT - W_STAR),
-    sy.Delta_T: norm_sq(W_T - W_STAR),
-    sy.gap: Mean(P, loss(W_T) - loss(W_STAR)),
-    sy.gap_t: Mean(P, loss(W) - loss(W_STAR)),
-    sy.drift: Mean(ALPHA, norm_sq(W - X)),
-    sy.Gamma: Mean(P, gap(W_STAR)),
     sy.sigma_p_sq: Mean(P, SHARE * SIGMA_I),
-    sy.zeta_star_sq: Mean(P, norm_sq(grad(W_STAR))),
+    **{q: meaning for q in sy.QUANTITIES.values() if (meaning := meaning_of(q)) is not None},
 }
 
 
-def meanings(alpha_weighted: bool, all_present: bool) -> dict[sp.Basic, sp.Expr]:
-    """What the claims' symbols mean, with the virtual iterate weighted by alpha, or by p as the paper writes."""
+def meanings(alpha_weighted: bool, all_present: bool, claim: Claim | None = None) -> dict[sp.Basic, sp.Expr]:
+    """What symbols mean, a claim's own too; the virtual iterate is weighted by alpha, or by p as the paper writes."""
+    own = {q: meaning_of(q, claim.scope) for q in claim.computed} if claim is not None else {}
+    states = {**STATES, **{q: meaning for q, meaning in own.items() if meaning is not None}}
     if not alpha_weighted:
-        return {**STATES, W: Centre(P, X)}
+        return {**states, W: Centre(P, X)}
     step: dict[sp.Basic, sp.Expr] = {W_NEXT: W - sy.eta * Centre(ALPHA, G)} if all_present else {}
-    return {**STATES, W: Centre(ALPHA, X), **step}
+    return {**states, W: Centre(ALPHA, X), **step}

@@ -49,6 +49,16 @@ class CauchySchwarz:
 
 @final
 @dataclass(frozen=True)
+class MeanCauchySchwarz:
+    """||sum_i p_i c_i v_i||^2 <= (sum_i p_i c_i^2) sum_i p_i ||v_i||^2 for numbers c_i and vectors v_i."""
+
+    numbers: sp.Expr
+    vectors: sp.Expr
+    why: str = "Cauchy-Schwarz over the clients"
+
+
+@final
+@dataclass(frozen=True)
 class Given:
     """1 > 0: with a non-negative multiplier, a term that is non-negative on sight."""
 
@@ -108,7 +118,19 @@ class Beyond:
     uses: tuple[Use, ...]
 
 
-Fact = Premise | Square | CauchySchwarz | Given | Extreme | Hypothesis | Earlier | Cited | Averaged | Beyond
+Fact = (
+    Premise
+    | Square
+    | CauchySchwarz
+    | MeanCauchySchwarz
+    | Given
+    | Extreme
+    | Hypothesis
+    | Earlier
+    | Cited
+    | Averaged
+    | Beyond
+)
 Use = tuple[sp.Expr, Fact]
 Written = tuple[sp.Expr | int, Fact] | Fact
 ONE = Given()
@@ -200,7 +222,15 @@ class Limit:
     point: sp.Expr
 
 
-Rule = Cases | Induction | Every | Limit
+@final
+@dataclass(frozen=True)
+class Divisor:
+    """x > 0, as the step ``label`` shows x >= 0 and the claim divides by x: where x = 0 it says nothing."""
+
+    label: str
+
+
+Rule = Cases | Induction | Every | Limit | Divisor
 
 
 @final

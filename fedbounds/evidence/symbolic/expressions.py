@@ -23,9 +23,7 @@ NUMBERS = tuple({type(sp.Rational(*pair)) for pair in ((0, 1), (1, 1), (-1, 1), 
 SYMBOLS = (sp.Symbol, Quantity)
 FUNCTIONS = (sp.Add, sp.Mul, sp.Min, sp.Max, sp.exp)
 # Names of numbers that differ from step to step, beside the claims' symbols whose axis says so.
-MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "e_rho"} | {
-    symbol.name for symbol in definitions.SHIPPED_OWN if symbol.statistic != "constant"
-}
+MOVING = {"n", "rho", "steps", "gaps", "s", "u_s", "eta_s", "m_s", "kappa_rho", "kappa", "e_rho"}
 
 
 def in_time(exponent: sp.Basic) -> bool:
@@ -73,14 +71,14 @@ def shown_positive(expression: sp.Expr) -> bool:
 
 def degree(expression: sp.Basic) -> int:
     """How many random variables are multiplied in an expression: its mean is known where there is at most one."""
-    if not formal.random(expression):
-        return 0
+    if not formal.random(expression) or expression == formal.WEIGHT_RATIO:
+        return 0  # weights are known before the rest, and multiply it as a mean's weights do
     if isinstance(expression, sp.Add):
         return max(degree(term) for term in expression.args)
     if isinstance(expression, sp.Mul):
         count = sum(degree(factor) for factor in expression.args)
     elif isinstance(expression, sp.Pow):
-        count = 2
+        count = 2 if degree(expression.base) else 0
     elif isinstance(expression, formal.Mean):
         count = max(1, degree(expression.args[1]))
     else:
@@ -114,5 +112,6 @@ def require_steady(expression: sp.Expr, scope: Context, fixed: Iterable[sp.Basic
 
 def moving(expression: sp.Expr) -> set[str]:
     """Names of the symbols in an expression that differ from step to step."""
+    own = {s.name for s in expression.free_symbols if isinstance(s, Quantity) and s.computed and s.scopes}
     names = {s.name for s in expression.free_symbols}
-    return {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}
+    return own | {name for name in names if name in MOVING or (name in RECORDED and RECORDED[name].recorded)}

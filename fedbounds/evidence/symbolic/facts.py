@@ -38,7 +38,8 @@ def combined(uses: tuple[d.Use, ...], scope: Context) -> Total:
     for multiplier, fact in uses:
         part = resolve(fact, scope)
         grounds |= admit(multiplier, scope) | part.grounds
-        if degree(multiplier) + degree(part.value) > 1:
+        both = degree(multiplier) + degree(part.value) > 1 or (random(multiplier) and part.grounds.total)
+        if both and random(part.value):
             raise Unproved(f"the multiplier {multiplier} and its fact are both random")
         if part.sign != "=":
             shown_so = signed(multiplier, False, scope)
@@ -73,6 +74,12 @@ def _cauchy_schwarz(fact: d.CauchySchwarz, scope: Context) -> Total:
     total = Centre(definitions.ALPHA, v) - pi * Centre(definitions.P, v)
     grounds = admit(v, scope) | Grounds(resting_on("least-ratio", scope))
     return Total((1 - pi) * squares - norm_sq(total), "<=", grounds)
+
+
+def _mean_cauchy_schwarz(fact: d.MeanCauchySchwarz, scope: Context) -> Total:
+    numbers, vectors = (Mean(definitions.P, of) for of in (fact.numbers**2, norm_sq(fact.vectors)))
+    total = norm_sq(Centre(definitions.P, fact.numbers * fact.vectors))
+    return Total(numbers * vectors - total, "<=", admit(fact.numbers, scope) | admit(fact.vectors, scope))
 
 
 def _averaged(fact: d.Averaged, scope: Context) -> Total:
@@ -277,6 +284,7 @@ RESOLVERS: Mapping[type, Callable[[Any, Context], Total]] = {
     d.Premise: _premise,
     d.Square: _square,
     d.CauchySchwarz: _cauchy_schwarz,
+    d.MeanCauchySchwarz: _mean_cauchy_schwarz,
     d.Given: lambda fact, scope: Total(sp.Integer(1), "<"),
     d.Extreme: _extreme,
     d.Hypothesis: _hypothesis,

@@ -6,7 +6,7 @@ for one number: neither a client nor a step hides in its meaning. Definitions ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import sympy as sp
@@ -25,13 +25,15 @@ from fedbounds.evidence.symbolic.expressions import (
     shown_non_negative,
     shown_positive,
 )
-from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved
+from fedbounds.evidence.symbolic.proof_state import STRICT, Context, Grounds, Unproved, union
 from fedbounds.evidence.symbolic.rebuilt import CANONICAL, SIGNS
+from fedbounds.theory import points
 from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors as formal
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.quantity import Quantity
 
+FACTS = [sp.Symbol("x", **{sign: True}).assumptions0 for sign in SIGNS]
 VALUES = (definitions.ETA_S, definitions.M_S, definitions.SHARE, definitions.SIGMA_I, definitions.F_MIN)
 NAMED = (formal.Vec, formal.Noise, formal.Value, formal.Slack, formal.Ratio, formal.Excess, formal.Positive)
 
@@ -148,7 +150,9 @@ def _admit_claim(claim: Claim) -> set[sp.Basic]:
 def admit(expression: sp.Basic, scope: Context) -> Grounds:
     """What an expression rests on: it must be real, exact and finite, its symbols known and its divisors not zero."""
     kind = type(expression)
-    if kind is sp.Symbol or (kind is Quantity and expression.name in CANONICAL):
+    if kind is Quantity and expression.name not in CANONICAL:
+        return _written(expression, scope)
+    if kind in (sp.Symbol, Quantity):
         return _symbol(expression, scope)
     if kind in NUMBERS:
         return Grounds()
@@ -179,14 +183,6 @@ def admit_weights(weights: sp.Basic) -> None:
         raise Unproved(f"{weights} are no weights of the setting")
 
 
-def union(several: Iterable[Grounds]) -> Grounds:
-    """All of several grounds."""
-    total = Grounds()
-    for grounds in several:
-        total |= grounds
-    return total
-
-
 def _named(atom: sp.Expr, scope: Context) -> Grounds:
     if not _well_named(atom):
         raise Unproved(f"{atom} is named or indexed otherwise than the setting's objects")
@@ -196,6 +192,17 @@ def _named(atom: sp.Expr, scope: Context) -> Grounds:
         raise Unproved(f"what {atom} stands for is not shown yet")
     present = atom == definitions.W_NEXT and definitions.ALL_PRESENT in scope.universe
     return Grounds(frozenset({definitions.ALL_PRESENT})) if present else Grounds()
+
+
+def _written(quantity: Quantity, scope: Context) -> Grounds:
+    """A quantity of the claim's own means the expression of points from which it is computed, and nothing else."""
+    meaning = scope.states.get(quantity) if scope is not None else None
+    if meaning is None or points.fault(quantity.expression, quantity.statistic == "constant"):
+        raise Unproved(f"{quantity} is not written as an expression of points that this claim speaks of")
+    known = {fact: value for fact, value in dict(quantity._assumptions).items() if value is not None}
+    if known not in FACTS[: 1 + points.never_negative(quantity.expression)]:
+        raise Unproved(f"the sign of {quantity} is declared, and not seen from its expression")
+    return admit(meaning, scope)
 
 
 def _symbol(symbol: sp.Symbol, scope: Context) -> Grounds:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import sympy as sp
 
 from fedbounds.evidence.symbolic import definitions
@@ -41,16 +43,20 @@ def granted(reading: Reading, claim: Claim | None = None) -> dict[str, Assumptio
     """The definitions that hold in a reading of a claim.
 
     rho_bar bounds the skew at every t only where it is taken there; that tau = 1 or N = 1, that
-    sigma^2 = 0, and T > 0, a claim says.
+    sigma^2 = 0, that Gamma = 0, T > 0, and that its divisors are not 0, a claim says.
     """
     by = granted_by(reading, claim)
     lacking = {
         "rho-bar": reading.skew != "all-steps",
         "single-step": "single-step" not in by,
         "no-noise": "no-noise" not in by,
+        "common-optimum": "common-optimum" not in by,
         "some-time": claim is None or not _divides_by_time(claim, reading),
     }
     found = {key: definition for key, definition in definitions.DEFINITIONS.items() if not lacking.get(key, False)}
+    for x in _divisors(claim, reading) if claim is not None else ():
+        key = divisor_key(x)
+        found[key] = Assumption(key, f"{x} is not 0, as the statement divides by it", gives=partial(_not_zero, x))
     if claim is not None and "first-step" in by:
         first = sp.sympify(claim.eta).subs(sy.t, 0)
         found["first-step"] = Assumption(
@@ -70,6 +76,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
+    found["common-optimum"] = those((sy.Gamma, 0))
     keys = {one.key for one in stated}
     found["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
@@ -88,6 +95,28 @@ def _says(part: Part, symbol: sp.Symbol, value: int) -> bool:
     if part.sign == "=" and states(part.right, part.left):
         return True
     return part.sign != "<" and states(part.left, part.right)
+
+
+def divisor_key(x: sp.Expr) -> str:
+    """What grants that a divisor of the statement is not 0."""
+    return f"divisor {x}"
+
+
+def _not_zero(x: sp.Expr, o: object) -> Part:
+    return Part(sp.Integer(0), "<", x**2)
+
+
+def _divisors(claim: Claim, reading: Reading) -> list[sp.Expr]:
+    """Sums such as T + gamma - 1 that divide what is compared once cancelled: it says nothing where one is 0."""
+    compared = sp.sympify(claim.lhs) - sp.Add(*claim.stated(reading.repaired).values())
+    written = {power.base for power in compared.atoms(sp.Pow) if power.exp.is_negative}
+    written = {x for x in written if x.is_Add and x.has(sy.T)}
+    if not written:
+        return []
+    powers = {power: sp.Dummy() for power in compared.atoms(sp.Pow) if power.exp.has(sy.T)}
+    bottom = sp.fraction(sp.cancel(compared.xreplace(powers).subs(dict(claim.definitions))))[1]
+    kept = [x for x in written if sp.rem(bottom, x.subs(dict(claim.definitions)), sy.T) == 0]
+    return sorted(kept, key=sp.default_sort_key)
 
 
 def _divides_by_time(claim: Claim, reading: Reading) -> bool:

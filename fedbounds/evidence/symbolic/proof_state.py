@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 import sympy as sp
@@ -54,6 +54,14 @@ class Grounds:
         return Grounds(
             self.keys | other.keys, self.open | other.open, self.total or other.total, self.used | other.used
         )
+
+
+def union(several: Iterable[Grounds]) -> Grounds:
+    """All of several grounds."""
+    total = Grounds()
+    for grounds in several:
+        total |= grounds
+    return total
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from fedbounds.theory import symbols as sy
 from fedbounds.theory import vectors
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
+from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import Quantity
 
 T = TypeVar("T")
@@ -118,4 +119,6 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
     made = sp.Symbol.__xnew__(type(one), one.name, **dict(one._assumptions_orig))
     for slot in Quantity.__slots__ if type(one) is Quantity else ():
         setattr(made, slot, getattr(one, slot))
+    if isinstance(getattr(made, "on_path", None), PointFormula):
+        made.on_path = PointFormula(_expression(made.on_path.expression))
     return made

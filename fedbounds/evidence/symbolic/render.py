@@ -12,7 +12,7 @@ from fedbounds.errors import reject
 from fedbounds.evidence.symbolic import definitions
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.proof_state import Checked, StepCheck
-from fedbounds.theory import symbols
+from fedbounds.theory import points, symbols
 from fedbounds.theory.verdict import Verdict
 
 Show = Callable[[sp.Expr], str]
@@ -26,18 +26,12 @@ PREAMBLE = r"""\documentclass{article}
 \begin{document}"""
 # The proofs' own objects; the claims' symbols have theirs.
 LATEX = {
-    "alpha_i": r"\sum_i\alpha_t^i",
-    "p_i": r"\sum_i p_i",
+    **points.LATEX,
     "lambda_i": r"\sum_i\lambda_i",
     "u_s": r"\frac1n\sum_s",
     "others": r"\frac1{N-1}\sum_{j\ne i}",
     "fedmax": r"\sum_{i\in J}\tfrac1{|J|}",
-    "x": "w_t^i",
-    "w": "w_t",
-    "w_next": "w_{t+1}",
     "w_T": "w_T",
-    "w_star": r"w^\star",
-    "w_own": r"w_i^\star",
     "w_plus": "w_+",
     "Z_sq": "Z^2",
     "away_0": r"\Vert w_0-w_+\Vert^2",
@@ -48,8 +42,6 @@ LATEX = {
     "g": "g_i(w_s^i)",
     "eta_s": r"\eta_s",
     "m_s": r"(s+\gamma)",
-    "F_min": r"F_i^\star",
-    "share": "p_i",
     "top_share": "p_i",
     "sigma_i_sq": r"\sigma_i^2",
     "rho": r"\rho(t,w)",
@@ -144,6 +136,8 @@ def reasons(step: d.Step, show: Show = str) -> list[str]:
         return [f"induction over t: base by step {because.base}, from t to t + 1 by step {because.step}"]
     if isinstance(because, d.Limit):
         return [f"the limit as {because.symbol} tends to {because.point}"]
+    if isinstance(because, d.Divisor):
+        return [f"step {because.label}, and the statement divides by it"]
     if not isinstance(because, tuple):
         labels = getattr(because, "labels", None)
         return [f"steps {', '.join(labels)}, one an argument"] if labels else [type(because).__name__]

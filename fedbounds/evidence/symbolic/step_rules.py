@@ -10,8 +10,9 @@ import sympy as sp
 
 from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.evidence.symbolic.expressions import SYMBOLS, degree, moving, require_number
-from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign
-from fedbounds.evidence.symbolic.gate import admit, signed, union
+from fedbounds.evidence.symbolic.facts import at_time, combined, induction_sign, resolve
+from fedbounds.evidence.symbolic.gate import admit, signed
+from fedbounds.evidence.symbolic.granted import divisor_key
 from fedbounds.evidence.symbolic.proof_state import (
     STRICT,
     Context,
@@ -20,6 +21,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     earlier,
     excess,
+    union,
 )
 from fedbounds.theory import symbols as sy
 
@@ -181,10 +183,22 @@ def _put(left: sp.Expr, values: Mapping[sp.Basic, sp.Expr], scope: Context) -> t
     return value, grounds | admit(value, scope)
 
 
+def _divisor(step: d.Step, rule: d.Divisor, scope: Context) -> Grounds:
+    """x > 0 from x >= 0 and x^2 > 0."""
+    if (step.relation, step.rhs) != (">", sp.Integer(0)):
+        raise Unproved("a divisor is shown to be positive")
+    require_number(step.lhs, scope)
+    shown, other = earlier(rule.label, scope), resolve(d.premise(divisor_key(step.lhs)), scope)
+    scope.require_zero(shown.value - step.lhs, f"step {rule.label} does not show {step.lhs} >= 0:")
+    scope.require_zero(other.value - step.lhs**2, "the divisor is another one:")
+    return shown.grounds | other.grounds
+
+
 RULES: Mapping[type, Callable[[d.Step, Any, Context], Grounds]] = {
     tuple: _combination,
     d.Cases: _cases,
     d.Every: _every,
     d.Induction: _induction,
     d.Limit: _limit,
+    d.Divisor: _divisor,
 }

@@ -23,7 +23,7 @@ from fedbounds.referee.search.family import (
     dimension,
     families,
 )
-from fedbounds.referee.search.objective import Scale, scales, speaks_of_pairs
+from fedbounds.referee.search.objective import Scale, scales
 from fedbounds.referee.search.populations import simulate
 from fedbounds.referee.search.rounding import round_to
 from fedbounds.theory import symbols
@@ -227,7 +227,7 @@ def _possible(
     if narrow and not answers.get(step, True):
         return False
     population = examples(shape, family, claim)
-    values = simulate(population, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
+    values = simulate(population).measurement(reading).constants
     near = np.flatnonzero(penalty(assumed, values, TRIED) == 0)[:count]
     met = bool(admitted(narrow, claim, reading, population, near)[near].any())
     if len(near):
@@ -263,7 +263,7 @@ def admitted(
     shape = replace(population.shape, tau=1, rounds=1, schedule="free")
     small = 1 / (2 * population.losses.L[:, None])
     short = replace(population, shape=shape, eta=small, weights=population.weights[:, :1])
-    constants = simulate(short, pairs=speaks_of_pairs(claim, reading)).measurement(reading).constants
+    constants = simulate(short).measurement(reading).constants
     for k in range(len(met)) if members is None else members:
         try:
             instance = round_to(short.member(k), claim, CLOSE)

@@ -14,6 +14,7 @@ from fedbounds.model.problem import Array
 from fedbounds.referee.search.family import Population
 from fedbounds.referee.search.populations import simulate
 from fedbounds.theory.claim import Claim, Kind
+from fedbounds.theory.measurement import first_of
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Delta_next
 
@@ -52,7 +53,7 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
     margin to 0. OUTSIDE and more where an assumption fails.
     """
     with np.errstate(all="ignore"):
-        run = simulate(population, pairs=speaks_of_pairs(claim, reading))
+        run = simulate(population)
         measurement = run.measurement(reading, run.computed(claim, reading))
         sides = substitution(claim, reading, measurement)
         values = sides.values
@@ -84,14 +85,8 @@ def objectives(claim: Claim, reading: Reading, population: Population, scale: Sc
         stepped = (population.eta.max(1) * population.losses.L)[:, None]
         margin = np.where(stepped > 1, UNTESTED, margin)
         where = margin.argmin(axis=1)
-    outside = penalty(claim.assumptions_in(reading), {**values, **measurement.places("step")}, P)
+    outside = penalty(claim.assumptions_in(reading), first_of(measurement.places("step"), values), P)
     return Objectives(np.where(outside > 0, OUTSIDE + outside, margin[rows, where]), ratio, where)
-
-
-def speaks_of_pairs(claim: Claim, reading: Reading) -> bool:
-    """Whether a claim speaks of the smallest skew over all pairs of weights and points, which costs time."""
-    assumed = claim.assumptions_in(reading)
-    return "rho_pairs" in claim.symbols.union(*(assumption.symbols() for assumption in assumed))
 
 
 def _spread(terms: list[Array], base: Array | float, shape: tuple[int, ...]) -> Array:

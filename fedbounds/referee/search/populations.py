@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from fedbounds.engine.reference import Step, algorithm_1
-from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, measure, stretches, whole_paths
+from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, stretches, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.model.problem import Array
@@ -19,7 +19,7 @@ from fedbounds.model.weighting import Weighting
 from fedbounds.plugins import weighting_named
 from fedbounds.referee.search.family import RARE, Population, Shape
 from fedbounds.theory.claim import Claim
-from fedbounds.theory.measurement import Measurement
+from fedbounds.theory.measurement import Measurement, OnDemand, first_of
 from fedbounds.theory.quantity import Path
 from fedbounds.theory.reading import Reading
 from fedbounds.theory.symbols import Scope
@@ -72,27 +72,34 @@ class PopulationRun:
         """The population as claims see it in a reading: constants (P, 1), fields (P, m), times and eta too."""
         computed, measured = computed or Values(), self.measured
         path = measured.paths[reading.virtual]
-        steps = np.arange(self.population.shape.total)
-        times = {"constant": np.zeros(1, dtype=int), "point": measured.times, "step": steps}
-        rho_bar = measured.rho_sync if reading.skew == "sync" else measured.rho_all
         fields = {
-            "eta": self.population.eta,
-            "next_mean": path["distance_sq"][:, 1:],
-            "grad_sq": measured.grad_sq,
-            "local_excess": measured.excess,
+            "eta": lambda: self.population.eta,
+            "next_mean": lambda: path["distance_sq"][:, 1:],
+            "grad_sq": lambda: measured.grad_sq,
+            "local_excess": lambda: measured.excess,
         }
 
         def at(scope: Scope) -> Any:
-            return times.get(scope, np.arange(self.population.shape.total + 1))
+            if scope == "point":
+                return measured.times
+            total = self.population.shape.total
+            return np.arange({"constant": 1, "step": total}.get(scope, total + 1))
 
         def field(scope: Scope, name: str) -> Array:
             if name == "time":
                 return at(scope)[None, :].astype(float)
-            return fields[name] if name in fields else path[name][:, : len(at(scope))]
+            return fields[name]() if name in fields else path[name][:, : len(at(scope))]
 
-        constants = {name: row[:, None] for name, row in measured.constants.items()}
-        constants = {**constants, "rho_bar": rho_bar[:, None], **computed.constants}
+        rho_bar = OnDemand({"rho_bar": lambda: measured.rho_sync if reading.skew == "sync" else measured.rho_all})
+        recorded = first_of(rho_bar, measured.constants)
+        columns = OnDemand({name: partial(_column, recorded, name) for name in recorded})
+        constants: Any = first_of(computed.constants, columns)
         return Measurement(constants, at, field, computed.fields)
+
+
+def _column(rows: Mapping[str, Array], name: str) -> Array:
+    """A constant of each member (P, 1)."""
+    return rows[name][:, None]
 
 
 # What of losses has an axis of the population.
@@ -104,8 +111,8 @@ def _of(values: Array, k: int, axes: int) -> Array:
     return np.take(values, [k] if values.shape[-axes] > 1 else [0], axis=-axes)
 
 
-def simulate(population: Population, pairs: bool = True) -> PopulationRun:
-    """Run Algorithm 1 on every instance of a population; ``pairs`` as in `measure`."""
+def simulate(population: Population) -> PopulationRun:
+    """Run Algorithm 1 on every instance of a population."""
     shape, losses = population.shape, population.losses
     steps: list[Step] = []
     odds: list[Array] = []
@@ -115,7 +122,7 @@ def simulate(population: Population, pairs: bool = True) -> PopulationRun:
     else:
         steps, odds = _taken(population)
         parts = stretches(steps, odds, leading=1)
-    return PopulationRun(population, measure(losses, parts, population.eta, shape.tau, pairs), steps, odds)
+    return PopulationRun(population, Measured(losses, tuple(parts), population.eta, shape.tau), steps, odds)
 
 
 def rule(population: Population) -> Weighting:

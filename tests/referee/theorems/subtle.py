@@ -76,6 +76,6 @@ L_FOR_MU = draft(
     ONE_LOSS,
     eta=step,
 )
-SEEN = (LINEAR, floor(16), floor(64), NO_TAU, L_FOR_MU)
+SEEN = (LINEAR, floor(16), NO_TAU, L_FOR_MU)
 SOUGHT = (BALANCED, L_FOR_MU)
 CLAIMS = (BALANCED, *SEEN)

@@ -1,7 +1,8 @@
-"""What a check says about one fact that a plug-in states."""
+"""What was tried on a plug-in, fact by fact."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,7 +38,8 @@ class Finding:
 def worst(fact: str, excess: Array, points: Array, remedy: str, text: str, *values: Array | float) -> Finding:
     """The finding of a fact that fails where ``excess`` (..., N) is above 0 or no number.
 
-    ``points`` (..., N or 1, d) are where it was computed; ``text`` is filled with the ``values`` (..., N) there.
+    ``points`` (..., N or 1, d) are where it was computed; ``text`` is filled with the ``values`` (..., N) there. A
+    single column is that of F, which is no client's.
     """
     bad = np.where(np.isnan(excess), np.inf, excess)
     index = np.unravel_index(np.argmax(bad), bad.shape)
@@ -45,16 +47,26 @@ def worst(fact: str, excess: Array, points: Array, remedy: str, text: str, *valu
         return Finding(fact, True)
     point = np.broadcast_to(points, (*bad.shape, points.shape[-1]))[index]
     observed = text.format(*(np.broadcast_to(value, bad.shape)[index] for value in values))
-    return Finding(fact, False, observed, remedy, tuple(point.tolist()), int(index[-1]))
+    client = int(index[-1]) if bad.shape[-1] > 1 else None
+    return Finding(fact, False, observed, remedy, tuple(point.tolist()), client)
 
 
-def examine(fact: str, test: Callable[[], Iterable[Finding]]) -> list[Finding]:
-    """The findings of one test; a plug-in may raise anything in it, which is a finding too."""
-    try:
-        with np.errstate(all="ignore"):
-            return list(test())
-    except Exception as error:
-        return [Finding(fact, False, f"{type(error).__name__}: {error}", "make it run at every point")]
+def examine(tests: Mapping[str, Callable[[Any], Iterable[Finding]]], tried: Any) -> tuple[Finding, ...]:
+    """The findings on what is tried, test by test, up to the first test with a failure: later ones rest on it.
+
+    A plug-in may raise anything in a test, which is a finding too.
+    """
+    findings: list[Finding] = []
+    for fact, test in tests.items():
+        try:
+            with np.errstate(all="ignore"):
+                findings += list(test(tried)) or [Finding(fact, True)]
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            findings.append(Finding(fact, False, text, "make it run at every point"))
+        if not all(finding.holds for finding in findings):
+            break
+    return tuple(findings)
 
 
 def refuse(what: str, findings: Sequence[Finding]) -> tuple[Finding, ...]:

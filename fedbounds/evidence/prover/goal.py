@@ -1,0 +1,67 @@
+"""What is to be proved, and what was found to show it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import sympy as sp
+
+from fedbounds.evidence.prover.frame import Frame, frame
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+
+SAME_STEP = "single-step"
+
+
+@dataclass(frozen=True)
+class Goal:
+    """``left`` <= ``right`` of a scope, and what it may rest on: assumptions and definitions by key.
+
+    The ``claim`` says what quantities of its own mean.
+    """
+
+    left: sp.Expr
+    right: sp.Expr
+    scope: str
+    universe: Mapping[str, Assumption]
+    steps: sp.Expr | None = None
+    limits: tuple[tuple[d.Condition, sp.Expr], ...] = ()
+    claim: Claim | None = None
+
+    @property
+    def frame(self) -> Frame:
+        """The parameters."""
+        return frame(self.universe.values(), self.steps, self.limits)
+
+    @property
+    def client(self) -> bool:
+        """Whether it is about one client."""
+        return self.scope == "point"
+
+    @property
+    def together(self) -> bool:
+        """Whether local models are the virtual iterate."""
+        return SAME_STEP in self.universe
+
+    @property
+    def unbiased(self) -> bool:
+        """Whether alpha is p."""
+        return a.unbiased.key in self.universe
+
+    @property
+    def meanings(self) -> dict[sp.Basic, sp.Expr]:
+        """What symbols stand for, as the checker reads them."""
+        return definitions.meanings(True, a.full_participation.key in self.universe, self.claim)
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Steps that show what is needed, the uses of the last one, and the conditions whose symbols they have."""
+
+    steps: tuple[d.Step, ...]
+    uses: tuple[d.Use, ...]
+    conditions: tuple[d.Condition, ...]

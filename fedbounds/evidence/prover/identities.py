@@ -1,0 +1,108 @@
+"""What is zero by definition, and turns what a combination of inequalities leaves into 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts
+from fedbounds.evidence.prover.frame import Frame
+from fedbounds.evidence.prover.goal import SAME_STEP, Goal
+from fedbounds.evidence.symbolic import definitions
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.assumption_facts import given
+from fedbounds.evidence.symbolic.definitions import ALPHA, OWN, W_STAR, P, X, grad, loss
+from fedbounds.theory import assumptions as a
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.normal_form import normal_fraction
+from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.vectors import Centre, Inner, Loss, Mean
+
+
+def closing(goal: Goal, parameters: Frame, uses: list[d.Use], steps: list[d.Step]) -> list[d.Use] | None:
+    """The identities that turn what is left into 0: alpha = p, X = W, the optimum, F_i* attained."""
+    lines = {one.label: one.rhs - one.lhs for one in steps}
+
+    def read(fact: d.Premise) -> sp.Expr:
+        part = given(goal.universe[fact.key], fact.points)
+        return sp.sympify(part.right - part.left)
+
+    meaning = {**goal.meanings, **definitions.OF_A_CLIENT, **parameters.numbers}
+    total = sp.Add(*(m * facts.value_of(fact, read, lines) for m, fact in uses))
+    found: list[d.Use] = []
+    rest = _flat(goal.right - goal.left - total, meaning)
+    for _ in range(60):
+        use = next((use for atom, c in _terms(rest) if (use := _identity(atom, c, goal)) is not None), None)
+        if use is None:
+            return found if rest == 0 else None
+        if use[1] in [fact for _, fact in found]:
+            return None
+        found.append(use)
+        rest = _flat(rest - use[0] * facts.value_of(use[1], read, lines), meaning)
+    return None
+
+
+def _flat(expression: sp.Expr, meaning: Mapping[sp.Basic, sp.Expr]) -> sp.Expr:
+    for _ in range(4):
+        expression = expression.xreplace(
+            {
+                k: v
+                for k, v in meaning.items()
+                if k.is_Symbol and v.is_number is not None and k in expression.free_symbols and k not in (sy.Delta,)
+            }
+        )
+    return sp.expand(normal_fraction(expression, meaning))
+
+
+def _terms(expression: sp.Expr) -> Iterator[tuple[sp.Expr, sp.Expr]]:
+    """(atom, coefficient) of a form."""
+    atoms = [atom for atom in expression.atoms(Inner, Mean, Loss) if not _inside(atom, expression)]
+    for atom in sorted(atoms, key=sp.default_sort_key):
+        coefficient = sp.factor(expression.coeff(atom))
+        if coefficient != 0:
+            yield atom, coefficient
+
+
+def _inside(atom: sp.Expr, expression: sp.Expr) -> bool:
+    return any(other != atom and other.has(atom) for other in expression.atoms(Inner, Mean, Loss))
+
+
+def _identity(atom: sp.Expr, c: sp.Expr, goal: Goal) -> d.Use | None:
+    """The use of a definition that removes an atom from what is left."""
+    unbiased = a.unbiased.key in goal.universe
+    if isinstance(atom, Loss):
+        return (c, d.premise("attained")) if atom == loss(OWN) else None
+    if isinstance(atom, Mean):
+        weights, inside = atom.args
+        own = _identity(inside, sp.Integer(1), goal) if inside.has(OWN) else None
+        if own is not None:
+            return c, d.averaged(weights, own)
+        if weights == P and inside.has(weight_ratio):
+            return c, d.premise("weight-ratio-mean", inside / weight_ratio)
+        if weights == ALPHA and unbiased:
+            return c, d.premise("unbiased", inside)
+        if goal.together and isinstance(inside, Inner) and X in inside.args:
+            other = inside.args[1] if inside.args[0] == X else inside.args[0]
+            return c, d.averaged(P, d.premise(SAME_STEP, other))
+        return None
+    both = (atom.args, atom.args[::-1])
+    for u, v in both:
+        if isinstance(u, Centre) and u.args[1] == grad(OWN):
+            return c, d.averaged(u.args[0], d.premise("own-optimum", v))
+        if isinstance(u, Centre) and u.has(weight_ratio):
+            return c, d.premise("weight-ratio", u.args[1] / weight_ratio, v)
+    for u, v in both if unbiased else ():
+        if isinstance(u, Centre) and u.args[0] == ALPHA:
+            return c, d.premise("unbiased", Inner(u.args[1], v))
+    return next((use for u, v in both if (use := _optimal(u, v, c)) is not None), None)
+
+
+def _optimal(u: sp.Expr, v: sp.Expr, c: sp.Expr) -> d.Use | None:
+    """The use of a minimiser's gradient being zero."""
+    zeros = {
+        Centre(P, grad(W_STAR)): "optimum",
+        Centre(ALPHA, grad(definitions.W_ALPHA)): "alpha-optimum",
+        grad(OWN): "own-optimum",
+    }
+    return (c, d.premise(zeros[u], v)) if u in zeros else None

@@ -1,0 +1,232 @@
+"""What one step does to a sequence that an induction follows: next <= kept now + added, for the claim's steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import sympy as sp
+
+from fedbounds.evidence.prover import facts, statement
+from fedbounds.evidence.prover.run_setting import (
+    BEGUN,
+    LATE,
+    LATER,
+    LENGTH,
+    LIMITS,
+    L,
+    Setting,
+    eta,
+    gamma,
+    mu,
+    t,
+    tau,
+)
+from fedbounds.evidence.symbolic import derivation as d
+from fedbounds.evidence.symbolic.definitions import (
+    ALPHA,
+    ETA_S,
+    G_S,
+    M_S,
+    MODELS,
+    MODELS_NEXT,
+    MODELS_T,
+    MOVED,
+    NOISE,
+    START,
+    W_STAR,
+    X_S,
+    P,
+    U,
+    W,
+    X,
+    grad,
+    n,
+)
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.vectors import Centre, Mean, norm_sq
+
+SLACK = sp.Symbol("slack", nonnegative=True)
+Uses = tuple[d.Written, ...]
+
+
+@dataclass(frozen=True)
+class Followed:
+    """A sequence at T, t and t + 1; with ``to_distance`` its value at T bounds E||w_T - w*||^2."""
+
+    last: sp.Expr
+    now: sp.Expr
+    next: sp.Expr
+    to_distance: tuple[d.Premise, ...] = ()
+
+
+DISTANCE = Followed(sy.Delta_T, sy.Delta, sy.Delta_next)
+LOCAL_MODELS = Followed(MODELS_T, MODELS, MODELS_NEXT, (d.premise("mean-model"),))
+
+
+@dataclass(frozen=True)
+class OneStep:
+    """next <= kept now + added, which ``proof`` shows in the step ``recursion``, or not."""
+
+    kept: sp.Expr
+    added: sp.Expr
+    proof: Callable[[], statement.Lines | None]
+    of: Followed = DISTANCE
+
+
+def one_steps(setting: Setting) -> Iterator[OneStep]:
+    """Inequalities for one step that the claim may follow from, the sharpest first."""
+    unbiased, together = "unbiased" in setting.universe, statement.SAME_STEP in setting.universe
+    for noise in setting.noises:
+        for kept in ((1 - eta * mu) ** 2, 1 - eta * mu):
+            clean, added = kept * sy.Delta + eta**2 * noise, eta**2 * noise
+            if together and unbiased:
+                yield OneStep(kept, added, lambda right=clean: recursion(setting, right))  # type: ignore[misc]
+            elif "bounded-gradient" in setting.universe and unbiased:
+                yield from _with_drift(setting, kept, clean, added)
+        if noise in (0, sy.sigma_sq):
+            yield from _of_each_model(setting, noise)
+            yield from _of_any_weights(setting, noise)
+
+
+def small(setting: Setting, limits: tuple[sp.Expr, ...] = LIMITS) -> Iterator[tuple[d.Step, d.Condition, sp.Expr]]:
+    """eta L <= c shown for the claim's steps: the step, the condition, and the symbol's meaning."""
+    for limit in limits:
+        shown = setting.letters.positive(limit.subs(eta, setting.eta))
+        if shown is not None:
+            line = d.step("small", 0, "<=", limit).by((shown, d.ONE), *setting.bridge(-limit))
+            yield line, d.Condition(SLACK, d.Earlier("small")), limit
+            return
+
+
+def recursion(setting: Setting, right: sp.Expr, name: str = "recursion") -> statement.Lines | None:
+    """Delta_next <= right, for any step size that is as small as the claim's."""
+    for line, condition, value in small(setting):
+        goal = statement.Goal(sy.Delta_next, right, "step", setting.universe, None, ((condition, value),))
+        found = statement.prove(goal)
+        if found is None:
+            return None
+        last = d.step(name, sy.Delta_next, "<=", right).by(*found.uses)
+        known = {one.symbol for one in setting.conditions}
+        return replace(
+            found,
+            steps=(line, *found.steps, last),
+            conditions=tuple(one for one in found.conditions if one.symbol not in known),
+        )
+    return None
+
+
+def noise_bound(setting: Setting, weights: sp.Expr, share: sp.Expr, mean: bool = True) -> Uses:
+    """share (sigma^2 - E||noise||^2) >= 0 of the weights' mean of the noise, or of each client's; 0 without noise."""
+    jensen = ((share, d.Square(NOISE - Centre(weights, NOISE), "Jensen: a variance")),) if mean else ()
+    if "no-noise" in setting.universe:
+        return (d.averaged(weights, *jensen, (-share, d.premise("no-noise"))),)
+    return (d.averaged(weights, *jensen, (share, d.premise("bounded-variance", X))),)
+
+
+def _noisy(setting: Setting) -> bool:
+    return bool({"no-noise", "bounded-variance"} & setting.universe.keys())
+
+
+def _of_each_model(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
+    """Of one common minimiser: each local model comes nearer to it by (1 - eta mu)^2, and so does their mean."""
+    needed = {"common-optimum", "unbiased", "smooth", "strongly-convex"}
+    if not needed <= setting.universe.keys() or not _noisy(setting):
+        return
+    q, way, slope = 1 - eta * mu, X - W_STAR, grad(W_STAR)
+    bend = grad(X) - slope - mu * way
+    between = [one for one in facts.of_client((X, W_STAR), set(setting.universe)) if one.power == 2]
+    for line, condition, _ in small(setting, LIMITS[-1:]):
+        each = d.averaged(
+            P,
+            (eta * SLACK, facts.convex(X, W_STAR)),
+            (eta * SLACK, facts.convex(W_STAR, X)),
+            *((eta**2 * m, fact) for one in between for m, fact in one.uses),
+            d.premise("common-optimum", 2 * eta * (q * way - eta * bend) - eta**2 * slope),
+        )
+        uses = (d.premise("next-models"), each, *noise_bound(setting, P, eta**2, mean=False))
+        last = d.step("recursion", MODELS_NEXT, "<=", q**2 * MODELS + eta**2 * noise).by(*uses)
+        shown = {step.label: step for one in between for step in one.steps}
+        lines = statement.Lines((line, *shown.values(), last), (), (condition,))
+        yield OneStep(q**2, eta**2 * noise, lambda lines=lines: lines, LOCAL_MODELS)  # type: ignore[misc]
+
+
+def _of_any_weights(setting: Setting, noise: sp.Expr) -> Iterator[OneStep]:
+    """Whatever the weights, one local step a round: what they add is at most 2 eta rho_tilde Gamma."""
+    if not {statement.SAME_STEP, "rho-tilde"} <= setting.universe.keys() or not _noisy(setting):
+        return
+    end, centre = X - grad(X) / L, Centre(ALPHA, grad(X))
+    for line, condition, _ in small(setting, LIMITS[2:3]):
+        each = d.averaged(
+            ALPHA,
+            (2 * eta, facts.convex(X, W_STAR)),
+            (eta**2, d.Square(grad(X) - centre, "Jensen: a variance")),
+            (2 * L * eta**2, facts.smooth(X, end)),
+            (2 * L * eta**2, d.premise("minimum", end)),
+            (2 * eta * SLACK, d.premise("minimum", X)),
+            (eta * mu, d.Square(X - W, "Jensen: a variance")),
+            (-2 * eta, d.premise(statement.SAME_STEP, grad(X))),
+        )
+        added = 2 * eta * sy.rho_tilde * sy.Gamma + eta**2 * noise
+        uses = (each, (2 * eta, d.premise("rho-tilde")), *noise_bound(setting, ALPHA, eta**2))
+        last = d.step("recursion", sy.Delta_next, "<=", (1 - eta * mu) * sy.Delta + added).by(*uses)
+        lines = statement.Lines((line, last), (), (condition,))
+        yield OneStep(1 - eta * mu, added, lambda lines=lines: lines)  # type: ignore[misc]
+
+
+# Several local steps a round, with bounded gradients
+
+
+@dataclass(frozen=True)
+class Drift:
+    """drift <= factor (tau - 1)^2 eta^2 G^2 by the fact ``bound``."""
+
+    factor: int
+    steps: tuple[d.Step, ...]
+    bound: d.Fact
+    conditions: tuple[d.Condition, ...]
+
+
+def _with_drift(setting: Setting, kept: sp.Expr, clean: sp.Expr, added: sp.Expr) -> Iterator[OneStep]:
+    for drift in _drifts(setting):
+        more = eta * L * drift.factor * (tau - 1) ** 2 * eta**2 * sy.G_sq
+
+        def proof(drift: Drift = drift, right: sp.Expr = kept * sy.Delta + added + more) -> statement.Lines | None:
+            found = recursion(setting, clean + eta * L * sy.drift, "one-step")
+            if found is None:
+                return None
+            line = d.step("recursion", sy.Delta_next, "<=", right).by(d.Earlier("one-step"), (eta * L, drift.bound))
+            steps, conditions = (*found.steps, *drift.steps, line), (*found.conditions, *drift.conditions)
+            return replace(found, steps=steps, conditions=conditions)
+
+        yield OneStep(kept, added + more, proof)
+
+
+def _drifts(setting: Setting) -> Iterator[Drift]:
+    """Bounds of the drift on the claim's steps."""
+    if not setting.eta.has(t):
+        move = Mean(U, ETA_S**2 * norm_sq(G_S))
+        jensen = d.averaged(U, d.Square(ETA_S * G_S - Centre(U, ETA_S * G_S), "Jensen: a variance over the steps"))
+        steps = (
+            d.step("variance", sy.drift, "<=", Mean(ALPHA, norm_sq(X - START))).by(d.Square(W - START, "a variance")),
+            d.step("jensen", norm_sq(X - START), "<=", n**2 * move).by(
+                (-1, d.premise("local-steps", X - START - MOVED)), (n**2, jensen)
+            ),
+            d.step("moment", Mean(U, norm_sq(G_S)), "<=", sy.G_sq).by(
+                d.averaged(U, d.premise("bounded-gradient", X_S))
+            ),
+            d.step("count", n**2, "<=", (tau - 1) ** 2).by((LENGTH * (LENGTH + 2 * n), d.ONE)),
+            d.step("drift", sy.drift, "<=", (tau - 1) ** 2 * eta**2 * sy.G_sq).by(
+                d.Earlier("variance"),
+                d.averaged(ALPHA, d.Earlier("jensen"), (eta**2 * n**2, d.Earlier("moment"))),
+                (eta**2 * sy.G_sq, d.Earlier("count")),
+            ),
+        )
+        yield Drift(1, steps, d.Earlier("drift"), (d.Condition(LENGTH, d.premise("round")),))
+    elif any(one.symbol == LATER for one in setting.conditions):
+        scale = sp.cancel(setting.eta * (gamma + t) * mu)
+        halve = d.step("halve", ETA_S, "<=", 2 * eta).by(
+            (scale * (LATE + BEGUN + LATER + 1) / (mu * (t + gamma) * M_S), d.ONE)
+        )
+        conditions = (d.Condition(LATE, d.premise("round-times")), d.Condition(BEGUN, d.premise("past-steps")))
+        yield Drift(4, (halve,), d.Cited("li-drift", {"halving": "halve"}), conditions)

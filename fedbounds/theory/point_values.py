@@ -1,0 +1,181 @@
+"""The value of an expression of points on a path of a run, in floats or in fractions; and its units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.theory import path_formulas as on
+from fedbounds.theory import points as at
+from fedbounds.theory.normal_form import depends
+from fedbounds.theory.path import Losses, Numbers, Path
+from fedbounds.theory.vectors import Centre, Grad, Inner, Loss, Mean, Vec
+
+Units = tuple[int, int]
+# Of points, gradients and values, in powers of (metre, joule).
+POINT, SLOPE, LEVEL = (1, 0), (-1, 1), (0, 1)
+# Points that are there before each step, not at the last time.
+BEFORE_A_STEP = (at.w_i, at.w_next, at.w_alpha, at.ALPHA, at.weight_ratio)
+
+
+@dataclass(frozen=True)
+class PointFormula:
+    """A quantity's ``on_path``: the value of an ``expression`` on a path (T,) or (T + 1,), or on losses."""
+
+    expression: sp.Expr
+
+    def __call__(self, on_what: Any) -> Numbers:
+        return _Values.of(on_what, self.expression)
+
+    @property
+    def units(self) -> Units:
+        """Powers of (metre, joule)."""
+        return units(self.expression)
+
+
+@dataclass(frozen=True)
+class _Values:
+    """What expressions are worth at ``steps`` times: numbers (..., T, N or 1), vectors (..., T, N or 1, d)."""
+
+    losses: Losses
+    path: Path
+    steps: int
+
+    @classmethod
+    def of(cls, on_what: Any, expression: sp.Expr) -> Numbers:
+        if not isinstance(on_what, Path):
+            return cls(on_what, None, 1).number(expression)[..., 0, 0]  # type: ignore[arg-type]
+        short = expression.has(*BEFORE_A_STEP) or any(getattr(s, "scopes", ()) for s in expression.free_symbols)
+        times = len(on_what.eta) + (not short)
+        values = cls(on_what.losses, on_what, times).number(expression)[..., 0]
+        return np.broadcast_to(values, (*values.shape[:-1], times))
+
+    def number(self, expression: sp.Expr) -> Numbers:
+        """(..., T or 1, N or 1)."""
+        if expression.is_Rational:
+            exact = self.losses.p.dtype == object
+            value = Fraction(int(expression.p), int(expression.q)) if exact else float(expression)
+            return np.full((1, 1), value, dtype=self.losses.p.dtype)
+        if isinstance(expression, sp.Add):
+            return sum(map(self.number, expression.args[1:]), self.number(expression.args[0]))
+        if isinstance(expression, sp.Mul):
+            return math.prod(map(self.number, expression.args[1:]), start=self.number(expression.args[0]))
+        if isinstance(expression, sp.Pow) and expression.exp.is_Integer:
+            base = self.number(expression.base)
+            return base ** int(expression.exp) if expression.exp > 0 else 1 / base ** int(-expression.exp)
+        if isinstance(expression, Inner):
+            left, right = map(self.vector, expression.args)
+            return (left * right).sum(-1)
+        if isinstance(expression, Mean):
+            return self._mean(*expression.args)
+        if isinstance(expression, Loss):
+            return self._of_each(self.losses.excess, self.vector(expression.args[0]))
+        return self._named(expression)
+
+    def _named(self, atom: sp.Expr) -> Numbers:
+        """A number of the setting."""
+        if atom == at.F_i_star:
+            return np.zeros((1, 1), dtype=int)
+        if atom in (at.P, at.ALPHA, at.p_i):
+            return self.path.alpha if atom == at.ALPHA else self.losses.p[None]
+        if atom == at.weight_ratio:
+            return self.path.alpha / self.losses.p
+        kind = getattr(atom, "statistic", "")
+        if kind == "constant":
+            return np.array([[atom.on_path(self.losses)]], dtype=self.losses.p.dtype)
+        if kind == "scheduled":
+            return atom.on_path(self.path)[: self.steps, None]
+        raise ValueError(f"{atom} has no value on a path")
+
+    def vector(self, expression: sp.Expr) -> Numbers:
+        """(..., T or 1, N or 1, d)."""
+        if isinstance(expression, sp.Add):
+            return sum(map(self.vector, expression.args[1:]), self.vector(expression.args[0]))
+        if isinstance(expression, sp.Mul):
+            (vector,) = (factor for factor in expression.args if at.is_vector(factor))
+            return self.number(expression / vector)[..., None] * self.vector(vector)
+        if isinstance(expression, Centre):
+            weights, inside = self._named(expression.args[0]), self.vector(expression.args[1])
+            return (weights[..., None] * inside).sum(-2, keepdims=True)
+        if isinstance(expression, Grad):
+            return self._of_each(self.losses.grads, self.vector(expression.args[0]), vectors=True)
+        return self._point(expression)
+
+    def _point(self, atom: sp.Expr) -> Numbers:
+        if atom == at.w_star:
+            return self.losses.w_star[None, None]
+        if atom == at.w_i_star:
+            return self.losses.w_i_star[None]
+        if atom == at.w_i:
+            return self.path.X
+        if atom == at.w_alpha:
+            found = (self.losses.argmin(alpha) for alpha in self.path.alpha)  # type: ignore[attr-defined]
+            return np.stack([getattr(one, "w", one) for one in found])[:, None]
+        if atom in (at.w, at.w_next):
+            later = int(atom == at.w_next)
+            return self.path.w[..., later : self.steps + later, None, :]
+        raise ValueError(f"{atom} is no point of a path")
+
+    def _of_each(self, function: Callable[[Numbers], Numbers], points: Numbers, vectors: bool = False) -> Numbers:
+        """Each client's function at the point of all, or at its own."""
+        if points.shape[-2] == 1:
+            return function(points[..., 0, :])
+        every, clients = function(points), np.arange(points.shape[-2])
+        return every[..., clients, clients, :] if vectors else every[..., clients, clients]
+
+    def _mean(self, weights: sp.Expr, inside: sp.Expr) -> Numbers:
+        """The mean. Of F_i alone in a p-mean F* is taken off, elsewhere F_i*: `points.fault` lets no shift matter."""
+        total, rest = [], sp.Integer(0)
+        for term in sp.Add.make_args(sp.expand(inside)):
+            (level,) = [f for f in sp.Mul.make_args(term) if isinstance(f, Loss) or f == at.F_i_star] or [None]
+            if level is None or weights != at.P or depends(term / level, at.I):
+                rest += term
+            else:
+                total.append(self.number(term / level) * self._level(level))
+        if rest != 0:
+            total.append((self._named(weights) * self.number(rest)).sum(-1, keepdims=True))
+        return sum(total[1:], total[0])
+
+    def _level(self, level: sp.Expr) -> Numbers:
+        """sum_i p_i F_i at a point, or of the F_i*, less F*."""
+        if level == at.F_i_star:
+            return -on.heterogeneity(self.losses)
+        (place, _) = level.args
+        if place == at.w_star:
+            return np.zeros((1, 1), dtype=int)
+        points = self.vector(place)
+        if points.shape[-2] == 1:
+            return self.losses.gap(points[..., 0, :])[..., None]
+        own = self._of_each(self.losses.excess, points)
+        return (self.losses.p * own).sum(-1, keepdims=True) - on.heterogeneity(self.losses)
+
+
+def units(expression: sp.Expr) -> Units:
+    """Powers of (metre, joule) of an expression of points, where its terms agree.
+
+    >>> units(at.mean(at.norm_sq(at.grad(at.w))))
+    (-2, 2)
+    """
+    if isinstance(expression, sp.Add):
+        return units(expression.args[0])
+    if isinstance(expression, sp.Mul | Inner):
+        metres, joules = zip(*map(units, expression.args), strict=True)
+        return sum(metres), sum(joules)
+    if isinstance(expression, sp.Pow):
+        metre, joule = units(expression.base)
+        return metre * int(expression.exp), joule * int(expression.exp)
+    if isinstance(expression, Mean | Centre):
+        return units(expression.args[1])
+    if isinstance(expression, Vec):
+        return POINT
+    if isinstance(expression, Grad):
+        return SLOPE
+    if isinstance(expression, Loss) or expression == at.F_i_star:
+        return LEVEL
+    return getattr(expression, "units", None) or (0, 0)

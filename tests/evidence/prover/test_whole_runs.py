@@ -1,0 +1,93 @@
+"""Textbook statements about whole runs are proved by induction, and false neighbours of them are not."""
+
+import pytest
+import sympy as sp
+from whole_run_claims import KEPT, STATEMENTS, claim
+
+from fedbounds.evidence.prover import automatic
+from fedbounds.evidence.symbolic.derivation import ONE, Derivation, Divisor, step
+from fedbounds.theory import assumptions as a
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta_0, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, t
+
+# A share of the bound with which it is false, for those that the fast tests prove; the others' tests are slower.
+QUICK = {"last-iterate": 0.25, "common-minimiser": 0.99, "any-weights": 0.99}
+
+
+def proved(one):
+    return automatic.examine(one, READINGS[one.readings[0]]) is not None
+
+
+@pytest.mark.parametrize(("name", "share"), QUICK.items())
+def test_a_statement_about_a_whole_run_is_proved_and_a_smaller_bound_is_not(name, share):
+    assert proved(claim(name))
+    assert not proved(claim(name, sp.Rational(share)))
+
+
+@pytest.mark.parametrize(
+    ("name", "without"),
+    [
+        ("contraction", "one-step"),
+        ("contraction", "full-gradients"),
+        ("last-iterate", "full-gradients"),
+        ("common-minimiser", "homogeneous"),
+        ("common-minimiser", "full-participation"),
+        ("common-minimiser", "unbiased"),
+        ("any-weights", "one-step"),
+        ("any-weights", "full-gradients"),
+        ("sum", "unbiased"),
+        ("product", "gamma"),
+    ],
+)
+def test_an_assumption_that_a_whole_run_needs_is_missed(name, without):
+    assert not proved(claim(name, without={without}))
+
+
+@pytest.mark.parametrize(
+    ("name", "bound", "more"),
+    [
+        ("contraction", KEPT ** (3 * T) * Delta_0, None),
+        ("contraction", None, {"eta": sp.Min(eta_0, 2 / L)}),
+        ("last-iterate", Delta_0 / (2 * eta_0 * T**2), None),
+        ("last-iterate", None, {"eta": sp.Min(eta_0, 2 / L)}),
+        ("common-minimiser", None, {"eta": sp.Min(eta_0, 2 / L)}),
+        ("any-weights", KEPT**T * Delta_0, None),
+        ("product", (gamma * Delta_0 + T * sigma_p_sq / mu**2) / (T + gamma), None),
+    ],
+)
+def test_a_rate_that_is_too_good_or_a_step_that_is_too_long_is_not_proved(name, bound, more):
+    left, right, assumed, steps = STATEMENTS[name]
+    assert not proved(claim_of(left, right if bound is None else bound, assumed, more or steps))
+
+
+def claim_of(left, right, assumed, more):
+    return Claim("mine", "Mine", "a textbook", "horizon", left, {"all": right}, assumptions=assumed, **more)
+
+
+def test_a_statement_says_nothing_where_it_divides_by_zero():
+    """At T = 0 and gamma = 1 the bound is 0/0; a proof may use that it is not, and only of the claim's divisors."""
+    left, _, assumed, _ = STATEMENTS["product"]
+    kappa = Assumption("gamma", "gamma >= kappa", sp.Le(eta_0 * L, 1))
+    more = {"eta": 1 / (mu * (t + gamma)), "definitions": {gamma: 1 / (mu * eta_0)}}
+    late = T + gamma - 1
+    bound = ((gamma - 1) ** 2 * Delta_0 + T * sigma_p_sq / mu**2) / late**2
+    one = claim_of(left, bound, (*[x for x in assumed if x.key != "gamma"], kappa), more)
+    assert proved(one)
+    sign = step("sign", 0, "<=", T).by((T, ONE))
+    derivation = Derivation(
+        "mine",
+        "Mine",
+        (sign, step("last", T, ">", 0).by(Divisor("sign"))),
+        claim="mine",
+        readings=("plain",),
+    )
+    checked = automatic.check(derivation, one, READINGS["plain"])
+    assert checked.outcomes["sign"].ok and not checked.outcomes["last"].ok
+
+
+def test_what_is_of_a_common_minimiser_needs_one():
+    left, right, assumed, more = STATEMENTS["common-minimiser"]
+    almost = Assumption("almost", "Gamma <= 1", sp.Le(Gamma, 1))
+    assert not proved(claim_of(left, right, (*[x for x in assumed if x != a.homogeneous], almost), more))
