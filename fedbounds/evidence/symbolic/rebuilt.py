@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import fields, is_dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any
 
 import sympy as sp
 from sympy.core.assumptions import StdFactKB
@@ -27,7 +27,6 @@ from fedbounds.theory.claim import Claim, Kind, OwnSteps, Repair, Role
 from fedbounds.theory.point_values import PointFormula
 from fedbounds.theory.quantity import Quantity
 
-T = TypeVar("T")
 # What these give to a proof was compared with what they say, by hand.
 SHIPPED = {a.key: a for a in vars(shipped).values() if isinstance(a, Assumption)}
 CANONICAL = {s.name: s for s in (*sy.RECORDED.values(), *definitions.OWN_SYMBOLS)}
@@ -47,7 +46,7 @@ def begin_anew() -> None:
         symbol._assumptions = StdFactKB(dict(symbol._assumptions0))
 
 
-def rebuilt(one: T) -> T:
+def rebuilt(one: Any) -> Any:
     """The same, made anew; Unproved where it is of a class of its own."""
     if type(one) in VALUES:
         return one
