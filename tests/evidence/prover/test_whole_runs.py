@@ -5,7 +5,7 @@ import sympy as sp
 from whole_run_claims import ALL, KEPT, ONE, SMOOTH, STATEMENTS, claim
 
 from fedbounds.evidence.prover import automatic
-from fedbounds.evidence.symbolic.derivation import ONE, Derivation, Divisor, step
+from fedbounds.evidence.symbolic import derivation as d
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
@@ -76,11 +76,11 @@ def test_a_statement_says_nothing_where_it_divides_by_zero():
     bound = ((gamma - 1) ** 2 * Delta_0 + T * sigma_p_sq / mu**2) / late**2
     one = claim_of(left, bound, (*[x for x in assumed if x.key != "gamma"], kappa), more)
     assert proved(one)
-    sign = step("sign", 0, "<=", T).by((T, ONE))
-    derivation = Derivation(
+    sign = d.step("sign", 0, "<=", T).by((T, d.ONE))
+    derivation = d.Derivation(
         "mine",
         "Mine",
-        (sign, step("last", T, ">", 0).by(Divisor("sign"))),
+        (sign, d.step("last", T, ">", 0).by(d.Divisor("sign"))),
         claim="mine",
         readings=("plain",),
     )
