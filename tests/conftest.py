@@ -26,7 +26,14 @@ collect_ignore = [str(path) for path in LEFT_OUT]
 
 def pytest_terminal_summary(terminalreporter):
     """The last lines of `make test`: which parts did not run, and why."""
+    without: dict[str, list[str]] = {}
+    for report in terminalreporter.stats.get("skipped", []):
+        why = str(report.longrepr[2]).removeprefix("Skipped: ")
+        without.setdefault(why, []).append(report.nodeid)
     if LEFT_OUT:
+        why = "torch is not installed (no build for processors alone was offered)"
+        without[why] = [str(path.relative_to(HERE)) for path in LEFT_OUT]
+    if without:
         terminalreporter.section("not run")
-        names = ", ".join(str(path.relative_to(HERE)) for path in LEFT_OUT)
-        terminalreporter.write_line(f"torch is not installed (no build for processors alone was offered): {names}")
+        for why, names in without.items():
+            terminalreporter.write_line(f"{why}: {', '.join(names)}")

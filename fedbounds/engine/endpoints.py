@@ -32,8 +32,8 @@ ROUNDS = 64
 def run_endpoints(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
-    The random numbers are those of the full record, which it equals up to rounding. Minibatches of least squares and
-    of binary logistic regression are stepped through with nothing measured on the way. Raises DivergedError.
+    The random numbers are those of the full record, which it equals up to rounding. Minibatches of samples are
+    stepped through with nothing measured on the way. Raises DivergedError.
     """
     from fedbounds.engine.kernels.backends import Sampled
 
@@ -41,7 +41,7 @@ def run_endpoints(experiment: Experiment, progress: Progress | None = None, thre
     every = experiment.tau * -(-experiment.stride // experiment.tau)
     times = np.unique(np.append(np.arange(0, grid.total, every), grid.total))
     sampled = experiment.batch_size is not None and experiment.aggregation == "algorithm-1"
-    if sampled and isinstance(engine, Sampled) and engine.walks:
+    if sampled and isinstance(engine, Sampled):
         parts = _run_fast(experiment, engine, grid, times, progress, threads)
     else:
         observers = run_blocks(experiment, engine, lambda _: Endpoints(experiment, engine, times), progress, threads)
@@ -111,58 +111,41 @@ class _CompiledRounds:
     def __init__(self, experiment: Experiment, engine: Sampled, grid: TimeGrid, recorded: Indices) -> None:
         self.experiment, self.engine, self.grid, self.recorded = experiment, engine, grid, recorded
         self.limit = divergence_limit(experiment, grid)
-        self.fixed = experiment.rule.returns_p
-        self.together = ROUNDS if self.fixed else 1
+        self.together = ROUNDS if experiment.rule.returns_p else 1
 
     def __call__(self, replicates: range, tick: Callable[[int], None]) -> tuple[Array, Array]:
         """(distance_sq, gap) of the replicates at the recorded rounds, each (R, K)."""
-        experiment, d, rounds = self.experiment, self.experiment.problem.d, len(self.grid.rounds)
-        W = np.zeros((len(replicates), self.engine.width))
-        W[:, :d] = experiment.start
-        if experiment.everyone_present:
-            keys = rng.client_keys(experiment.seed, replicates, experiment.problem.N)
-        else:
-            keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
-        parts = [measured(W[None, :, :d], experiment, self.engine)]
-        for first in range(0, rounds, self.together):
-            last = min(first + self.together, rounds)
-            ends = self._advance(first, last, W, keys, replicates)[:, :, :d]
+        from fedbounds.engine.kernels.minibatch_steps import rounds
+
+        experiment, tau = self.experiment, self.experiment.tau
+        keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
+        W = np.tile(experiment.start, (len(replicates), 1))
+        parts = [measured(W[None], experiment, self.engine)]
+        for first in range(0, len(self.grid.rounds), self.together):
+            times = range(first, min(first + self.together, len(self.grid.rounds)))
+            who, alpha = map(np.stack, zip(*(self._weights(r, W, replicates) for r in times), strict=True))
+            etas = self.grid.eta[first * tau : times.stop * tau].reshape(-1, tau)
+            arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
+            ends = rounds(*arguments, who, alpha, W)
             with np.errstate(over="ignore", invalid="ignore"):
                 distance = distance_sq(ends, experiment)
-            steps = [end - 1 for _, end in self.grid.rounds[first:last]]
+            steps = [self.grid.rounds[r][1] - 1 for r in times]
             check_distances(experiment, self.grid.eta, steps, replicates, distance, self.limit)
-            wanted = self.recorded[(self.recorded > first) & (self.recorded <= last)] - first - 1
+            wanted = self.recorded[(self.recorded > first) & (self.recorded <= times.stop)] - first - 1
             if len(wanted):
                 parts.append(measured(ends[wanted], experiment, self.engine))
-            tick((last - first) * experiment.tau)
+            tick(len(times) * tau)
         distances, gaps = (np.concatenate(part, axis=1) for part in zip(*parts, strict=True))
         return distances, gaps
 
-    def _advance(self, first: int, last: int, W: Array, keys: rng.Words, replicates: range) -> Array:
-        """Rounds first ... last - 1 from W, in place; the models at their ends (rounds, R, width)."""
-        from fedbounds.engine.kernels.backends import own
-        from fedbounds.engine.kernels.minibatch_steps import present_rounds, rounds
-
-        experiment, tau = self.experiment, self.experiment.tau
-        etas = self.grid.eta[first * tau : last * tau].reshape(-1, tau)
-        arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
-        if experiment.everyone_present:
-            return rounds(*arguments, own(self._weights(first, W, replicates)), W)
-        if self.fixed:
-            drawn = [chosen_weights(experiment, replicates, r) for r in range(first, last)]
-            who, alpha = map(np.stack, zip(*drawn, strict=True))
-        else:
-            who = chosen(experiment, replicates, first)[None]
-            alpha = np.take_along_axis(self._weights(first, W, replicates)[None], who, axis=-1)
-        return present_rounds(*arguments, who, alpha, W)
-
-    def _weights(self, r: int, W: Array, replicates: range) -> Array:
-        """alpha of round r (R, N)."""
+    def _weights(self, r: int, W: Array, replicates: range) -> tuple[Indices, Array]:
+        """Who takes part in round r, and their alpha, each (R, count)."""
         experiment, problem = self.experiment, self.experiment.problem
-        if self.fixed and experiment.everyone_present:
-            return np.tile(problem.p, (len(W), 1))
+        if experiment.rule.returns_p:
+            return chosen_weights(experiment, replicates, r)
         # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
         excess = np.zeros((len(W), problem.N))
         if experiment.rule.depends_on_w:
-            excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
-        return round_weights(experiment, replicates, r, excess)[1]
+            excess = self.engine.excess(W)
+        who = chosen(experiment, replicates, r)
+        return who, np.take_along_axis(round_weights(experiment, replicates, r, excess)[1], who, axis=-1)

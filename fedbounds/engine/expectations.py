@@ -145,10 +145,8 @@ class Round:
 
 def run_round(clients: Clients, start: State, etas: Array, alpha: Array, virtuals: tuple[str, ...]) -> Round:
     """The expectations over one round of local steps ``etas`` (n,) under the weights ``alpha`` (N,)."""
-    from fedbounds.engine.kernels.moment_recursion import local_steps
-
     S, U, Ut = start.covariance, clients.U, clients.U.swapaxes(1, 2)
-    shift, gone, V, local = local_steps(Ut @ S @ U, Ut @ start.mean, etas, *clients.arrays)
+    shift, gone, V, local = clients.local_steps(Ut @ S @ U, Ut @ start.mean, etas)
     shift = (U @ shift[..., None])[..., 0]
     shape = len(shift), clients.d, -1
     lost = (U.swapaxes(0, 1) * gone[:, None]).reshape(shape)  # U_i (I - P_i), side by side

@@ -28,6 +28,8 @@ DECAY_NOTE = (
     "O(1/T)? Slope of the log gap in log(T + gamma) over the last half, its interval, the floor. yes: no floor seen "
     "and as fast as 1/T; no: a floor; slower: not seen. No finite run proves a rate."
 )
+# Below this both sides of a bound are what rounding leaves of numbers near 1.
+ROUNDING = 1e-12
 # Shorter words for narrow columns.
 BRIEF = {Status.UNDECIDED: "open"}
 
@@ -69,8 +71,9 @@ def problem_sentence(result: Result) -> str:
     batch = "full gradients" if settings.batch is None else f"batches of {settings.batch}"
     part = "" if settings.participation == 1 else f", a share {settings.participation:g} of the clients a round"
     return (
-        f"{facts.kind.capitalize()}{data}, {facts.N} clients, d = {facts.d}, kappa = L/mu = {number(kappa, 3)}, "
-        f"Gamma = {number(facts.Gamma.value, 3)}. tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
+        f"{facts.kind.capitalize()}{data}, {counted(facts.N, 'client')}, d = {facts.d}, "
+        f"kappa = L/mu = {number(kappa, 3)}, Gamma = {number(facts.Gamma.value, 3)}. "
+        f"tau = {settings.tau}, {settings.tau * settings.rounds:,} steps, "
         f"{settings.replicates} runs, {batch}{part}."
     )
 
@@ -183,9 +186,17 @@ def _status(run: WeightingRun, claim: Claim) -> Phrase | None:
 
 
 def _looseness(run: WeightingRun, claim: Claim) -> str | None:
+    """Bound over measured where they come nearest; in words where both are near 0, since their ratio says nothing."""
     reading = _shown_reading(run, claim)
-    ratios = [ratio for name, _, ratio in _on_run(run, claim) if name == reading and ratio is not None]
-    return compact(min(ratios), 6) or None if ratios else None
+    own = [v for v in run.verdicts if (v.claim, v.reading) == (claim.key, reading) and v.evidence.on_run]
+    ratios = [(v.tightness, k) for k, v in enumerate(own) if v.tightness is not None]
+    if not ratios:
+        return None
+    nearest = own[min(ratios)[1]]
+    sides = [side for side in map(nearest.data.get, ("lhs", "rhs")) if isinstance(side, float)]
+    if len(sides) == 2 and max(map(abs, sides)) < ROUNDING:
+        return f"both < {number(ROUNDING)}"
+    return compact(nearest.tightness, 6) or None
 
 
 def footnotes(result: Result, lines: Sequence[Line]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from fractions import Fraction
+from typing import Any
 
 from fedbounds.evidence.sdp.one_step.parameters import Setting
 from fedbounds.referee.trial import Trial
@@ -113,8 +114,23 @@ def certified_settings(trial: Trial) -> str:
     """The certified settings, N, weights, kappa and tau of each, and those that stayed undecided."""
     undecided = [v for v in trial.verdicts if v.evidence is Evidence.SDP and v.status is Status.UNDECIDED]
     certified, open_ = _settings(trial.certified), _settings(undecided)
+    runs = [v for v in trial.certified if "run" in v.data]
+    if runs:
+        left = sum("run" in v.data for v in undecided)
+        words = f"{len(runs)} setting{'s' * (len(runs) != 1)} (whole runs of everybody, every start): {_runs(runs)}"
+        return f"{words}; undecided at {left}" if left else words
     words = f"{len(certified)} setting{'s' * (len(certified) != 1)} {_grouped(certified)}"
     return f"{words}; undecided at {len(open_)} {_grouped(open_)}" if open_ else words
+
+
+def _runs(verdicts: Iterable[Verdict]) -> str:
+    """The local steps, kappas and lengths of whole runs."""
+    by_tau: dict[int, dict[str, set[int]]] = {}
+    for verdict in verdicts:
+        at: Any = verdict.data["run"]
+        by_tau.setdefault(at["tau"], {}).setdefault(at["kappa"], set()).add(at["tau"] * at["rounds"])
+    rows = ((tau, kappa, sorted(times)) for tau, kappas in by_tau.items() for kappa, times in kappas.items())
+    return "; ".join(f"tau = {tau}, kappa = {kappa}, T = {', '.join(map(str, times))}" for tau, kappa, times in rows)
 
 
 def _settings(verdicts: Iterable[Verdict]) -> list[Setting]:

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as xml
 from fedbounds.evidence.exact.instance_json import fraction, from_json
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.symbolic.render import escape
+from fedbounds.referee.run_certificates import tightness
 from fedbounds.referee.trial import Outcome, Trial
 from fedbounds.report import claim_text
 from fedbounds.report.counterexample_script import script_if_short
@@ -51,7 +52,7 @@ def _sentence(line: str) -> str:
 
 def _headline(trial: Trial) -> list[str]:
     """The outcome with its grounds, then what it covers, or first of all what it does not."""
-    unfinished = "" if trial.finished or trial.fault else " (interrupted: the same call continues)"
+    unfinished = _unfinished(trial)
     head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
     if trial.fault:
         word_ = Outcome.NOT_TESTED if outcome is Outcome.NOT_TESTED else f"{outcome}, its trial not finished"
@@ -69,23 +70,20 @@ def _headline(trial: Trial) -> list[str]:
         proof, claimed = trial.whole_proof, trial.claim.coverage(READINGS[trial.reading])
         covers = "" if proof.coverage is None else f" for {proof.coverage.words(claimed)}"
         proved = f"{head}: {word(Status.HOLDS, proof.evidence)}: {proof.detail}.{unfinished}"
-        return [
-            proved,
+        near = tightness(trial.verdicts)
+        known = [
             f"Covers what it assumes{covers}.",
             *_noise(trial),
-            MEANING[outcome],
-            *automatic.proof_of(proof),
+            *([f"{near[0].upper()}{near[1:]}."] if near else []),
         ]
+        return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
-        ended = ", ".join(stage.name for stage in trial.stages)
-        so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
-        word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
             evidence, says, what = line.partition(" cannot express ")
             unknown.setdefault(what, []).extend([evidence] if says else [])
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
-        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *reasons]
+        return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
 
 
@@ -99,6 +97,14 @@ def _length_note(trial: Trial, shown: Verdict) -> str:
     if "instance" not in shown.data or "bits" in shown.data:
         return ""
     return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+
+
+def _unfinished(trial: Trial) -> str:
+    """Which stage an interruption ended, or which ones the time limit did."""
+    stages = ", ".join(trial.cut)
+    if trial.finished or trial.fault:
+        return f" (out of time in: {stages})" if stages else ""
+    return f" (interrupted{' in ' * bool(stages)}{stages}; with a folder for results, the same call continues)"
 
 
 def _open(trial: Trial) -> list[str]:
@@ -116,7 +122,11 @@ def _open(trial: Trial) -> list[str]:
     if trial.certified:
         lines.append(f"Certified only at {certified_settings(trial)}.")
     compared = tried(trial)
-    lines += [f"Tried without a violation: {compared}."] if compared and unconfirmed is None else []
+    if compared and unconfirmed is None:
+        lines.append(f"Tried without a violation: {compared}.")
+    elif unconfirmed is None and trial.proof is None and not trial.certified:
+        done = ", ".join(stage.name for stage in trial.stages if not stage.cut)
+        lines.append(f"No violation in the stages that ended: {done or 'none'}.")
     lines += [_sentence(line) for line in trial.said("strength") if line.startswith("not noticed")]
     return lines
 

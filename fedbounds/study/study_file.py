@@ -78,7 +78,10 @@ def settings_from(path: str | Path) -> dict[str, Any]:
 
 def read_grid(path: str | Path) -> Grid:
     """The sweep described by a TOML file; InputError names the file, the line and the nearest valid name."""
-    return _grid(_opened(path))
+    file = _opened(path)
+    if not any(file.table.values()):
+        raise reject(f"{file.name} must hold a study", "none", "write settings under [base] and lists under [grid]")
+    return _grid(file)
 
 
 def parse_grid(text: str, name: str = "study.toml") -> Grid:

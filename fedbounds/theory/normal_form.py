@@ -46,7 +46,9 @@ def _vector_terms(vector: sp.Expr) -> list[tuple[sp.Expr, sp.Expr]]:
         if term == 0:
             continue
         vectors = [factor for factor in sp.Mul.make_args(term) if isinstance(factor, VECTORS)]
-        if len(vectors) != 1 or formal.random(term / vectors[0]):
+        # Weights are known before what they multiply.
+        rest = (term / vectors[0]).xreplace({formal.WEIGHT_RATIO: sp.S.One}) if vectors else term
+        if len(vectors) != 1 or formal.random(rest):
             raise ValueError(f"{term} is not a number times one vector")
         terms.append((term / vectors[0], vectors[0]))
     return terms

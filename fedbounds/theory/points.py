@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import sympy as sp
 
+from fedbounds.errors import reject
 from fedbounds.theory.normal_form import depends, normal
 from fedbounds.theory.vectors import (
     WEIGHT_RATIO,
@@ -96,7 +97,9 @@ def mean_alpha(of: sp.Expr) -> sp.Expr:
 
 
 def F(point: sp.Expr) -> sp.Expr:
-    """sum_i p_i F_i at a point; its gradient is ``mean(grad(point))``."""
+    """sum_i p_i F_i at a point of all clients; its gradient is ``mean(grad(point))``."""
+    if depends(point, I):
+        raise reject("F is taken at one point", point, "mean(F_i(w_i)) has each client's function at its own")
     return mean(F_i(point))
 
 
@@ -158,6 +161,29 @@ def _shift_free(expression: sp.Expr) -> bool:
     by = Value(sp.Symbol("shift"), I)
     shifted = {value: value + by for value in expression.atoms(Loss) | {F_i_star}}
     return bool(normal(expression.xreplace(shifted) - expression) == 0)
+
+
+# What a printed expression calls the vectors and numbers of a client.
+NAMES = {
+    "x[i]": "w_i",
+    "w_own[i]": "w_i_star",
+    "F_min[i]": "F_i_star",
+    "kappa[i]": "weight_ratio",
+    "share[i]": "p_i",
+    "F(": "F_i(",
+}
+
+
+def words(expression: sp.Expr) -> str:
+    """An expression of points on one line.
+
+    >>> words(mean(norm_sq(grad(w_i))))
+    'sum_i p_i (||grad(w_i)||^2)'
+    """
+    text = str(expression)
+    for printed, name in NAMES.items():
+        text = text.replace(printed, name)
+    return text
 
 
 def latex(expression: sp.Expr) -> str:

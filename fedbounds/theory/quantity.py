@@ -84,9 +84,9 @@ class Quantity(sp.Symbol):
             if wrong:
                 raise reject(f"{name} must be one number", on_path.expression, wrong)
             signs = signs or ({"nonnegative": True} if points.never_negative(on_path.expression) else {})
-            words = points.latex(on_path.expression)
-            latex = latex or (rf"\mathbb{{E}}\left[{words}\right]" if statistic == "measured" else words)
-            meaning, units = meaning or str(on_path.expression), units or on_path.units
+            symbols = points.latex(on_path.expression)
+            latex = latex or (rf"\mathbb{{E}}\left[{symbols}\right]" if statistic == "measured" else symbols)
+            meaning, units = meaning or points.words(on_path.expression), units or on_path.units
             in_proof = statistic in ("constant", "measured")
         symbol = sp.Symbol.__xnew__(cls, name, **(signs or {"real": True}))
         facets = {"on_path": on_path, "in_class": in_class, "in_proof": in_proof, "in_rocq": in_rocq}

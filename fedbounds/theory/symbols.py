@@ -14,6 +14,7 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import path_formulas as on
+from fedbounds.theory import point_quantities
 from fedbounds.theory import points as at
 from fedbounds.theory.computed_quantities import Delta_round as Delta_round
 from fedbounds.theory.computed_quantities import Delta_round_next as Delta_round_next
@@ -278,7 +279,10 @@ def excess(path: Path) -> Numbers:
 # Name -> every shipped quantity, and those among them that engines record or every run gives.
 QUANTITIES: Mapping[str, Quantity] = {
     q.name: q
-    for q in sorted((v for v in list(globals().values()) if isinstance(v, Quantity)), key=lambda q: q.computed)
+    for q in sorted(
+        (v for v in (*vars(point_quantities).values(), *globals().values()) if isinstance(v, Quantity)),
+        key=lambda q: q.computed,
+    )
 }
 RECORDED: Mapping[str, Quantity] = {name: q for name, q in QUANTITIES.items() if q.recorded is not None}
 

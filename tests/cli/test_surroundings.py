@@ -6,7 +6,6 @@ import subprocess
 import sys
 import time
 import warnings
-from contextlib import contextmanager
 from pathlib import Path
 
 import keyboard
@@ -176,18 +175,3 @@ def test_long_commands_show_that_they_work(monkeypatch, tmp_path):
     monkeypatch.setattr(terminal, "working", seen)
     for words in (["ledger"], ["pareto"], ["report", str(tmp_path), "--out", str(tmp_path / "page.html")]):
         assert CliRunner().invoke(main, words).stderr.endswith(" under way.\n"), words
-
-
-def test_certificates_and_constants_tell_how_far_they_are(monkeypatch):
-    heard = []
-
-    @contextmanager
-    def progress(enabled=True):
-        yield lambda *told: heard.append(told)
-
-    monkeypatch.setattr(terminal, "progress", progress)
-    assert CliRunner().invoke(main, ["certify", "star-step", "--tau", "1", "--kappa", "4"]).exit_code == 0
-    assert heard == [("claims", 0, 1, "star-step [repaired]")]
-    heard.clear()
-    assert CliRunner().invoke(main, ["tight", "lemma-2", "--tau", "2", "--kappa", "4"]).exit_code == 0
-    assert heard == [("constants", 0, 1, "")]

@@ -48,13 +48,3 @@ def test_no_file_moves_the_cursor(mark):
         with pytest.raises(InputError) as wrong:
             parse_json(text, "it")
         assert str(wrong.value).isprintable()
-
-
-@pytest.mark.parametrize("backslashes", range(1, 7))
-def test_a_code_is_one_after_an_odd_number_of_backslashes(backslashes):
-    text = '["' + "\\" * backslashes + 'u001b"]'
-    if backslashes % 2 == 0:
-        assert parse_json(text, "it") == ["\\" * (backslashes // 2) + "u001b"]
-    else:
-        with pytest.raises(InputError, match="control character"):
-            parse_json(text, "it")

@@ -2,9 +2,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from made_study import objects, save, study
 
 from fedbounds import plugins
@@ -122,48 +119,9 @@ def panels_show(figure, label):
     return all(lines(axes, label) for axes in panels(figure))
 
 
-@given(hnp.arrays(float, (4, 15), elements=st.floats(0, 1)))
-def test_largest_marks_at_most_ten_and_none_below_an_unmarked_one(weights):
-    mask = series.largest(weights)
-    assert mask.sum(axis=1).max() <= series.MARKED
-    for row, marked in zip(weights, mask, strict=True):
-        if marked.any() and (~marked).any():
-            assert row[marked].min() > row[~marked].max()
-
-
 def test_largest_marks_all_positive_weights_of_few_clients_and_no_tie():
     assert series.largest(np.array([[0.5, 0.5, 0.0]])).tolist() == [[True, True, False]]
     assert not series.largest(np.full((1, 11), 1 / 11)).any()
-
-
-@given(st.integers(1, 5000))
-def test_thinned_indices_keep_both_ends_and_stay_few(count):
-    kept = series.thin(count)
-    assert kept[0] == 0
-    assert kept[-1] == count - 1
-    assert (np.diff(kept) > 0).all()
-    assert len(kept) <= series.MAX_POINTS
-
-
-@given(st.integers(1, 700), st.integers(1, 5))
-def test_grouping_keeps_the_overall_mean(count, N):
-    x, values = np.arange(1.0, count + 1), np.arange(count * N, dtype=float).reshape(count, N)
-    for group in (series.binned, series.grouped):
-        where, means = group(x, values)
-        assert len(where) == len(means) <= series.MAX_COLUMNS
-        assert x[0] <= where[0] <= where[-1] <= x[-1]
-        assert (np.diff(where) > 0).all()
-    size = -(-count // series.MAX_COLUMNS)
-    np.testing.assert_allclose(means[0], values[:size].mean(axis=0))
-
-
-@given(st.lists(st.booleans(), max_size=30))
-def test_runs_cover_exactly_the_true_entries(mask):
-    covered = np.zeros(len(mask), dtype=bool)
-    for a, b in series.runs_of(np.array(mask, dtype=bool)):
-        assert not covered[a : b + 1].any()
-        covered[a : b + 1] = True
-    assert covered.tolist() == mask
 
 
 def test_draw_writes_every_picture_twice_and_repeats_itself(tmp_path):

@@ -12,7 +12,6 @@ from fedbounds.plugins import algorithm_named
 from fedbounds.report import comparison_text as show
 from fedbounds.report import table
 from fedbounds.study import compare as study
-from fedbounds.study.bounds import rounds_to
 from fedbounds.study.compare import record_of
 from fedbounds.study.comparison import (
     AlgorithmRow,
@@ -23,7 +22,7 @@ from fedbounds.study.comparison import (
     error_curve,
     stays_from,
 )
-from fedbounds.study.iteration_complexity import MOST_ROUNDS, _falls_to
+from fedbounds.study.iteration_complexity import MOST_ROUNDS
 from fedbounds.study.resolve import build_experiment, build_problem
 from fedbounds.study.result import facts_of
 from fedbounds.study.settings import Settings
@@ -59,15 +58,6 @@ def test_the_limits_hold_the_round_that_the_expectation_needs():
         low, high = error_curve(values, 0.05, random=True).reached(0.05).between
         missed += not low <= truth <= high
     assert missed <= 5
-
-
-@pytest.mark.parametrize("epsilon", [1.0, 0.3, 0.1000001])
-def test_the_rounds_that_a_bound_asks_for(epsilon):
-    speed, error, gamma, tau = 40.0, 0.1, 8.0, 3
-    found = _falls_to(lambda rounds: speed / (rounds * tau + gamma) + error, epsilon)
-    assert found == rounds_to(epsilon, speed, error, gamma, tau)
-    assert _falls_to(lambda rounds: speed / (rounds * tau + gamma) + error, 0.1) is None
-    assert _falls_to(lambda rounds: 0 * rounds, epsilon) == 1
 
 
 def theorem(bound, mean):
@@ -143,18 +133,6 @@ def test_scaffnew_goes_on_where_fedavg_stops(found):
     assert rows["scaffnew"].by == "mishchenko-2022" and rows["fedavg"].by != "mishchenko-2022"
 
 
-def test_a_step_is_better_than_its_double_and_its_half(found):
-    problem = build_problem(SMALL)
-    base = build_experiment(SMALL, problem, FedAvg())
-    row = next(row for row in found.algorithms if row.algorithm == "fedavg")
-    level = 0.01 * row.curve.mean[0]
-    ends = [
-        stays_from(simulate(base.with_(eta=lambda t, s=s: s / problem.L), record="distance").distance_sq[0], level)
-        for s in (row.step / 2, row.step, row.step * 2)
-    ]
-    assert all(ends[1] <= (math.inf if end is None else end) for end in (ends[0], ends[2]))
-
-
 def test_a_false_theorem_is_said_to_be_refuted_and_promises_nothing(tmp_path):
     (tmp_path / "false.py").write_text(FALSE)
     settings = replace(SMALL, plugins=(str(tmp_path / "false.py"),), claims=("too-fast",), rounds=5)
@@ -196,22 +174,6 @@ def test_a_bound_below_the_band_is_not_the_tightest():
     assert "though not refuted: c. d is the only other theorem that applies" in said and "c (below the run)" in str(
         show.theorem_table(found).rows[1][0]
     )
-
-
-def test_bounds_are_rounded_up_and_instances_down():
-    row = replace(theorem(0.12341, 0.01), worst=0.12349, certified=0.12341, reached=Reached(1, 1, 1, 1))
-    told = [str(cell) for cell in show._theorem_row(replace(row, promised=123451))]
-    assert told[4] == "0.124" and told[8] == "≥ 0.123, certified ≤ 0.124" and told[9] == "1.235e5"
-
-
-def test_a_free_step_is_looked_for_as_far_down_as_it_helps(tmp_path):
-    floor = FALSE.replace("{", "{'floor': 2**12 * s.eta_0 * s.L * s.Delta_0 + 0 * s.T, ")
-    (tmp_path / "slow.py").write_text(
-        floor.replace("exp(-s.T)", "exp(-s.eta_0 * s.mu * s.T)").replace(", eta=1 / (4 * s.L)", "")
-    )
-    settings = replace(SMALL, plugins=(str(tmp_path / "slow.py"),), claims=("too-fast",), rounds=2)
-    row = study.compared(settings, 0.01, ("fedavg",)).theorems[0]
-    assert row.promised is not None and float(row.step.removesuffix("/L")) < 2.0**-14
 
 
 def test_the_worst_case_lies_between_an_instance_and_the_bound():

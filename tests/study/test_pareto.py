@@ -12,9 +12,9 @@ from fedbounds.cli.app import main
 from fedbounds.engine.rng import HashedStream
 from fedbounds.errors import InputError
 from fedbounds.problems.quadratic import quadratic
-from fedbounds.study.pareto import front, picture
+from fedbounds.study.pareto import picture
 from fedbounds.study.settings import Settings
-from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, own_cost, skews
+from fedbounds.weightings.bound_optimal import best_weights, build, consistent_weights, own_cost
 
 SMALL = Settings(problem="quadratic", clients=3, dimension=2, rounds=20, tau=2)
 positive = st.floats(0.1, 5)
@@ -38,22 +38,6 @@ def test_no_weights_on_a_grid_beat_the_best(rows, c, price):
     assert cost(alpha) <= min(cost(a) for a in grid) * (1 + 1e-7)
 
 
-@settings(deadline=None)
-@given(st.lists(positive, min_size=3, max_size=3), st.lists(positive, min_size=3, max_size=3), st.floats(0.01, 100))
-def test_at_a_single_point_the_best_is_a_vertex(r, c, price):
-    alpha = best_weights(np.array([r]), np.array(c), price)
-    values = (price + np.array(c)) / np.array(r)
-    assert (price + alpha @ c) / (alpha @ r) == pytest.approx(values.min(), rel=1e-7)
-
-
-def test_the_front_trades_one_for_the_other():
-    rng = np.random.default_rng(0)
-    marks = front(rng.uniform(0.3, 2, (5, 6)), rng.uniform(0.3, 2, 6))
-    assert len(marks) > 1
-    speeds, tildes = [m.rho_bar for m in marks], [m.rho_tilde for m in marks]
-    assert np.all(np.diff(speeds) > -1e-9) and np.all(np.diff(tildes) > -1e-9)
-
-
 def test_two_extremes_beat_the_crowd_when_speed_is_dear():
     """Clients at 2, 4 (p = 0.1 each) and 3: rho = (x^2 + 1)/(x^2 + 0.2) at distance x = w - 3, never below 1."""
     problem = quadratic(np.ones(1), np.array([[2.0], [4.0], [3.0]]), np.array([0.1, 0.1, 0.8]))
@@ -62,13 +46,6 @@ def test_two_extremes_beat_the_crowd_when_speed_is_dear():
     # Equal weights on the two cost (100 + 5)/(10/9.2) against 101 for p; the search must find as much.
     assert own_cost(problem, dear, 100.0)[0] <= own_cost(problem, np.array([0.5, 0.5, 0.0]), 100.0)[0]
     assert own_cost(problem, np.array([0.5, 0.5, 0.0]), 100.0)[0] == pytest.approx(105 / (10 / 9.2))
-
-
-def test_points_at_the_optimum_are_dropped():
-    problem = quadratic(np.ones(1), np.array([[0.0], [2.0]]))
-    r, c = skews(problem, problem.excess(np.array([[3.0], [1.0]])))
-    assert r.shape == (1, 2) and c @ problem.p == pytest.approx(1)
-    np.testing.assert_allclose(r[0] @ problem.p, 1)
 
 
 def test_bound_optimal_is_constant_and_renormalises_on_the_present():

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from fedbounds import io
 from fedbounds.cli.app import main
 from fedbounds.errors import InputError
-from fedbounds.report.figures.sweep_figures import lines_of, positions_of
+from fedbounds.report.figures.sweep_figures import lines_of
 from fedbounds.study import sweep
 from fedbounds.study.check import check
 from fedbounds.study.settings import Settings
@@ -149,6 +149,13 @@ def test_a_study_too_long_to_be_parsed_line_by_line_is_refused_at_once(text, tmp
         with pytest.raises(InputError, match="at most 65536 characters in 1000 lines"):
             read(tmp_path / "long.toml")
     assert time.process_time() - begun < 1
+
+
+@pytest.mark.parametrize("text", ["", "# nothing", "[grid]", "[base]\n[grid]"])
+def test_a_study_file_without_settings_is_refused(text, tmp_path):
+    (tmp_path / "empty.toml").write_text(text)
+    with pytest.raises(InputError, match=r"empty\.toml must hold a study, but received none"):
+        read_grid(tmp_path / "empty.toml")
 
 
 def test_a_study_without_cells_or_with_too_many_is_refused():
@@ -374,13 +381,6 @@ def test_series_are_medians_and_ranges(tmp_path):
         lines_of(read_table(out), "seed", "tightnes")
     with pytest.raises(InputError, match="claim = none"):
         lines_of(read_table(out), "seed", where={"claim": "none"})
-
-
-def test_axes_of_texts_with_one_number_are_numbers():
-    assert positions_of(["quadratics:2", "quadratics:0.5"]) == ([2.0, 0.5], ())
-    assert positions_of([1, 2.5]) == ([1.0, 2.5], ())
-    assert positions_of(["fedmax", "fedavg", "fedmax"]) == ([1.0, 0.0, 1.0], ("fedavg", "fedmax"))
-    assert positions_of(["a:1", "b:1"])[1] == ("a:1", "b:1")
 
 
 def test_plot_draws_every_axis_of_a_sweep(finished, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from tiny_vision import HERE, TINY, few, go, numbers, one_sentence, prepared
 
 from fedbounds import plugins
-from fedbounds.errors import DivergedError, InputError
+from fedbounds.errors import DivergedError
 from fedbounds.vision import records, run, training
 
 PER_ROUND, PER_MODEL = ("alpha", "trained"), ("accuracy", "test_loss", "client_losses")
@@ -118,22 +118,6 @@ def test_threads_do_not_change_a_bit(tmp_path, threads):
     assert numbers(one) == numbers(other)
 
 
-def test_low_precision_and_standardised_pixels_are_other_runs_that_learn_too(tmp_path):
-    losses = []
-    for name, value in (("precision", "float32"), ("precision", "bfloat16"), ("normalisation", "standard")):
-        settings = dataclasses.replace(TINY, **{name: value})
-        rule = plugins.weighting_named("fedavg")
-        (record,) = run.run_all(settings, few(), [rule], [0], tmp_path / value, HERE)
-        assert record["test_loss"][-1] < record["test_loss"][0]
-        losses.append(record["test_loss"][-1])
-    assert len(set(losses)) == 3
-    raw = run.prepare(few(), "raw", HERE)
-    assert np.array_equal(raw.train.x[:, 0].numpy(), few().train.astype(np.float32)) and raw.train.x.max() > 1
-    standard = run.prepare(few(), "standard", HERE)
-    assert float(standard.train.x.mean()) == pytest.approx(0, abs=1e-4)
-    assert float(standard.train.x.std()) == pytest.approx(1, abs=1e-4)
-
-
 def test_weights_from_local_losses_are_those_of_what_each_client_sends_back(tmp_path):
     record = go(tmp_path, "fedsoftmax:0.5", losses="local", rounds=2)
     assert record["weighting"] == "fedsoftmax:0.5@local" and record["trained"] == [4, 4]
@@ -159,24 +143,5 @@ def test_divergence_is_one_sentence_and_leaves_nothing(tmp_path, weighting, lr):
         DivergedError, match=r"diverged in round \d+ \(test loss \S+\) with step size .*lower the learning"
     ) as caught:
         go(tmp_path, weighting, lr=lr, decay=1.0, rounds=30)
-    one_sentence(caught)
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize(
-    ("changes", "says"),
-    [
-        ({"partition": "shards:60"}, "80 samples make 2 shards of 60, but received 4 clients"),
-        ({"samples": 50}, "need 200 training images"),
-        ({"partition": "shard:8"}, "did you mean"),
-        ({"weighting": "fedmax:5"}, "k = 5"),
-        ({"weighting": "fixed:0.5,0.5"}, "fixed"),
-        ({"weighting": lambda p, excess, r, stream: 2 * excess}, r"must return .*sum to 1"),
-        ({"weighting": lambda p, excess, r, stream: p}, r"one row of weights"),
-    ],
-)
-def test_experiments_that_make_no_sense(tmp_path, changes, says):
-    with pytest.raises(InputError, match=says) as caught:
-        go(tmp_path, **changes)
     one_sentence(caught)
     assert list(tmp_path.iterdir()) == []

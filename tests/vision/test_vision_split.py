@@ -1,7 +1,5 @@
 """Who holds which training images: counts, shares and skew of the vision path's split, and its failures."""
 
-import json
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -43,14 +41,6 @@ def test_a_split_has_the_mean_size_and_the_shares_of_the_whole(clients, samples,
     assert all(np.array_equal(a, b) for a, b in zip(parts, again, strict=True))
 
 
-def test_the_subsample_is_random_and_the_whole_is_the_whole():
-    first, second = (images.subsample(LABELS, 300, rng(seed)) for seed in (0, 1))
-    assert not np.array_equal(first, second) and np.all(np.diff(first) > 0)
-    # 40 draws of 300 out of 1255 reach every image but for a chance of 1255 * 0.76^40 = 2 %.
-    assert len(np.unique(np.concatenate([images.subsample(LABELS, 300, rng(k)) for k in range(40)]))) == len(LABELS)
-    assert images.subsample(LABELS, len(LABELS), rng()).tolist() == list(range(len(LABELS)))
-
-
 def test_the_papers_iid_gives_everyone_the_same_labels():
     held = counts(images.client_indices(LABELS, "stratified", 10, 100, rng()))
     assert np.all(held.sum(axis=1) == 100)
@@ -69,15 +59,6 @@ def test_plain_shards_are_the_papers_unbalanced_ones():
     assert [len(part) for part in plain] != [180] * 4 and all(len(part) % 60 == 0 for part in plain)
     # Labels have 46 to 106 images here, so 60 in a row touch three at most.
     assert np.all((counts(plain) > 0).sum(axis=1) <= 3 * np.array([len(part) // 60 for part in plain]))
-
-
-def test_identical_and_hand(tmp_path):
-    parts = images.client_indices(LABELS, "identical", 4, 50, rng())
-    assert len(parts) == 4 and all(np.array_equal(part, parts[0]) for part in parts) and len(parts[0]) == 50
-    table = [[3, 0, 0, 0, 0, 0, 0, 0, 0, 9], [0, 80, 0, 0, 0, 0, 0, 0, 0, 0]]
-    path = tmp_path / "table.json"
-    path.write_text(json.dumps(table))
-    assert counts(images.client_indices(LABELS, f"hand:{path}", 2, 1, rng())).tolist() == table
 
 
 @pytest.mark.parametrize(

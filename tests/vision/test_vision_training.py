@@ -142,32 +142,8 @@ def test_evaluation_is_the_networks_mean_loss_and_accuracy(samples, monkeypatch,
     assert np.array_equal(right, (scores.argmax(1) == samples.y[index]).numpy())
 
 
-def test_the_precision_is_that_of_the_hardware(monkeypatch):
-    for amx, avx in itertools.product((True, False), repeat=2):
-        monkeypatch.setattr(torch.cpu, "_is_amx_tile_supported", lambda amx=amx: amx, raising=False)
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda avx=avx: avx, raising=False)
-        assert training.machine("cpu").precision == ("bfloat16" if amx or avx else "float32")
-    for name in ("_is_amx_tile_supported", "_is_avx512_bf16_supported"):
-        monkeypatch.delattr(torch.cpu, name, raising=False)
-    assert training.machine("cpu").precision == "float32"
-
-
 @pytest.mark.parametrize("device", ["cuda:99", "tpu", "gpu"])
 def test_a_device_that_is_not_there_is_one_sentence(device):
     with pytest.raises(InputError, match=f"'{device}'.*--device cpu") as found:
         training.machine(device)
     assert "\n" not in str(found.value)
-
-
-def test_a_machine_needs_a_thread():
-    with pytest.raises(InputError, match="at least 1"):
-        training.machine("cpu", threads=0)
-
-
-@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
-def test_every_device_there_is_trains_the_same_to_rounding(samples, device):
-    there = training.machine(device)
-    moved = Samples(samples.x.to(there.device), samples.y.to(there.device))
-    order = training.batches(SMALL, 0, PARTS, 0)[0]
-    far = training.train(start().to(there.device), moved, order, SMALL, 0.1, there.device)
-    close(far.cpu(), train(start(), samples, order), 1e-3)

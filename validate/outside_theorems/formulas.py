@@ -40,12 +40,6 @@ def average(path: Path) -> Numbers:
     return mean(path.losses.p, path.X)
 
 
-def minimiser(losses: Losses, weights: Numbers) -> Numbers:
-    """The minimiser of sum_i weights_i F_i."""
-    found = losses.argmin(weights)  # type: ignore[attr-defined]
-    return getattr(found, "w", found)
-
-
 def gaps(path: Path) -> Numbers:
     """e_i(w_t) before each step (T, N)."""
     return path.losses.excess(path.w[:-1])
@@ -55,10 +49,6 @@ def a_ratio(above: Numbers, below: Numbers) -> Numbers:
     """above / below, and 1 where both are 0."""
     positive = below > 0
     return np.where(positive, above / np.where(positive, below, 1), 1)
-
-
-def minimisers(path: Path) -> Numbers:
-    return np.stack([minimiser(path.losses, alpha) for alpha in path.alpha])
 
 
 def sets(path: Path, m: int) -> list[tuple[int, ...]]:
@@ -111,11 +101,6 @@ def sampling_error(path: Path) -> Numbers:
     n, wbar = len(path.losses.p), average(path)
     errors = drawn(path, lambda p, X: norm_sq(sampled_mean(p, X) - wbar))
     return np.max([0 * wbar[:, 0], *(m * n * one / (n - m) for m, one in errors if m < n)], axis=0)
-
-
-def after_step(path: Path) -> Numbers:
-    """wbar - eta sum_i p_i grad F_i(w_i)."""
-    return average(path) - path.eta[:, None] * mean(path.losses.p, own_gradients(path))
 
 
 def tops(path: Path) -> Numbers:

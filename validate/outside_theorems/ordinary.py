@@ -6,7 +6,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.points import F, F_star, grad, mean, norm_sq, w, w_i, w_next
 from fedbounds.theory.quantity import constant, measured
 from fedbounds.theory.symbols import (
     Delta,
@@ -75,18 +77,14 @@ sample_rise = measured(
 inverse_bias = measured("inverse_bias", lambda path: f.inverse_probability(path, 1))
 inverse_error = measured("inverse_error", lambda path: f.inverse_probability(path, 2))
 update_sq = measured("update_sq", lambda path: f.norm_sq(f.advance(path)) @ path.losses.p**2)
-client_error = measured("client_error", lambda path: f.norm_sq(path.X - path.losses.w_star) @ path.losses.p)
 worst_at_optimum = measured(
     "worst_at_optimum",
     lambda path: np.append([0], np.maximum.accumulate(path.alpha @ path.losses.excess(path.losses.w_star))),
 )
 of_largest_loss = measured("of_largest_loss", f.of_largest_loss)
-aggregated_sq = measured("aggregated_sq", lambda path: f.norm_sq(path.w[1:] - path.w[:-1]) / path.eta**2)
+aggregated_sq = measured("aggregated_sq", norm_sq(w_next - w) / eta**2)
 sampling_error = measured("sampling_error", f.sampling_error)
-stepped_gap = measured("stepped_gap", lambda path: path.losses.gap(f.after_step(path)))
-average_slope_sq = measured(
-    "average_slope_sq", lambda path: f.norm_sq(f.mean(path.losses.p, path.losses.grads(f.average(path))))
-)
+stepped_gap = measured("stepped_gap", F(mean(w_i) - eta * mean(grad(w_i))) - F_star)
 min_max_gap = constant("min_max_gap", f.min_max_gap)
 
 li_B = sigma_p_sq + 6 * L * Gamma + 8 * (tau - 1) ** 2 * G_sq
@@ -100,19 +98,19 @@ CLAIMS = (
     ),
     statement(
         "ordinary-02", "Displacement by biased weights, squared: ||w_alpha - w*||^2 <= chi^2 zeta_*^2/mu^2", "step",
-        v.displaced_sq, v.deviation_sq * zeta_star_sq / mu**2, *CONVEX, a.full_participation,
+        pq.displaced_sq, pq.chi_sq * zeta_star_sq / mu**2, *CONVEX, a.full_participation,
     ),
     statement(
         "ordinary-03", "Gradient diversity: sum_i p_i ||grad F_i(w)||^2 <= 2 L (F(w) - F*) + zeta_*^2", "step",
-        v.slope_sq, {"gap": 2 * L * gap_t, "optimum": zeta_star_sq}, *CONVEX,
+        pq.slope_sq, {"gap": 2 * L * gap_t, "optimum": zeta_star_sq}, *CONVEX,
     ),
     statement(
         "ordinary-04a", "Size of the client gradients: 2 mu (F(w) - F* + Gamma) <= sum_i p_i ||grad F_i(w)||^2",
-        "step", 2 * mu * (gap_t + Gamma), v.slope_sq, *CONVEX,
+        "step", 2 * mu * (gap_t + Gamma), pq.slope_sq, *CONVEX,
     ),
     statement(
         "ordinary-04b", "Size of the client gradients: sum_i p_i ||grad F_i(w)||^2 <= 2 L (F(w) - F* + Gamma)",
-        "step", v.slope_sq, 2 * L * (gap_t + Gamma), *CONVEX,
+        "step", pq.slope_sq, 2 * L * (gap_t + Gamma), *CONVEX,
     ),
     statement(
         "ordinary-05", "FedAvg, decaying steps, full participation: E||wbar_T - w*||^2 <= v/(gamma + T)", "horizon",
@@ -121,11 +119,11 @@ CLAIMS = (
     ),
     statement(
         "ordinary-06", "Top-k selection: a_k(w) = sum_i alpha_i F_i(w) - F(w) >= 0 for every w, k and p", "step",
-        v.mean_excess, least_selected, *CONVEX,
+        pq.mean_excess, least_selected, *CONVEX,
     ),
     statement(
         "ordinary-07a", "Selection skew of a soft-max rule: 1 <= rho(w), multiplied by its denominator, beta = 1",
-        "step", v.mean_excess, softmax_excess, *CONVEX,
+        "step", pq.mean_excess, softmax_excess, *CONVEX,
     ),
     statement(
         "ordinary-07b",
@@ -137,14 +135,14 @@ CLAIMS = (
         "step", sample_bias, ZERO, *CONVEX,
     ),
     statement(
-        "ordinary-08b", "Unbiased aggregation: E F(w_S) >= F(wbar), every m", "step", v.average_models_gap,
+        "ordinary-08b", "Unbiased aggregation: E F(w_S) >= F(wbar), every m", "step", pq.average_models_gap,
         least_sample_gap, *CONVEX,
     ),
     statement(
-        "ordinary-09a", "Optimum spread: (mu/2) D <= Gamma", "constant", mu / 2 * v.optimum_spread, Gamma, *CONVEX,
+        "ordinary-09a", "Optimum spread: (mu/2) D <= Gamma", "constant", mu / 2 * pq.optimum_spread, Gamma, *CONVEX,
     ),
     statement(
-        "ordinary-09b", "Optimum spread: Gamma <= (L/2) D", "constant", Gamma, L / 2 * v.optimum_spread, *CONVEX,
+        "ordinary-09b", "Optimum spread: Gamma <= (L/2) D", "constant", Gamma, L / 2 * pq.optimum_spread, *CONVEX,
     ),
     statement(
         "ordinary-10a", "Inverse-probability aggregation: E Delta = vbar, every m", "step", inverse_bias, ZERO,
@@ -157,16 +155,16 @@ CLAIMS = (
     ),
     statement(
         "ordinary-11a", "Loss after averaging over a sample: F(wbar) <= E F(w_S), every m", "step",
-        v.average_models_gap, least_sample_gap, *CONVEX, a.equal_p,
+        pq.average_models_gap, least_sample_gap, *CONVEX, a.equal_p,
     ),
     statement(
         "ordinary-11b", "Loss after averaging over a sample: m (E F(w_S) - F(wbar)) <= (L/2) V, every m", "step",
-        sample_rise, L / 2 * v.dispersion, *CONVEX, a.equal_p,
+        sample_rise, L / 2 * pq.dispersion, *CONVEX, a.equal_p,
     ),
     statement(
         "ordinary-12",
         "Common minimiser: A_T <= (1 - eta mu)^{2T} A_0 + (eta/mu) sum_i p_i sigma_i^2, one sigma for all", "step",
-        client_error, {"start": KEPT ** (2 * t) * Delta_0, "noise": eta_0 / mu * sigma_sq}, *NOISY, *EVERYBODY,
+        pq.client_error, {"start": KEPT ** (2 * t) * Delta_0, "noise": eta_0 / mu * sigma_sq}, *NOISY, *EVERYBODY,
         a.homogeneous, eta=up_to(2 / (mu + L)),
     ),
     statement(
@@ -176,15 +174,15 @@ CLAIMS = (
     ),
     statement(
         "ordinary-14", "Largest-loss selection: rho(w) >= 1, multiplied by its denominator, F_i* need not be equal",
-        "step", v.mean_excess, of_largest_loss, *CONVEX,
+        "step", pq.mean_excess, of_largest_loss, *CONVEX,
     ),
     statement(
         "ordinary-15", "Second moment of the aggregated gradient: E||sum_i p_i g_i||^2 <= G^2 sum_i p_i^2", "step",
-        aggregated_sq, G_sq * v.p_sq, *a.PAPER, *EVERYBODY, v.one_step,
+        aggregated_sq, G_sq * pq.p_sq, *a.PAPER, *EVERYBODY, v.one_step,
     ),
     statement(
         "ordinary-16", "Sampling variance: m N/(N - m) E||w_S - wbar||^2 <= V, every m < N", "step", sampling_error,
-        v.dispersion, *CONVEX, a.equal_p, v.several_clients,
+        pq.dispersion, *CONVEX, a.equal_p, v.several_clients,
     ),
     statement(
         "ordinary-17", "Drift under decaying steps: E V_t <= (tau - 1)^2 eta_t^2 G^2", "step", drift,
@@ -197,7 +195,7 @@ CLAIMS = (
     ),
     statement(
         "ordinary-19", "Loss at the minimiser of a biased objective: F(w_alpha) - F* <= chi^2 zeta_*^2/(2 mu)",
-        "step", v.displaced_gap, v.deviation_sq * zeta_star_sq / (2 * mu), *CONVEX, a.full_participation,
+        "step", pq.displaced_gap, pq.chi_sq * zeta_star_sq / (2 * mu), *CONVEX, a.full_participation,
     ),
     statement(
         "ordinary-20",
@@ -218,8 +216,8 @@ CLAIMS = (
     statement(
         "ordinary-23", "Descent with drift: F(wbar^+) <= F(wbar) - (eta/2)||grad F(wbar)||^2 + (eta L^2/2) V", "step",
         stepped_gap,
-        {"before": v.average_models_gap, "descent": -eta / 2 * average_slope_sq,
-         "drift": eta * L**2 / 2 * v.dispersion},
+        {"before": pq.average_models_gap, "descent": -eta / 2 * pq.average_models_slope_sq,
+         "drift": eta * L**2 / 2 * pq.dispersion},
         *CONVEX, a.small_steps,
     ),
     statement(

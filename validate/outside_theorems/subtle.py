@@ -6,7 +6,9 @@ import numpy as np
 import sympy as sp
 
 from fedbounds.theory import assumptions as a
+from fedbounds.theory import point_quantities as pq
 from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.points import grad, mean_alpha, norm_sq, w, w_star
 from fedbounds.theory.quantity import largest, measured
 from fedbounds.theory.symbols import (
     Delta,
@@ -66,13 +68,7 @@ slopes_so_far = measured(
 )
 travelled_sq = measured("travelled_sq", lambda path: f.norm_sq(f.advance(path)) @ path.losses.p)
 slopes_at_start = measured("slopes_at_start", lambda path: f.slopes(path)[path.begun[:-1]])
-one_client_sq = measured(
-    "one_client_sq",
-    lambda path: (
-        path.alpha
-        * f.norm_sq(path.w[:-1, None] - path.eta[:, None, None] * path.losses.grads(path.w[:-1]) - path.losses.w_star)
-    ).sum(-1),
-)
+one_client_sq = measured("one_client_sq", mean_alpha(norm_sq(w - eta * grad(w) - w_star)))
 admissible_excess = measured(
     "admissible_excess", lambda path: np.min([top / (j + 1) for j, top in enumerate(f.admissible_top(path))], axis=0)
 )
@@ -110,12 +106,13 @@ def growing(part, c, sigma):
     max_weight = Assumption("steps", "eta <= 1/(L (1 + c pmax))", sp.Le(eta * L * (1 + c * p_max), 1))
     yield statement(
         f"subtle-14{part}", f"SGD under noise that grows with the client gradient (max weight), {case}", "horizon",
-        distance, {"start": KEPT**T * Delta_0, "floor": eta_0 / mu * (sigma * v.p_sq + 2 * L * c * p_max * Gamma)},
+        distance, {"start": KEPT**T * Delta_0, "floor": eta_0 / mu * (sigma * pq.p_sq + 2 * L * c * p_max * Gamma)},
         *known, v.one_step, max_weight, eta=eta_0,
     )
     yield statement(
         f"subtle-25{part}", f"SGD under noise that grows with the client gradient (sum of squares), {case}",
-        "horizon", distance, {"start": KEPT**T * Delta_0, "floor": eta_0 / mu * v.p_sq * (sigma + 2 * L * c * Gamma)},
+        "horizon", distance,
+        {"start": KEPT**T * Delta_0, "floor": eta_0 / mu * pq.p_sq * (sigma + 2 * L * c * Gamma)},
         *known, v.one_step, eta=up_to(1 / (L * (1 + c))),
     )
     if sigma == 0:
@@ -127,7 +124,7 @@ def growing(part, c, sigma):
 
 CLAIMS = (
     statement(
-        "subtle-01", "Expected spread of the local models within a round", "step", v.dispersion,
+        "subtle-01", "Expected spread of the local models within a round", "step", pq.dispersion,
         eta_0**2 * v.k * (slopes_so_far + sigma_sq), *NOISY, a.full_participation, v.quadratic, eta=up_to(1 / L),
     ),
     statement(
@@ -151,11 +148,11 @@ CLAIMS = (
     ),
     statement(
         "subtle-06a", "The k clients with the largest gap, every k with p_i <= 1/k: 1 <= rho(w)", "step",
-        v.mean_excess, admissible_excess, *CONVEX,
+        pq.mean_excess, admissible_excess, *CONVEX,
     ),
     statement(
         "subtle-06b", "The k clients with the largest gap, every k with p_i <= 1/k: rho(w) <= 1/(k min_i p_i)",
-        "step", p_min * admissible_sum, v.mean_excess, *CONVEX,
+        "step", p_min * admissible_sum, pq.mean_excess, *CONVEX,
     ),
     statement(
         "subtle-07", "Average loss of constant-step SGD (multiplied by T)", "horizon", gap_sum,
@@ -164,11 +161,11 @@ CLAIMS = (
     ),
     statement(
         "subtle-08a", "Heterogeneity and the spread of the optima: (mu/2) V <= Gamma", "constant",
-        mu / 2 * v.spread_of_optima, Gamma, *CONVEX,
+        mu / 2 * pq.spread_of_optima, Gamma, *CONVEX,
     ),
     statement(
         "subtle-08b", "Heterogeneity and the spread of the optima: Gamma <= (L/2) V", "constant", Gamma,
-        L / 2 * v.spread_of_optima, *CONVEX,
+        L / 2 * pq.spread_of_optima, *CONVEX,
     ),
     statement(
         "subtle-09", "Decaying steps, distance of the last iterate", "horizon", Delta_T,
@@ -176,8 +173,8 @@ CLAIMS = (
         gamma_above_4_kappa, **HALF_FREE,
     ),
     statement(
-        "subtle-10", "Gradient diversity away from w*", "step", v.slope_sq,
-        {"optimum": 2 * zeta_star_sq, "slope": ((kappa + 1) ** 2 / (2 * kappa) - 1) * v.mean_slope_sq}, *CONVEX,
+        "subtle-10", "Gradient diversity away from w*", "step", pq.slope_sq,
+        {"optimum": 2 * zeta_star_sq, "slope": ((kappa + 1) ** 2 / (2 * kappa) - 1) * pq.mean_slope_sq}, *CONVEX,
     ),
     statement(
         "subtle-11", "One step with arbitrary server weights", "step", Delta_next, ARBITRARY_STEP, *CONVEX,
@@ -212,11 +209,11 @@ CLAIMS = (
     ),
     statement(
         "subtle-19", "Soft-max of the losses: rho(w) >= 1, multiplied by its denominator, theta = 1", "step",
-        v.mean_excess, softmax_losses_excess, *CONVEX,
+        pq.mean_excess, softmax_losses_excess, *CONVEX,
     ),
     statement(
-        "subtle-20", "Distance between w* and the mean of the optima, equal weights", "constant", v.optimum_to_mean,
-        ((kappa - 1) / (kappa + 1)) ** 2 * v.spread_of_optima, *CONVEX, a.equal_p,
+        "subtle-20", "Distance between w* and the mean of the optima, equal weights", "constant", pq.optimum_to_mean,
+        ((kappa - 1) / (kappa + 1)) ** 2 * pq.spread_of_optima, *CONVEX, a.equal_p,
     ),
     statement(
         "subtle-21", "Random clients, one step per round", "horizon", Delta_T,
@@ -231,16 +228,16 @@ CLAIMS = (
     statement(
         "subtle-23", "Decaying steps, common minimiser, T >= 1", "horizon", Delta_T,
         {"start": (gamma - 1) ** 2 * Delta_0 / (T + gamma - 1) ** 2,
-         "noise": T * sigma_sq / mu**2 * v.p_sq / (T + gamma - 1) ** 2},
+         "noise": T * sigma_sq / mu**2 * pq.p_sq / (T + gamma - 1) ** 2},
         *NOISY, *EVERYBODY, a.homogeneous, v.quadratic, gamma_above_mean, **FREE,
     ),
     statement(
         "subtle-24", "Loss of the minimiser for other weights: F(w_alpha) - F* <= chi^2 zeta_*^2/(2 mu)", "step",
-        v.displaced_gap, v.deviation_sq * zeta_star_sq / (2 * mu), *CONVEX, a.full_participation, a.positive_pi,
+        pq.displaced_gap, pq.chi_sq * zeta_star_sq / (2 * mu), *CONVEX, a.full_participation, a.positive_pi,
     ),
     statement(
-        "subtle-26", "Distance between w* and the mean of the optima", "constant", v.optimum_to_mean,
-        (kappa - 1) ** 2 / (4 * kappa) * v.spread_of_optima, *CONVEX,
+        "subtle-26", "Distance between w* and the mean of the optima", "constant", pq.optimum_to_mean,
+        (kappa - 1) ** 2 / (4 * kappa) * pq.spread_of_optima, *CONVEX,
     ),
     statement(
         "subtle-27a", "FedAvg with decaying steps: E||wbar_T - w*||^2 <= v/(T + gamma)", "horizon", Delta_T, li_bound,
@@ -253,7 +250,7 @@ CLAIMS = (
     statement(
         "subtle-29", "Sampling clients without replacement, common Hessian", "horizon", Delta_round,
         {"start": KEPT ** (2 * v.begun) * Delta_0,
-         "sampling": SHARE * (1 - (1 - eta_0 * L) ** tau) / (1 + (1 - eta_0 * L) ** tau) * v.optimum_spread},
+         "sampling": SHARE * (1 - (1 - eta_0 * L) ** tau) / (1 + (1 - eta_0 * L) ** tau) * pq.optimum_spread},
         *CONVEX, a.full_gradients, *SAMPLED, v.several_clients, v.common_hessian, eta=up_to(1 / L),
     ),
     statement(

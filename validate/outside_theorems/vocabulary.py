@@ -1,4 +1,7 @@
-"""What the statements speak of beside the shipped symbols: quantities and assumptions of one's own."""
+"""What the statements speak of beside the shipped quantities: quantities and assumptions of one's own.
+
+Quantities are expressions of points where these can say them; they were functions of a path until that was possible.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ import sympy as sp
 from fedbounds.theory import assumptions as a
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.points import F_i, F_i_star, mean_alpha, w_star
 from fedbounds.theory.quantity import constant, largest, measured, scheduled
 from fedbounds.theory.symbols import L, N, eta_0, gamma, mu, t, tau
 from validate.outside_theorems import formulas as f
@@ -47,56 +51,14 @@ one_step = Assumption("one-step", "tau = 1", sp.Eq(tau, 1))
 several_steps = Assumption("several-steps", "tau >= 2", sp.Ge(tau, 2))
 several_clients = Assumption("several-clients", "N >= 2", sp.Ge(N, 2))
 
-p_sq = constant("p_sq", lambda losses: (losses.p**2).sum(), meaning="sum_i p_i^2")
 begun = scheduled("begun", lambda path: path.begun, meaning="first step of the round")
 k = scheduled("k", lambda path: path.t - path.begun, meaning="local steps of the round so far", nonnegative=True)
-slope_sq = measured("slope_sq", f.slopes, meaning="sum_i p_i ||grad F_i(w)||^2")
-mean_slope_sq = measured(
-    "mean_slope_sq",
-    lambda path: f.norm_sq(f.mean(path.losses.p, path.losses.grads(path.w))),
-    meaning="||grad F(w)||^2",
-)
-deviation_sq = measured(
-    "deviation_sq",
-    lambda path: ((path.alpha - path.losses.p) ** 2 / path.losses.p).sum(-1),
-    meaning="chi^2 of the weights",
-)
-displaced_sq = measured(
-    "displaced_sq", lambda path: f.norm_sq(f.minimisers(path) - path.losses.w_star), meaning="||w_alpha - w*||^2"
-)
-displaced_gap = measured("displaced_gap", lambda path: path.losses.gap(f.minimisers(path)), meaning="F(w_alpha) - F*")
-mean_excess = measured(
-    "mean_excess", lambda path: path.losses.excess(path.w) @ path.losses.p, meaning="F(w) - sum_i p_i F_i*"
-)
-dispersion = measured(
-    "dispersion",
-    lambda path: f.norm_sq(path.X - f.average(path)[:, None]) @ path.losses.p,
-    meaning="sum_i p_i ||w_i - wbar||^2",
-)
-average_models_gap = measured(
-    "average_models_gap", lambda path: path.losses.gap(f.average(path)), meaning="F(wbar) - F*"
-)
 skew_now = measured(
     "skew_now",
     lambda path: f.a_ratio((path.alpha * f.gaps(path)).sum(-1), f.gaps(path) @ path.losses.p),
     meaning="rho(w_t)",
 )
-at_optimum = measured(
-    "at_optimum", lambda path: path.alpha @ path.losses.excess(path.losses.w_star), meaning="sum_i alpha_i e_i(w*)"
-)
-spread_of_optima = constant(
-    "spread_of_optima",
-    lambda losses: f.norm_sq(losses.w_i_star - f.mean(losses.p, losses.w_i_star)) @ losses.p,
-    meaning="V = sum_i p_i ||w_i* - wt||^2",
-)
-optimum_to_mean = constant(
-    "optimum_to_mean",
-    lambda losses: f.norm_sq(losses.w_star - f.mean(losses.p, losses.w_i_star)),
-    meaning="||w* - wt||^2",
-)
-optimum_spread = constant(
-    "optimum_spread", lambda losses: f.norm_sq(losses.w_i_star - losses.w_star) @ losses.p, meaning="D"
-)
+at_optimum = measured("at_optimum", mean_alpha(F_i(w_star) - F_i_star))
 limit_distance_sq = largest(
     "limit_distance_sq",
     lambda path: f.norm_sq(quadratics.limit(path) - path.losses.w_star),

@@ -130,6 +130,7 @@ def sweep(
     import fedbounds
     from fedbounds.report import terminal as console
     from fedbounds.report.html.study_page import counts_table
+    from fedbounds.report.number_format import counted
 
     try:
         with console.progress(not quiet, lines=True) as bar:
@@ -141,7 +142,7 @@ def sweep(
         raise
     done, counts = result.summary, counts_table(result)
     show(console.plain_table(counts.head, counts.rows))
-    show(f"{done.total} cells, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
+    show(f"{counted(done.total, 'cell')}, {done.computed} computed now, {done.failed} failed: {out / 'sweep.csv'}")
     if done.failed:
         say("Failed, the commonest reason first (--retry-failed computes them again):")
         for message, count in result.failures[:SHOWN]:

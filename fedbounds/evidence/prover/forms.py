@@ -190,6 +190,15 @@ def difference(left: Form, right: Form, field: Any) -> Form:
     return total
 
 
+def below(form: Form, letter: sp.Symbol) -> int:
+    """The largest power of a letter that divides a denominator, at least 1."""
+    powers = [1]
+    for value in form.values():
+        place = value.field.symbols.index(letter)
+        powers.append(min(monomial[place] for monomial in value.denom.monoms()))
+    return max(powers)
+
+
 def basis(forms: Iterable[Form]) -> dict[Block, list[sp.Expr]]:
     """Block -> the vectors whose Gram entries occur in any of the forms."""
     found: dict[Block, set[sp.Expr]] = {}

@@ -34,23 +34,41 @@ class Frame:
         free |= {symbol for letter, _ in self.letters for symbol in letter.free_symbols} | set(PARAMETERS)
         return sp.QQ.frac_field(*sorted(free - self.numbers.keys(), key=str)).field
 
-    def multipliers(self, power: int, degree: int, steps: bool) -> Iterator[sp.Expr]:
-        """Products of letters of unit (metre^2/joule)^power, of that degree."""
+    def samples(self) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+        """Values of what is free at which every letter is positive: of curvatures and of step sizes."""
+        letters = [letter for letter, _ in self.letters]
+        for _ in self.numbers:
+            letters = [letter.xreplace(dict(self.numbers)) for letter in letters]
+        free = [generator.as_expr() for generator in self.field.gens]
+        for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
+            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.tau: 3}
+            values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
+            if all(letter.subs(values).is_positive for letter in letters):
+                yield values
+
+    def scales(self, steps: bool) -> list[sp.Expr]:
+        """Letters without a unit, by which the vectors of a square may be multiplied."""
+        if steps:
+            return [letter * sy.eta**-unit for letter, unit in self.letters]
+        return [letter / sy.L for letter, unit in self.letters if unit == -1 and ELL in dict(self.letters)]
+
+    def multipliers(self, power: int, degree: int, steps: bool, below: int = 1) -> Iterator[sp.Expr]:
+        """Products of letters of unit (metre^2/joule)^power, of that degree, with mu^``below`` in a denominator."""
         if not steps:
-            yield from self._of_curvatures(power, degree)
+            yield from self._of_curvatures(power, degree, below)
             return
-        letters = [letter * sy.eta**-unit for letter, unit in self.letters]
+        letters = self.scales(steps)
         total = [degree] if self.bounded else range(degree + 1)
         for powers in product(range(degree + 1), repeat=len(letters)):
             if sum(powers) in total:
                 yield sy.eta**power * sp.Mul(*(x**k for x, k in zip(letters, powers, strict=True)))
 
-    def _of_curvatures(self, power: int, degree: int) -> Iterator[sp.Expr]:
+    def _of_curvatures(self, power: int, degree: int, below: int) -> Iterator[sp.Expr]:
         curvatures = [letter for letter, unit in self.letters if unit == -1]
         if ELL not in curvatures:
             yield from {one**-power for one in curvatures}
             return
-        for i, j in product(range(-1, degree + 1), range(degree + 1)):
+        for i, j in product(range(-below, degree + 1), range(degree + 1)):
             if i + j + power >= 0 and i + j <= degree:
                 yield sy.mu**i * ELL**j / sy.L ** (i + j + power)
 

@@ -17,6 +17,7 @@ from fedbounds.evidence.symbolic.definitions import (
     ALPHA,
     F_MIN,
     OWN,
+    W_ALPHA,
     W_STAR,
     P,
     W,
@@ -26,10 +27,11 @@ from fedbounds.evidence.symbolic.definitions import (
     loss,
 )
 from fedbounds.theory import symbols as sy
-from fedbounds.theory.vectors import Centre, Grad, Noise, Vec, Weights
+from fedbounds.theory.points import weight_ratio
+from fedbounds.theory.vectors import Centre, Grad, Noise, Vec
 
-# Degrees of the multipliers that are tried, the simple first.
-DEGREES = (1, 2, 3)
+# Degrees of the multipliers that are tried, the simple first; then with squares of vectors times letters.
+ATTEMPTS = ((1, False), (2, False), (3, False), (2, True), (3, True))
 
 
 def prove(goal: Goal) -> Lines | None:
@@ -40,10 +42,13 @@ def prove(goal: Goal) -> Lines | None:
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
-        power = _power(goal)
+        power, samples = _power(goal), tuple(parameters.samples())
         for points in _points(goal, target):
             read = [(one, space.scalar(one.value)) for one in _candidates(goal, target, points)]
-            attempts = (_attempt(goal, space, parameters, target, read, power, degree) for degree in DEGREES)
+            usable = [(form, one.free) for one, form in read]
+            if any(certificate.impossible(target, usable, sample) for sample in samples):
+                continue
+            attempts = (_attempt(goal, space, parameters, target, read, power, *chosen) for chosen in ATTEMPTS)
             found = next((found for found in attempts if found is not None), None)
             if found is not None:
                 return found
@@ -86,7 +91,8 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
     if goal.client:
         yield from client
     else:
-        by_alpha = not goal.unbiased and any(_speaks_of(key, ALPHA) for key in target)
+        sides = sp.Tuple(*(_unfolded(side, goal.meanings) for side in (goal.left, goal.right)))
+        by_alpha = not goal.unbiased and sides.has(ALPHA, weight_ratio, W_ALPHA)
         for one in client:
             if F_MIN in losses or not one.value.has(F_MIN):
                 yield from (facts.averaged(one, weights) for weights in ((P, ALPHA) if by_alpha else (P,)))
@@ -100,12 +106,6 @@ def _candidates(goal: Goal, target: forms.Form, points: tuple[sp.Expr, ...]) -> 
     yield from facts.of_constants(constants)
 
 
-def _speaks_of(key: forms.Key, weights: sp.Expr) -> bool:
-    if key[0] == "gram":
-        return weights == key[1][1] or any(weights in vector.atoms(Weights) for vector in key[2:])
-    return key[0] == "loss" and bool(key[2] == weights)
-
-
 def _attempt(
     goal: Goal,
     space: forms.Space,
@@ -114,9 +114,10 @@ def _attempt(
     read: Sequence[tuple[facts.Candidate, forms.Form]],
     power: int,
     degree: int,
+    wide: bool,
 ) -> Lines | None:
     in_steps = any(_unfolded(side, goal.meanings).has(sy.eta) for side in (goal.left, goal.right))
-    kinds = {p: list(parameters.multipliers(p, degree, in_steps)) for p in range(-3, 4)}
+    kinds = {p: list(parameters.multipliers(p, degree, in_steps, forms.below(target, sy.mu))) for p in range(-3, 4)}
     parts, texts = [], []
     for one, form in read:
         chosen = kinds[one.power - power]
@@ -125,8 +126,11 @@ def _attempt(
     vectors = forms.basis([target, *(form for _, form in read)])
     unit = sy.eta if in_steps else 1 / (sy.L if "smooth" in goal.universe else sy.mu)
     blocks, scales = [], []
-    for name, atoms in vectors.items():
-        scale = [unit if isinstance(forms.middle(atom), Grad | Noise) else sp.Integer(1) for atom in atoms]
+    letters = parameters.scales(in_steps) if wide else [sp.Integer(1)]
+    for name, once in vectors.items():
+        atoms = [atom for atom in once for _ in letters]
+        scale = [unit if isinstance(forms.middle(atom), Grad | Noise) else sp.Integer(1) for atom in once]
+        scale = [one * letter for one in scale for letter in letters]
         blocks.append(
             certificate.Block(name, atoms, [space.number(s) for s in scale], [space.number(m) for m in kinds[-power]])
         )

@@ -119,9 +119,6 @@ class Formal:
         return Mean(ALPHA, quantity) - Mean(P, quantity)
 
 
-OBJECTS = Formal()
-
-
 def non_negative(expression: sp.Expr) -> Part:
     """The fact that an expression is at least zero."""
     return Part(sp.Integer(0), "<=", expression)

@@ -41,6 +41,8 @@ FIRST = 1.1
 GAP = 1e-6
 # The largest logarithm, which no search needs, so that nothing overflows.
 LARGEST = 50.0
+# So small a step of a rational function has its slope as imaginary part, to the last digit.
+IMAGINARY = 1e-30
 
 # Delta_0, zeta_*^2, and the noise's variance in the mean and in the deviations.
 Given = tuple[float, float, tuple[float, float]]
@@ -179,33 +181,18 @@ def _proof(run: Run, ratios: Array) -> tuple[tuple[Fraction, ...], tuple[Potenti
 def _searched(ratios: Array, run: Run, given: Given) -> tuple[float, Array]:
     """(the bound, its slopes in the ratios); infinite where the multipliers prove none.
 
-    The slope in lambda_k alone is what its inequality has at the worst trajectory that the multipliers allow.
+    The slopes are imaginary parts: each ratio has a column of its own in which it is moved by IMAGINARY.
     """
-    (delta_0, zeta_sq, spread), T, K = given, run.T, float(run.L - run.mu)
-    V, noise, slopes, A = (1.0, 0.0, 0.0, 0.0), 0.0, np.zeros(T), np.ones(T)
-    back: list[tuple[float, ...]] = []
+    (delta_0, zeta_sq, spread), T = given, run.T
+    moved: Array = ratios[:, None] + 1j * IMAGINARY * np.eye(T)
+    V: tuple[Any, ...] = (1.0, 0.0, 0.0, 0.0)
+    noise = np.zeros(T, dtype=complex)
     for k in reversed(range(T)):
-        eta = float(run.sizes[k])
         V = V if (k + 1) % run.tau else (V[0], 0.0, 0.0, V[3])
-        A[k] = V[0]
-        entries = _step(run, run.sizes[k], float(ratios[k]) * V[0], V)
-        if not max(entries[2], entries[6]) < 0:
-            return math.inf, slopes
-        noise += eta**2 * (V[0] * spread[0] + V[1] * spread[1])
-        back.append((eta, -entries[1] / entries[2], -entries[4] / entries[6], -entries[7] / entries[6]))
+        entries = _step(run, run.sizes[k], moved[k] * V[0], V)
+        if not max(entries[2][0].real, entries[6][0].real) < 0:
+            return math.inf, np.zeros(T)
+        noise += float(run.sizes[k]) ** 2 * (V[0] * spread[0] + V[1] * spread[1])
         V = _least(entries)
-    mm, ss, dd, ds, later = delta_0, zeta_sq, 0.0, 0.0, 0.0
-    for k, (eta, of_m, of_d, of_s) in enumerate(reversed(back)):
-        if k % run.tau == 0:
-            dd = ds = 0.0
-        q, cm, cc = 1 - eta * float(run.mu), of_m * mm, of_m**2 * mm
-        vd, vs = of_d * dd + of_s * ds, of_d * ds + of_s * ss
-        vv = of_d * vd + of_s * vs
-        # lambda_k moves A_k and by it the multipliers of the steps before, of which ``later`` is the slope in A_k.
-        slope = cm - cc / K + vd - ds - (vv - 2 * vs + ss) / K + later * of_m * (1 - of_m / K)
-        later = slope * ratios[k] + later * (q - eta * of_m) ** 2
-        slopes[k] = slope * A[k]
-        mm = q * q * mm - 2 * q * eta * cm + eta**2 * (cc + spread[0])
-        dd = q * q * dd - 2 * q * eta * vd + eta**2 * (vv + spread[1])
-        ds = q * ds - eta * vs
-    return V[0] * delta_0 + V[3] * zeta_sq + noise, slopes
+    bound = V[0] * delta_0 + V[3] * zeta_sq + noise
+    return float(bound[0].real), bound.imag / IMAGINARY

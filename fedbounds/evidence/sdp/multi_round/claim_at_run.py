@@ -1,0 +1,208 @@
+"""A claim about a whole run after some rounds: whether its assumptions hold there, and its bound's coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import sympy as sp
+
+from fedbounds.evidence.evaluate import rational
+from fedbounds.evidence.sdp.multi_round.program import Measure, Run
+from fedbounds.theory import symbols as sy
+from fedbounds.theory.assumption import Assumption
+from fedbounds.theory.claim import Claim, Kind, OwnSteps
+from fedbounds.theory.coverage import Coverage, Region, Span, only
+from fedbounds.theory.path_formulas import growth_of_steps, ratios_of_steps
+from fedbounds.theory.quantity import Path
+from fedbounds.theory.reading import Reading
+
+# What is bounded, by what a claim's left side is.
+MEASURES: dict[sp.Expr, Measure] = {
+    sy.Delta_T: "distance",
+    sy.Delta_round: "distance",
+    sy.gap: "gap",
+    sy.gap_round: "gap",
+    sy.average_gap: "average",
+    sy.T * sy.average_gap: "average",
+}
+# What zeta_*^2 and variances that are 0 may be multiplied by.
+ANYTHING = Fraction(10) ** 100
+# Shares of a maximum's arguments that are tried: it is at least any mean of them.
+SHARES = tuple(Fraction(k, 16) for k in range(17))
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """a Delta_0 + b zeta_*^2 + c E||noise of the mean||^2 + d E||deviations from it||^2, claimed or proved."""
+
+    a: Fraction
+    b: Fraction
+    c: Fraction = Fraction(0)
+    d: Fraction = Fraction(0)
+
+    def times(self, scale: Fraction) -> Bounded:
+        return Bounded(scale * self.a, scale * self.b, scale * self.c, scale * self.d)
+
+    def within(self, claimed: Bounded) -> bool:
+        """Whether it is at most another."""
+        return all(getattr(self, name) <= getattr(claimed, name) for name in "abcd")
+
+
+def applies(claim: Claim, reading: Reading) -> bool:
+    """Whether a claim is about what the programmes of whole runs bound, of everybody with the weights p."""
+    stated = {one.key for one in claim.assumptions_in(reading)}
+    return (
+        claim.scope == "horizon"
+        and claim.kind is Kind.INEQUALITY
+        and claim.on_fedavg
+        and sp.sympify(claim.lhs) in MEASURES
+        and claim.steps is not None
+        and {"smooth", "strongly-convex", "full-participation", "unbiased"} <= stated
+    )
+
+
+@dataclass(frozen=True)
+class ClaimAtRun:
+    """A claim at a run."""
+
+    claim: Claim
+    reading: Reading
+    run: Run
+    eta_0: Fraction
+
+    @property
+    def assumptions(self) -> list[Assumption]:
+        return [one for one in self.claim.assumptions_in(self.reading) if not isinstance(one, OwnSteps)]
+
+    @property
+    def values(self) -> dict[str, Fraction]:
+        """What is known of the run at its end."""
+        run = self.run
+        known = {"L": run.L, "mu": run.mu, "tau": Fraction(run.tau), "T": Fraction(run.T), "eta_0": self.eta_0}
+        known |= {"eta_sum": sum(run.sizes, Fraction(0))}
+        known |= dict.fromkeys(("C", "pi_min", "pi_max", "rho_bar", "rho_tilde"), Fraction(1))
+        path = Path(run.tau, np.array(run.sizes, dtype=object))
+        for one in self.claim.computed:
+            if one.statistic == "scheduled" and one.on_path is not None and one.name not in known:
+                known[one.name] = Fraction(one.on_path(path)[-1])
+        return known
+
+    @property
+    def common(self) -> bool:
+        """Whether zeta_* = 0, as Gamma is; or what does not matter, as with one local step a round F moves alone."""
+        return self.run.tau == 1 or any(sp.Eq(sy.Gamma, 0) in _relations(one) for one in self.assumptions)
+
+    @property
+    def quiet(self) -> bool:
+        """Whether gradients have no noise."""
+        return any(sp.Eq(sy.sigma_sq, 0) in _relations(one) for one in self.assumptions)
+
+    @property
+    def narrower(self) -> bool:
+        """Whether an assumption is not decided here, so that the class may be smaller than the programme's."""
+        known = {"smooth", "strongly-convex", "bounded-variance", "full-participation", "unbiased", "equal-p"}
+        return any(
+            self.holds(one) is None
+            and one.key not in known
+            and not set(_relations(one)) & {sp.Eq(sy.Gamma, 0), sp.Eq(sy.sigma_sq, 0)}
+            for one in self.assumptions
+        )
+
+    def holds(self, one: Assumption) -> bool | None:
+        """Whether an assumption holds in every step; None where it is about more than step sizes and constants."""
+        run, answers = self.run, []
+        sizes = np.array(run.sizes, dtype=object)
+        ratio, growth = (of(sizes, run.tau) for of in (ratios_of_steps, growth_of_steps))
+        for t, size in enumerate(run.sizes):
+            values = {
+                **self.values,
+                "eta": size,
+                "t": Fraction(t),
+                "eta_ratio": max(ratio),
+                "eta_growth": max(growth),
+            }
+            for part in one.parts:
+                left, right = (_number(side, values) for side in (part.left, part.right))
+                if left is None or right is None:
+                    return None
+                answers.append({"<=": left <= right, "<": left < right, "=": left == right}[part.sign])
+        return all(answers) if answers else None
+
+    def claimed(self) -> Iterator[Bounded]:
+        """What the claim's bound is at least, for all values of what is not known: of maxima several such."""
+        left, right = (sp.sympify(side) for side in self.claim.sides(self.reading)[:2])
+        if left == sy.T * sy.average_gap:
+            right = right / sy.T
+        put = {s: sp.Rational(self.values[s.name]) for s in right.free_symbols if s.name in self.values}
+        right = right.xreplace(put).doit()
+        peaks = right.atoms(sp.Max)
+        if len(peaks) > 1 or any(len(peak.args) != 2 for peak in peaks):
+            return
+        for share in SHARES if peaks else SHARES[:1]:
+            mean = {peak: share * peak.args[0] + (1 - share) * peak.args[1] for peak in peaks}
+            bound = self._linear(sp.expand(right.xreplace(mean)))
+            if bound is not None:
+                yield bound
+
+    def _linear(self, right: sp.Expr) -> Bounded | None:
+        """Its coefficients; None where one is no number, or of something that may be large and counts against it."""
+        found: dict[str, Fraction] = {}
+        for term in sp.Add.make_args(right):
+            number, rest = term.as_coeff_Mul()
+            value, name = _number(number, {}), str(rest)
+            if term == 0:
+                continue
+            if value is None or (value < 0 and name not in ("Delta_0", "zeta_star_sq")) or not rest.is_nonnegative:
+                return None
+            found[name] = found.get(name, Fraction(0)) + value
+        mean, every = found.get("sigma_p_sq", Fraction(0)), found.get("sigma_sq", Fraction(0))
+        if "equal-p" in {one.key for one in self.assumptions}:
+            mean += found.get("sigma_sq/N", Fraction(0))
+        if self.quiet:
+            mean = every = ANYTHING
+        b = ANYTHING if self.common else found.get("zeta_star_sq", Fraction(0))
+        return Bounded(found.get("Delta_0", Fraction(0)), b, mean + every, every)
+
+    def right(self, values: Mapping[str, Fraction]) -> Fraction | None:
+        """The right side, where no more is needed to know it."""
+        known = {"sigma_p_sq": values["sigma_sq"], "Gamma": Fraction(0), **self.values, **values}
+        if values["zeta_star_sq"]:
+            del known["Gamma"]
+        right = self.claim.sides(self.reading).rhs
+        return _number(right / sy.T if sp.sympify(self.claim.lhs) == sy.T * sy.average_gap else right, known)
+
+    def in_words(self) -> str:
+        run = self.run
+        return f"T = {run.T}, tau = {run.tau}, kappa = {run.L / run.mu}, eta_0 L = {self.eta_0 * run.L}"
+
+    def to_json(self) -> dict[str, Any]:
+        run = self.run
+        return {"rounds": run.rounds, "tau": run.tau, "kappa": str(run.L / run.mu), "eta_0": str(self.eta_0)}
+
+    @property
+    def coverage(self) -> Coverage:
+        run = self.run
+        axes: dict[str, Region] = {
+            "kappa": only(run.L / run.mu),
+            "tau": only(run.tau),
+            "T": only(run.T),
+            "eta_L": frozenset({*(size * run.L for size in run.sizes), tuple(size * run.L for size in run.sizes)}),
+            "participation": only(1),
+            "weight_ratio": Span(1, 1),
+        }
+        return Coverage(axes | ({"gradients": only("full")} if self.quiet else {}))
+
+
+def _number(expression: sp.Expr, values: Mapping[str, Fraction]) -> Fraction | None:
+    """Its value; None where it is not rational, or has symbols without one."""
+    expression = sp.sympify(expression)
+    known = {s.name for s in expression.free_symbols} <= values.keys()
+    return rational(expression, values) if known else None
+
+
+def _relations(one: Assumption) -> list[sp.Expr]:
+    return [sp.Eq(part.left, part.right) for part in one.parts if part.sign == "="]

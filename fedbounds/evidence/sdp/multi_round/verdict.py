@@ -1,0 +1,150 @@
+"""A claim about a whole run decided at a number of rounds, for every problem of the class, start and noise there.
+
+The bound a ||w_0 - w*||^2 + b zeta_*^2 + noise that multipliers prove is compared with the claim's, coefficient by
+coefficient, so that a certificate is one for all values of Delta_0, zeta_*^2 and the variances. What else the claim's
+bound has must not be negative. How near an instance comes is told of each certificate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import sympy as sp
+
+from fedbounds.evidence.sdp.multi_round import noise
+from fedbounds.evidence.sdp.multi_round.central_path import worst
+from fedbounds.evidence.sdp.multi_round.claim_at_run import MEASURES, Bounded, ClaimAtRun
+from fedbounds.evidence.sdp.multi_round.lower_bound import Attained, alike, attained, surely
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# zeta_*^2 over (mu L Delta_0) at which proofs are sought, and instances.
+RATIOS = (Fraction(1), Fraction(1, 16), Fraction(16))
+# What one may not be beyond the other by before it is more than rounding of floats.
+ROUNDING = 1e-9
+
+
+class Near(NamedTuple):
+    """What an instance has on the left, the bound there at Delta_0 = 1, the instance or None for equal clients."""
+
+    left: float
+    right: float
+    instance: Attained | None
+    zeta_sq: Fraction
+
+    @property
+    def ratio(self) -> float:
+        return self.right / self.left if self.left else math.inf
+
+
+def meets(claim: Claim, reading: Reading, run: Run, eta_0: Fraction) -> bool:
+    """Whether no assumption is seen to fail."""
+    at = ClaimAtRun(claim, reading, run, eta_0)
+    return all(at.holds(one) is not False for one in at.assumptions)
+
+
+def examine(claim: Claim, reading: Reading, run: Run, eta_0: Fraction) -> Verdict:
+    """The verdict on a claim after the run's rounds, over every problem of the class."""
+    verdict = Verdict(claim.key, reading.name, Evidence.SDP, Status.HOLDS)
+    undecided = replace(verdict, status=Status.UNDECIDED)
+    at = ClaimAtRun(claim, reading, run, eta_0)
+    claimed = list(at.claimed())
+    if not claimed:
+        return replace(undecided, detail="its bound is not linear in Delta_0, zeta_*^2 and variances")
+    data: dict[str, object] = {"run": at.to_json()}
+    near = _nearest(at)
+    ratio = None if near is None else near.ratio
+    for bound in _proofs(at):
+        if any(bound.within(one) for one in claimed):
+            detail = f"proved by rational multipliers: {at.in_words()}"
+            held = replace(verdict, detail=detail, data=data, coverage=at.coverage)
+            return held if ratio is None else replace(held, tightness=max(ratio, 1.0), margin=max(1 - 1 / ratio, 0.0))
+    if near is not None and ratio is not None and ratio < 1 - ROUNDING:
+        return _refuted(at, undecided, near, data)
+    return replace(undecided, detail="no multipliers prove its constants, and no instance violates it", data=data)
+
+
+def _proofs(at: ClaimAtRun) -> Iterator[Bounded]:
+    """Bounds that multipliers prove, the quick first."""
+    run = at.run
+    measure, scale = MEASURES[sp.sympify(at.claim.lhs)], Fraction(1)
+    if measure == "gap":
+        scale, run = run.L / 2, replace(run, measure="distance")
+    if measure != "average" and run.tau == 1 and all(size * (run.L + run.mu) <= 2 for size in run.sizes):
+        bound = _of_one_step(run)
+        if bound is not None:
+            yield bound.times(scale)
+    if at.quiet:
+        for ratio in (Fraction(0),) if at.common else RATIOS:
+            least = worst(at.run, Fraction(1), ratio * run.mu * run.L)
+            if least is not None and (least.certified or least.exact):
+                yield Bounded(least.a, least.b)
+        return
+    if measure == "average":
+        return
+    for ratio in (Fraction(1, 10**6),) if at.common else RATIOS:
+        size = run.mu * run.L * ratio
+        proof = noise.noisy(run, Fraction(1), size, size)
+        if proof is not None and proof.certified:
+            b = proof.b if run.tau > 1 else Fraction(0)
+            yield Bounded(proof.a, b, *_added(run, proof.potentials)).times(scale)
+
+
+def _nearest(at: ClaimAtRun) -> Near | None:
+    """(left, right, instance, zeta_*^2) where an instance comes nearest to the bound at Delta_0 = 1, or beyond it."""
+    if at.narrower:
+        return None
+    found: list[Near] = []
+    for ratio in (Fraction(0),) if at.common else (Fraction(0), *RATIOS):
+        zeta_sq = ratio * at.run.mu * at.run.L
+        right = at.right({"Delta_0": Fraction(1), "zeta_star_sq": zeta_sq, "sigma_sq": Fraction(0)})
+        if right is None:
+            return None
+        one = attained(at.run, 1.0, float(zeta_sq))
+        found.append(Near(one.value, float(right), one, zeta_sq))
+    if not at.quiet and MEASURES[sp.sympify(at.claim.lhs)] == "distance":
+        variance = Fraction(1) / (at.run.L * at.run.mu)
+        for size in (variance**-1, 100 * variance**-1):
+            values = {"Delta_0": Fraction(1), "zeta_star_sq": Fraction(0), "sigma_sq": size, "N": Fraction(1)}
+            right = at.right({**values, "sigma_p_sq": size})
+            if right is not None:
+                found.append(Near(float(alike(at.run, Fraction(1), size)), float(right), None, Fraction(0)))
+    return min(found, key=lambda one: one.ratio)
+
+
+def _refuted(at: ClaimAtRun, verdict: Verdict, near: Near, data: Any) -> Verdict:
+    """The verdict of an instance that exceeds the bound, in interval arithmetic."""
+    left, right, one, zeta_sq = near
+    sure = left if one is None else surely(at.run, one, Fraction(1), zeta_sq)
+    if not sure > right * (1 + ROUNDING):
+        return replace(verdict, detail="an instance violates it in floating point only", data=data)
+    shape = "clients of one curvature" if one is None else f"two quadratics of shape {one.shape}"
+    detail = f"left {sure:.6g} > right {right:.6g}, by {shape}, {at.in_words()}"
+    return replace(verdict, status=Status.REFUTED, detail=detail, data=data, tightness=right / sure)
+
+
+def _of_one_step(run: Run) -> Bounded | None:
+    """The exact bound of one local step a round: each keeps (1 - eta mu)^2 of the distance, and adds its noise."""
+    kept, steps = [Fraction(1)], list[Fraction]()
+    for size in reversed(run.sizes):
+        q = 1 - size * run.mu
+        steps.append(2 * q * size * kept[-1])
+        kept.append(q**2 * kept[-1])
+    zero = Fraction(0)
+    potentials = tuple((one, zero, zero, zero) for one in reversed(kept))
+    if not noise.verify(run, tuple(reversed(steps)), potentials):
+        return None
+    return Bounded(kept[-1], zero, *_added(run, potentials))
+
+
+def _added(run: Run, potentials: tuple[noise.Potential, ...]) -> tuple[Fraction, Fraction]:
+    """What noise of the mean, and of the deviations from it, adds at most."""
+    pairs = list(zip(run.sizes, potentials[1:], strict=True))
+    mean, apart = (sum((size**2 * V[k] for size, V in pairs), Fraction(0)) for k in (0, 1))
+    return mean, apart

@@ -1,0 +1,81 @@
+"""Claims about whole runs are certified for every problem of the class, or an instance exceeds them."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+import sympy as sp
+from whole_run_claims import GD, STATEMENTS, claim
+
+from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
+from fedbounds.evidence.sdp.multi_round.program import Run
+from fedbounds.evidence.sdp.multi_round.verdict import examine
+from fedbounds.referee.certificate_settings import GRIDS, runs
+from fedbounds.referee.run_certificates import examined, tightness
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import READINGS
+from fedbounds.theory.symbols import Delta_0, Delta_T, L, T, eta_0, gap, mu, zeta_star_sq
+from fedbounds.theory.verdict import Status
+
+PLAIN = READINGS["plain"]
+
+
+def found(one):
+    return examined(one, PLAIN, GRIDS["small"])
+
+
+@pytest.mark.parametrize("name", ["contraction", "gap", "last-iterate", "floor", "product", "common-minimiser"])
+def test_a_true_statement_is_certified_at_every_run_of_the_grid(name):
+    _, verdicts = found(claim(name))
+    assert len(verdicts) >= 12 and {v.status for v in verdicts} == {Status.HOLDS}
+    assert all(v.tightness >= 1 and v.coverage is not None for v in verdicts)
+
+
+@pytest.mark.parametrize(("name", "share"), [("contraction", 0.99), ("floor", 0.99), ("product", 0.9)])
+def test_a_smaller_constant_is_refuted_by_an_instance(name, share):
+    (line, *_), verdicts = found(claim(name, sp.Rational(share)))
+    assert [v.status for v in verdicts] == [Status.REFUTED] and "left" in line
+
+
+def test_the_rate_of_gradient_descent_is_tight_and_a_smaller_one_is_false():
+    def rate(factor):
+        bound = {"all": factor * L * Delta_0 / (4 * T + 2)}
+        return Claim("rate", "Rate", "", "horizon", gap, bound, assumptions=GD, eta=1 / L)
+
+    _, verdicts = found(rate(1))
+    assert not any(v.status is Status.REFUTED for v in verdicts)
+    assert [v.status for v in found(rate(sp.Rational(1, 4)))[1]] == [Status.REFUTED]
+
+
+def test_heterogeneity_is_compared_coefficient_by_coefficient():
+    """Local steps push by zeta_*: no multiple of Delta_0 bounds that, and a generous one of zeta_*^2 does."""
+    assumed = tuple(one for one in GD if one.key != "one-step")
+
+    def bounded(push):
+        terms = {"start": Delta_0, "push": push * zeta_star_sq / mu**2}
+        return Claim("push", "Push", "", "horizon", Delta_T, terms, assumptions=assumed, eta=sp.Min(eta_0, 1 / L))
+
+    run = Run(2, 2, Fraction(1, 2), Fraction(1), (Fraction(1, 2),) * 4)
+    assert examine(bounded(10), PLAIN, run, Fraction(1, 2)).status is Status.HOLDS
+    assert examine(bounded(0), PLAIN, run, Fraction(1, 2)).status is not Status.HOLDS
+
+
+def test_a_narrower_class_is_certified_but_its_constants_are_not_called_tight():
+    from fedbounds.theory import assumptions as a
+
+    one = claim("contraction")
+    narrow = replace(one, assumptions=(*one.assumptions, a.identical))
+    _, verdicts = found(narrow)
+    assert {v.status for v in verdicts} == {Status.HOLDS} and not tightness(verdicts)
+    smaller = replace(narrow, terms={"all": sp.Rational(99, 100) * STATEMENTS["contraction"][1]})
+    assert {v.status for v in found(smaller)[1]} == {Status.UNDECIDED}
+
+
+def test_what_no_programme_bounds_is_left_out():
+    assert not applies(claim("sum"), PLAIN) and not applies(claim("any-weights"), PLAIN)
+    assert found(claim("any-weights"))[1] == ()
+
+
+def test_steps_that_an_assumption_forbids_are_left_out():
+    firsts = {first for _, first in runs(claim("product"), PLAIN, GRIDS["small"])}
+    assert firsts == {Fraction(1), Fraction(1, 2)}
