@@ -10,7 +10,7 @@ from functools import cache
 import sympy as sp
 
 from fedbounds.latex import formulas
-from fedbounds.latex.formulas import Notation, shipped_names
+from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR, ClientSum, Expect, Least, SelectedSum, StepSum, random
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
 from fedbounds.theory import points as at
@@ -55,7 +55,8 @@ def rules() -> dict[sp.Expr, sp.Expr]:
             continue
         meaning = formulas.value(normal(scanned(q.latex, 1)), Notation(shipped_names()))
         first, *rest = sorted(sp.Add.make_args(meaning), key=lambda term: term.could_extract_minus_sign())
-        result[first] = q - sp.Add(*rest)
+        if not rest or rest[0] in (-at.F_star, -at.F_i_star):
+            result[first] = q - sp.Add(*rest)
     return result
 
 
@@ -77,9 +78,9 @@ def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.E
         left += [x for x in (ALPHA_I, SIGMA_I, SIGMA_STAR, at.p_i) if term.has(x)]
         if left:
             raise wrong(
-                place, f"{_words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
+                place, f"{at.words(left[0])} is no quantity of the table", "fedbounds symbols lists those there are"
             )
-    return [term.xreplace({formulas.CONSTANT_STEP: eta_0}) for term in result]
+    return [term.xreplace({CONSTANT_STEP: eta_0}) for term in result]
 
 
 def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
@@ -100,10 +101,6 @@ def _bare(expression: sp.Expr) -> list[sp.Expr]:
     if isinstance(expression, Inner | Mean | Loss):
         return [expression] if random(expression) else []
     return [x for argument in expression.args for x in _bare(argument)]
-
-
-def _words(formal: sp.Expr) -> str:
-    return str(formal).replace("(p_i", "(").replace("[i]", "_i")
 
 
 def _sums(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
@@ -142,7 +139,7 @@ def _quantity(of: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     value = isinstance(of, Mean) and isinstance(of.args[1], Loss)
     whole = here - at.F_star if value else here
     if fault := at.fault(whole):
-        raise wrong(place, f"the expectation of {_words(of)} is no quantity of the table: {fault}", "declare one")
+        raise wrong(place, f"the expectation of {at.words(of)} is no quantity of the table: {fault}", "declare one")
     name = (
         "gap_next" if whole == at.F(at.w_next) - at.F_star else f"expected_{zlib.crc32(str(whole).encode()) % 10**6}"
     )

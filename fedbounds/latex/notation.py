@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from fedbounds.latex.formulas import shipped_names
+from fedbounds.latex.letters import shipped_names
 from fedbounds.latex.meanings import phrases
 from fedbounds.latex.source import Line, Theorem
 from fedbounds.latex.tokens import MOST_TOKENS, Token, expanded, normal, renamed, spelled, wrong

@@ -12,7 +12,7 @@ import sympy as sp
 
 from fedbounds.errors import reject
 from fedbounds.latex import formulas
-from fedbounds.latex.formulas import Notation, shipped_names
+from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.meanings import Setting, meant, phrases, same_units, scopes_of, units_of
 from fedbounds.latex.notation import NEEDS_VALUE, Words, constant_of, equation, parts_of, words_of
 from fedbounds.latex.source import Line, Theorem, theorems, theorems_in
@@ -90,7 +90,7 @@ class _Reader:
             kind = Kind.IDENTITY if relation.text == "=" else Kind.INEQUALITY
             left, right = (right, left) if relation.text == ">=" else (left, right)
         scopes = set().union(*map(scopes_of, (*left, *right)))
-        constant = any(x.has(formulas.CONSTANT_STEP) for x in (*left, *right))
+        constant = any(x.has(CONSTANT_STEP) for x in (*left, *right))
         lhs, terms = sp.Add(*meant(left, setting, place)), meant(right, setting, place)
         definitions, step = self._definitions(setting), self._step(setting, constant)
         self._check((lhs, *terms, *definitions.values(), *([] if step is None else [step])), definitions, setting)
