@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedbounds import io
-from fedbounds.errors import reject
+from fedbounds.errors import of_kind, reject
 from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
     """The claims of a file, of each file of a folder that has some, or the one known by that key."""
+    of_kind("a theorem", theorem, (Claim, str, Path), "a claim, the key of one, or a file or folder of claims")
     extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
     if path is None or (not path.exists() and path.suffix != ".py"):
         if path is not None and str(path) not in (known := known_claims(extra)):
