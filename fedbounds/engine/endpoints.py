@@ -32,8 +32,8 @@ ROUNDS = 64
 def run_endpoints(experiment: Experiment, progress: Progress | None = None, threads: int | None = None) -> Distances:
     """Run an experiment and keep distance and gap at every ceil(stride / tau)-th aggregation and at T.
 
-    The random numbers are those of the full record, which it equals up to rounding. Minibatches of least squares and
-    of binary logistic regression are stepped through with nothing measured on the way. Raises DivergedError.
+    The random numbers are those of the full record, which it equals up to rounding. Minibatches of samples are
+    stepped through with nothing measured on the way. Raises DivergedError.
     """
     from fedbounds.engine.kernels.backends import Sampled
 
@@ -41,7 +41,7 @@ def run_endpoints(experiment: Experiment, progress: Progress | None = None, thre
     every = experiment.tau * -(-experiment.stride // experiment.tau)
     times = np.unique(np.append(np.arange(0, grid.total, every), grid.total))
     sampled = experiment.batch_size is not None and experiment.aggregation == "algorithm-1"
-    if sampled and isinstance(engine, Sampled) and engine.walks:
+    if sampled and isinstance(engine, Sampled):
         parts = _run_fast(experiment, engine, grid, times, progress, threads)
     else:
         observers = run_blocks(experiment, engine, lambda _: Endpoints(experiment, engine, times), progress, threads)
@@ -117,17 +117,16 @@ class _CompiledRounds:
         """(distance_sq, gap) of the replicates at the recorded rounds, each (R, K)."""
         from fedbounds.engine.kernels.minibatch_steps import rounds
 
-        experiment, d, tau = self.experiment, self.experiment.problem.d, self.experiment.tau
+        experiment, tau = self.experiment, self.experiment.tau
         keys = rng.replicate_keys(experiment.seed, replicates, rng.LOCAL_STEP)
-        W = np.zeros((len(replicates), self.engine.width))
-        W[:, :d] = experiment.start
-        parts = [measured(W[None, :, :d], experiment, self.engine)]
+        W = np.tile(experiment.start, (len(replicates), 1))
+        parts = [measured(W[None], experiment, self.engine)]
         for first in range(0, len(self.grid.rounds), self.together):
             times = range(first, min(first + self.together, len(self.grid.rounds)))
             who, alpha = map(np.stack, zip(*(self._weights(r, W, replicates) for r in times), strict=True))
             etas = self.grid.eta[first * tau : times.stop * tau].reshape(-1, tau)
             arguments = *self.engine.step_arrays, etas, first * tau, keys, experiment.batch_size
-            ends = rounds(*arguments, who, alpha, W)[:, :, :d]
+            ends = rounds(*arguments, who, alpha, W)
             with np.errstate(over="ignore", invalid="ignore"):
                 distance = distance_sq(ends, experiment)
             steps = [self.grid.rounds[r][1] - 1 for r in times]
@@ -147,6 +146,6 @@ class _CompiledRounds:
         # Losses of clients cost a pass over all data, so only a weighting that looks at them has them computed.
         excess = np.zeros((len(W), problem.N))
         if experiment.rule.depends_on_w:
-            excess = self.engine.excess(np.ascontiguousarray(W[:, : problem.d]))
+            excess = self.engine.excess(W)
         who = chosen(experiment, replicates, r)
         return who, np.take_along_axis(round_weights(experiment, replicates, r, excess)[1], who, axis=-1)

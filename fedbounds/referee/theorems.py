@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedbounds import io
-from fedbounds.errors import of_kind, reject
+from fedbounds.errors import reject
+from fedbounds.latex.reader import LATEX, read
 from fedbounds.plugins import Plugins, claims_from, load_plugin, modules_from, nearest, read_plugin
 from fedbounds.plugins import claims as known_claims
 from fedbounds.referee.regime import Suite
@@ -23,13 +24,16 @@ if TYPE_CHECKING:
 
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
-    """The claims of a file, of each file of a folder that has some, or the one known by that key."""
-    of_kind("a theorem", theorem, (Claim, str, Path), "a claim, the key of one, or a file or folder of claims")
+    """The claims of a file, also of LaTeX, of each file of a folder that has some, or the one known by that key."""
+    if theorem is None:
+        raise reject("a theorem is a claim, the key of one, or a file or folder of claims", "None", "give one")
     extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
-    if path is None or (not path.exists() and path.suffix != ".py"):
+    if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
         if path is not None and str(path) not in (known := known_claims(extra)):
             raise nearest("no such file or folder exists, and a claim", str(path), known)
         return claims_from(theorem, extra)
+    if path.suffix in LATEX:
+        return read(path)
     found = [read_plugin(one) for one in (sorted(path.glob("*.py")) if path.is_dir() else [path])]
     modules = [load_plugin(file) for file in found if not path.is_dir() or "CLAIMS" in file.source]
     claims = {claim.key: claim for module in modules for claim in getattr(module, "CLAIMS", ())}
@@ -48,6 +52,7 @@ def referee(
     out: str | Path | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    seconds: float | None = None,
     plugins: Plugins = (),
     progress: Progress | None = None,
     each: Callable[[Trial], None] | None = None,
@@ -55,8 +60,8 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
-    states the same call continues; ``jobs``, ``scheduler``, ``progress``: as for `try_claim`; ``each`` is called with
-    every trial as it ends.
+    states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
+    `try_claim`; ``each`` is called with every trial as it ends.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     ends its own trial alone.
 
@@ -65,7 +70,9 @@ def referee(
     """
     trials: list[Trial] = []
     folder = None if out is None else io.require_writable(out)
-    attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
+    attempt = partial(
+        try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler, seconds=seconds
+    )
     claims = theorems(theorem, plugins)
     for claim, name in in_readings(claims, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")

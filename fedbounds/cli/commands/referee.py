@@ -15,23 +15,26 @@ from fedbounds.cli.adapter import Place, command, say, show, show_json
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
+    from fedbounds.referee.case import Stage
     from fedbounds.referee.stages import Step
-    from fedbounds.referee.trial import Stage, Trial
+    from fedbounds.referee.trial import Trial
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
 REFUTED, BAD_INPUT = 1, 2
 
 
-@command("Judge a theorem", as_json="--json")
+@command("Judge a theorem", as_json="--json", label="--theorem")
 def referee(
     theorem: str,
     *,
+    label: str | None = None,
     reading: str | None = None,
     budget: Literal["small", "large"] = "small",
     seed: Annotated[int, click.IntRange(min=0)] = 0,
     jobs: int | None = None,
     scheduler: str | None = None,
+    seconds: Annotated[float | None, click.FloatRange(min=0, min_open=True)] = None,
     out: Path | None = None,
     as_json: bool = False,
     junit: Annotated[Path | None, Place(dir_okay=False)] = None,
@@ -41,14 +44,16 @@ def referee(
     plugins: tuple[ModuleType, ...] = (),
     quiet: bool = False,
 ) -> int:
-    """Say whether THEOREM is true: a Python file with claims, a folder of them, or the key of a shipped claim.
+    """Say whether THEOREM is true: a LaTeX or Python file, a folder of the latter, or the key of a shipped claim.
 
     About a minute a claim with the small budget. Ctrl-C prints what was found; with --out, the same call continues.
 
+    label: Only the theorem of a LaTeX file with this label.
     reading: One reading (default: each that the claim states).
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
+    seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
     out: Folder for results, page and appendix; the same folder continues a trial.
     as_json: Print JSON.
     junit: Write a JUnit file.
@@ -59,6 +64,7 @@ def referee(
     import fedbounds
     from fedbounds import io
     from fedbounds.cli.builder import CONTRADICTION
+    from fedbounds.latex.reader import read
     from fedbounds.referee.trial import Outcome
     from fedbounds.report import trial_text
     from fedbounds.report.counterexample_script import script as script_of
@@ -69,18 +75,20 @@ def referee(
         elif not (as_json or script):
             show(trial_text.to_text(trial, verbose))
 
+    chosen = theorem if label is None else tuple(read(theorem, label).values())
     progress = None if quiet else _say
     with contextlib.ExitStack() as held:
         for output in filter(None, (out and held.enter_context(io.locked(out)) / "referee.html", junit)):
             io.require_replaceable(output)
         trials = fedbounds.referee(
-            theorem,
+            chosen,
             reading,
             budget,
             seed=seed,
             out=out,
             jobs=jobs,
             scheduler=scheduler,
+            seconds=seconds,
             plugins=plugins,
             progress=progress,
             each=said,

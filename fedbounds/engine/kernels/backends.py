@@ -15,7 +15,6 @@ from fedbounds.engine import rng
 from fedbounds.engine.kernels import client_sums as kernel_common
 from fedbounds.engine.kernels import minibatch_steps as kernel_steps
 from fedbounds.engine.kernels import quadratic as kernel_hessians
-from fedbounds.engine.kernels.matrix_products import padded
 from fedbounds.engine.numpy_engine import Moments, NumpyEngine, batch_scale
 from fedbounds.engine.threads import blocks_of
 from fedbounds.model.problem import Array, Indices, LogisticArrays
@@ -139,62 +138,25 @@ class Quadratic(Compiled):
 
 @dataclass(frozen=True)
 class Sampled(Compiled):
-    """Clients with samples; minibatch steps of one score a sample are compiled as a whole."""
+    """Clients with samples, whose minibatch steps are compiled as a whole."""
 
-    @cached_property
+    @property
     def sizes(self) -> Indices:
         return np.diff(self.data.offsets)
 
     @cached_property
-    def starts(self) -> Indices:
-        """Where each client's samples start once padded to whole vectors (N + 1,)."""
-        return np.cumsum([0, *(padded(n) for n in self.sizes)])
-
-    @cached_property
-    def rows(self) -> Array:
-        """The padded samples, each of whole vectors, one after another."""
-        X = self.data.X
-        out = np.zeros((self.starts[-1], self.width))
-        out[self._places, : X.shape[1]] = X
-        return out.ravel()
-
-    @cached_property
-    def targets(self) -> Array:
-        """The target, label or class of every padded sample."""
-        return self.table(self.data.y[None], 0.0)
-
-    @cached_property
-    def _places(self) -> Indices:
-        """Every sample's number among the padded ones (n,)."""
-        shift = self.starts[:-1] - self.data.offsets[:-1]
-        return np.arange(len(self.data.X)) + np.repeat(shift, self.sizes)
-
-    def table(self, values: Array, padding: float) -> Array:
-        """(v, n) values as one flat array, client after client, each (v, its padded number of samples)."""
-        out = np.full((len(values), self.starts[-1]), padding)
-        out[:, self._places] = values
-        return np.concatenate([part.ravel() for part in np.split(out, self.starts[1:-1], axis=1)])
-
-    @property
-    def walks(self) -> bool:
-        """Whether its minibatch steps are compiled as a whole: one score a sample."""
-        return True
-
-    @property
-    def width(self) -> int:
-        return padded(self.data.X.shape[1])
-
-    @cached_property
     def step_arrays(self) -> tuple[Any, ...]:
-        kind = isinstance(self.data, LogisticArrays), self.experiment.replacement, float(self.data.reg)
-        return self.rows, self.targets, self.starts, self.sizes, kind
+        """The samples, their targets, where each client's begin, and what loss and draws they have."""
+        K = self.data.K if isinstance(self.data, LogisticArrays) else 0
+        kind = K, self.experiment.replacement, float(self.data.reg)
+        return self.data.X.ravel(), self.data.y, self.data.offsets, kind
 
     def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
         """Minibatch steps are compiled as a whole."""
         if self.experiment.batch_size is None:
             return super().walk(models, etas, t0, replicates)
         keys, batch = self.keys(replicates), self.experiment.batch_size
-        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, self.width, models)
+        kernel_steps.local_steps(*self.step_arrays, etas, t0, keys, batch, models)
         return None
 
 

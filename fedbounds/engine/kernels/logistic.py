@@ -14,7 +14,6 @@ import numpy as np
 from fedbounds.engine.kernels.client_sums import GROUP, distance_sq, dot, multiply, offsets_from, scratch
 from fedbounds.engine.kernels.compiled import jit, kernel
 from fedbounds.engine.kernels.math import clamp, divergence, exp
-from fedbounds.engine.kernels.rng import absorb, draw_indices
 from fedbounds.engine.kernels.softmax import divergences, far_divergences, slopes, weights
 
 # A sum may be this many times smaller than its terms: it loses as many units of rounding.
@@ -135,37 +134,3 @@ def moments(X, columns, rows, y, norms, starts, sizes, K, reg, w_i_star, s, othe
                         grads[r, i, k * features + f] = g[k * width + f] / n + reg * X[r, i, k * features + f]
                 sums[0, r, i] = dot(grads[r, i], grads[r, i])
     return grads, sums
-
-
-@kernel
-def sample_step(X, data, codes, starts, sizes, K, reg, eta, t, keys, batch, replacement, out):
-    """out <- x_i - eta (mean over the batch of slope_j x_j + reg x), batch from the stream of step t."""
-    R, N, d = X.shape
-    width, features = len(data) // starts[-1], d // K
-    m = (batch + 7) // 8 * 8
-    chosen, labels = np.empty(batch, dtype=np.int64), np.zeros(m)
-    x, z, g = scratch(d), scratch(K * m), scratch(K * width)
-    rows, columns = scratch(m * width), scratch(width * m)
-    top, whole = scratch(m), scratch(m)
-    columns[:] = 0.0
-    for i in range(N):
-        for r in range(R):
-            draw_indices(absorb(keys[r, i], t), sizes[i], replacement, chosen)
-            for j in range(batch):
-                sample = starts[i] + chosen[j]
-                row = data[sample * width : (sample + 1) * width]
-                labels[j] = codes[sample]
-                for f in range(width):
-                    rows[j * width + f] = row[f]
-                for f in range(features):
-                    columns[f * m + j] = row[f]
-            x[:] = X[r, i]
-            multiply(x, 0, features, columns, 0, m, z, 0, m, K, features, m)
-            weights(z, K, m, top)
-            slopes(z, labels, K, m, top, whole)
-            multiply(z, 0, m, rows, 0, width, g, 0, width, K, batch, width)
-            after = out[r, i]
-            for k in range(K):
-                for f in range(features):
-                    c = k * features + f
-                    after[c] = x[c] - eta * (g[k * width + f] / batch + reg * x[c])

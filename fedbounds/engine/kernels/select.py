@@ -15,10 +15,11 @@ from fedbounds.engine.kernels.backends import (
     Sampled,
     own,
 )
+from fedbounds.engine.kernels.matrix_products import padded
 from fedbounds.engine.numpy_engine import Moments
 from fedbounds.errors import reject
 from fedbounds.model.experiment import Experiment
-from fedbounds.model.problem import Array, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays
+from fedbounds.model.problem import Array, Indices, LeastSquaresArrays, LogisticArrays, QuadraticArrays, kernel_arrays
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,35 @@ class Logistic(Sampled):
         features = self.data.X.shape[1]
         return int(self.starts[-1]) * self.data.K * (6 * features + (200 if self.data.K == 1 else 2 * EXPONENTIAL))
 
-    @property
-    def walks(self) -> bool:
-        return bool(self.data.K == 1)
+    @cached_property
+    def starts(self) -> Indices:
+        """Where each client's samples start once padded to whole vectors (N + 1,)."""
+        return np.cumsum([0, *(padded(n) for n in self.sizes)])
+
+    @cached_property
+    def rows(self) -> Array:
+        """The padded samples, each of whole vectors, one after another."""
+        X = self.data.X
+        out = np.zeros((self.starts[-1], padded(X.shape[1])))
+        out[self._places, : X.shape[1]] = X
+        return out.ravel()
+
+    @cached_property
+    def labels(self) -> Array:
+        """The label or class of every padded sample."""
+        return self.table(self.data.y[None], 0.0)
+
+    @cached_property
+    def _places(self) -> Indices:
+        """Every sample's number among the padded ones (n,)."""
+        shift = self.starts[:-1] - self.data.offsets[:-1]
+        return np.arange(len(self.data.X)) + np.repeat(shift, self.sizes)
+
+    def table(self, values: Array, padding: float) -> Array:
+        """(v, n) values as one flat array, client after client, each (v, its padded number of samples)."""
+        out = np.full((len(values), self.starts[-1]), padding)
+        out[:, self._places] = values
+        return np.concatenate([part.ravel() for part in np.split(out, self.starts[1:-1], axis=1)])
 
     @cached_property
     def columns(self) -> Array:
@@ -97,19 +124,10 @@ class Logistic(Sampled):
 
     def moments(self, X: Array) -> Moments:
         grads, sums = kernel_scores.moments(
-            X, self.columns, self.rows, self.targets, self.norms, *self._shape, self.w_i_star, *self.client_centre,
+            X, self.columns, self.rows, self.labels, self.norms, *self._shape, self.w_i_star, *self.client_centre,
             self.data.residual_i, self.variance_scale, self.w_star,
         )  # fmt: skip
         return Moments(grads, *sums)
-
-    def walk(self, models: Array, etas: Array, t0: int, replicates: range) -> Moments | None:
-        if self.walks or self.experiment.batch_size is None:
-            return Sampled.walk(self, models, etas, t0, replicates)
-        batch, replacement, keys = self.experiment.batch_size, self.experiment.replacement, self.keys(replicates)
-        for k, eta in enumerate(etas.tolist()):
-            known = models[k], self.rows, self.targets, *self._shape
-            kernel_scores.sample_step(*known, eta, t0 + k, keys, batch, replacement, models[k + 1])
-        return None
 
     def _scores(self, w: Array, part: slice) -> Array:
         """Scores (K, n) at w of some of the samples, with no BLAS, whose bits could depend on its threads."""

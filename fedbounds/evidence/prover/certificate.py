@@ -8,7 +8,7 @@ semidefinite programme finds them for all parameters at once; they are then roun
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,7 +28,7 @@ from fedbounds.evidence.prover.rationals import (
     squares,
     symmetric,
 )
-from fedbounds.evidence.sdp.solver import conic
+from fedbounds.evidence.sdp.solver import conic, infeasible
 from fedbounds.evidence.sdp.symmetry import corners
 from fedbounds.evidence.sdp.verification import is_psd
 
@@ -109,6 +109,39 @@ def prove(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> Proof
             return None
         system = smaller
     return None
+
+
+def impossible(target: Form, parts: Sequence[tuple[Form, bool]], at: Mapping[sp.Symbol, sp.Rational]) -> bool:
+    """Whether no numbers prove the target at one value of the parameters, where a part is (form, free)."""
+    forms_there = [_numbers(form, at) for form in (target, *(form for form, _ in parts))]
+    blocks = forms.basis((target, *(form for form, _ in parts)))
+    bounded = [j for j, (_, free) in enumerate(parts) if not free]
+    columns, cones = forms_there[1:], []
+    for name, vectors in blocks.items():
+        rows, cols, roots = corners((len(vectors),))
+        cones.append((len(columns), roots))
+        for r, c in zip(rows, cols, strict=True):
+            pair = sorted((vectors[r], vectors[c]), key=sp.default_sort_key)
+            columns.append({("gram", name, *pair): 1.0 if r == c else 2.0})
+    keys = {key: k for k, key in enumerate(dict.fromkeys(key for one in (*columns, forms_there[0]) for key in one))}
+    A, b = np.zeros((len(keys), len(columns))), np.zeros(len(keys))
+    for j, column in enumerate(columns):
+        for key, value in column.items():
+            A[keys[key], j] = value
+    for key, value in forms_there[0].items():
+        b[keys[key]] = value
+    lines = -np.eye(len(columns))[bounded]
+    corner = [np.zeros((len(roots), len(columns))) for _, roots in cones]
+    for part, (start, roots) in zip(corner, cones, strict=True):
+        part[np.arange(len(roots)), start + np.arange(len(roots))] = -roots
+    semidefinite = np.concatenate(corner) if corner else np.zeros((0, len(columns)))
+    sizes = tuple(len(vectors) for vectors in blocks.values())
+    return infeasible((A, b), (lines, np.zeros(len(lines))), (semidefinite, np.zeros(len(semidefinite))), sizes)
+
+
+def _numbers(form: Form, at: Mapping[sp.Symbol, sp.Rational]) -> dict[Any, float]:
+    """The form's coefficients where the parameters have these values."""
+    return {key: float(value.as_expr().subs(at)) for key, value in form.items()}
 
 
 def _system(target: Form, parts: Sequence[Part], blocks: Sequence[Block]) -> tuple[_System, dict[Any, Any]]:

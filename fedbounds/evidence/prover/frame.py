@@ -34,6 +34,18 @@ class Frame:
         free |= {symbol for letter, _ in self.letters for symbol in letter.free_symbols} | set(PARAMETERS)
         return sp.QQ.frac_field(*sorted(free - self.numbers.keys(), key=str)).field
 
+    def samples(self) -> Iterator[dict[sp.Symbol, sp.Rational]]:
+        """Values of what is free at which every letter is positive: of curvatures and of step sizes."""
+        letters = [letter for letter, _ in self.letters]
+        for _ in self.numbers:
+            letters = [letter.xreplace(dict(self.numbers)) for letter in letters]
+        free = [generator.as_expr() for generator in self.field.gens]
+        for ell, step in product((2, 30), ("1/4", "1/14", "1/40", "1/97")):
+            known = {sy.mu: 1, ELL: ell, sy.L: 1 + ell, sy.N: 5, sy.tau: 3}
+            values = {symbol: sp.Rational(known.get(symbol, step)) for symbol in free}
+            if all(letter.subs(values).is_positive for letter in letters):
+                yield values
+
     def scales(self, steps: bool) -> list[sp.Expr]:
         """Letters without a unit, by which the vectors of a square may be multiplied."""
         if steps:

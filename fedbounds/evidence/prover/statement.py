@@ -42,9 +42,12 @@ def prove(goal: Goal) -> Lines | None:
     try:
         left, right = (space.scalar(side) for side in (goal.left, goal.right))
         target = forms.difference(right, left, space.field)
-        power = _power(goal)
+        power, samples = _power(goal), tuple(parameters.samples())
         for points in _points(goal, target):
             read = [(one, space.scalar(one.value)) for one in _candidates(goal, target, points)]
+            usable = [(form, one.free) for one, form in read]
+            if any(certificate.impossible(target, usable, sample) for sample in samples):
+                continue
             attempts = (_attempt(goal, space, parameters, target, read, power, *chosen) for chosen in ATTEMPTS)
             found = next((found for found in attempts if found is not None), None)
             if found is not None:

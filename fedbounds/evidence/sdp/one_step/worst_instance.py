@@ -201,7 +201,7 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
         "grad_sq": float(trajectory.grad_sq[0, s, 0]),
         "excess": float(trajectory.local_excess[0, s, 0]),
     }
-    forms = {name: model.forms[name] for name in measured}
+    forms = {name: model.form(model[name]) for name in measured}
     predicted = {
         name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
     }
