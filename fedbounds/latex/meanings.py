@@ -55,7 +55,7 @@ def rules() -> dict[sp.Expr, sp.Expr]:
             continue
         meaning = formulas.value(normal(scanned(q.latex, 1)), Notation(shipped_names()))
         first, *rest = sorted(sp.Add.make_args(meaning), key=lambda term: term.could_extract_minus_sign())
-        if not rest or rest[0] in (-at.F_star, -at.F_i_star):
+        if not rest or rest[0] in (-at.F_star, -at.F_i_star, -T * at.F_star):
             result[first] = q - sp.Add(*rest)
     return result
 
