@@ -118,6 +118,6 @@ def _symbol(one: sp.Symbol) -> sp.Symbol:
     made = sp.Symbol.__xnew__(type(one), one.name, **dict(one._assumptions_orig))
     for slot in Quantity.__slots__ if type(one) is Quantity else ():
         setattr(made, slot, getattr(one, slot))
-    if isinstance(getattr(made, "on_path", None), PointFormula):
+    if type(getattr(made, "on_path", None)) is PointFormula:
         made.on_path = PointFormula(_expression(made.on_path.expression))
     return made
