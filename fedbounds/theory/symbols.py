@@ -43,9 +43,7 @@ from fedbounds.theory.quantity import (
     defined,
     written,
 )
-from fedbounds.theory.quantity import (
-    Scope as Scope,
-)
+from fedbounds.theory.quantity import Scope as Scope
 
 # Fields of the protocol rather than of the random path.
 PROTOCOL_FIELDS = ("time", "eta")
