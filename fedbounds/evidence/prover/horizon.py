@@ -15,6 +15,7 @@ from fedbounds.evidence.symbolic.expressions import shown_positive
 from fedbounds.theory import symbols as sy
 from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
+from fedbounds.theory.normal_form import spread
 from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import Reading
 
@@ -80,7 +81,7 @@ def _distances(setting: Setting, right: sp.Expr) -> Iterator[Proposal]:
         return
     shown, divisor = divisors
     of_gap = left in (sy.gap, sy.gap_t)
-    bound = sp.expand(2 * right / L) if of_gap else right
+    bound = spread(2 * right / L) if of_gap else right
     bound = bound if divisor == 1 else _times(bound, divisor)
     start = [side.xreplace({T: sp.Integer(0)}) for side in (divisor * sy.Delta_0, bound)]
     base = termwise(setting, start[1] - start[0])

@@ -11,7 +11,7 @@ from fedbounds.theory.assumption import Assumption
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.point_quantities import client_error
 from fedbounds.theory.reading import READINGS
-from fedbounds.theory.symbols import Delta, Delta_0, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, sigma_sq, t
+from fedbounds.theory.symbols import Delta, Delta_0, Delta_T, Gamma, L, T, eta_0, gamma, mu, sigma_p_sq, sigma_sq, t
 
 # A share of the bound with which it is false, for those that the fast tests prove; the others' tests are slower.
 QUICK = {"last-iterate": 0.25, "common-minimiser": 0.99, "any-weights": 0.99}
@@ -99,6 +99,13 @@ def test_a_bound_at_every_step_is_shown_by_the_same_induction(left):
         return Claim("at", "At", "a textbook", "step", left, {"all": right}, assumptions=assumed, **steps)
 
     assert proved(at(1)) and not proved(at(sp.Rational(1, 4)))
+
+
+def test_one_function_for_all_clients_has_one_minimiser():
+    assumed = (*SMOOTH, *ALL, a.bounded_variance, a.identical)
+    bound = KEPT ** (2 * T) * Delta_0 + eta_0 * sigma_sq / mu
+    assert proved(claim_of(Delta_T, bound, assumed, STATEMENTS["contraction"][3]))
+    assert not proved(claim_of(Delta_T, bound, assumed[:-1], STATEMENTS["contraction"][3]))
 
 
 def test_what_is_of_a_common_minimiser_needs_one():
