@@ -222,6 +222,12 @@ def test_what_is_written_into_objects_proves_nothing(name):
     assert TAMPERED[name]()
 
 
+def test_the_claim_that_is_checked_and_printed_is_the_one_made_anew():
+    claim = toy_claim(sy.G_sq, sy.G_sq, assumptions=MinusOne(PAPER))
+    result = checked(Derivation("toy", "toy", (step("end", sy.G_sq, "<=", sy.G_sq),), "toy"), claim)
+    assert not result.fault and type(claim.assumptions) is MinusOne and type(result.claim.assumptions) is tuple
+
+
 def test_the_same_without_writing_does_check():
     assert not of(0, LOSS + sy.L**2, (sy.L * sy.mu, ONE))
     assert not refused(step("end", 0, "<=", 1).by(ONE), assumes=(*PAPER, gives("mine", sy.G_sq)))
