@@ -123,8 +123,8 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
     for tau in steps:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
         model = build(setting, float, bounds=())
-        against = [model.forms[name] for name in ("Delta_start", "star_grad_sq")]
-        found = worst_case(model, model.forms["Delta_next"], against, "nonneg")
+        against = [model[name] for name in ("Delta_start", "star_grad_sq")]
+        found = worst_case(model, model["Delta_next"], against, "nonneg")
         row: Row = {"solver": found.value, "certified": None}
         for above in ABOVE:
             y = [F(round((v + float(above)) * 10**8), 10**8) for v in found.y]

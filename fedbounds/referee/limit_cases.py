@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -256,12 +255,14 @@ NOISY = (
 )
 
 
-def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, Seen], Instance | None]:
-    """The battery examined until an instance refutes the claim; in other units too where the dimensions are wrong.
+def sweep(
+    claim: Claim, reading: Reading, suspicious: bool, tested: dict[str, Seen]
+) -> Iterator[tuple[Instance, bool]]:
+    """The battery, cheap instances first, each with whether it refutes the claim.
 
-    What was seen at each limit, and in all under "".
+    In other units too where the dimensions are wrong. ``tested`` holds what was seen at each limit, and in all under
+    "".
     """
-    tested: defaultdict[str, Seen] = defaultdict(Seen)
     plain = sorted(spaced(list(battery(claim, claim.coverage(reading)))), key=_cost)
     others = (
         rescaled(one, w, f, claim.steps) for (w, f), one in itertools.product(SCALES, plain if suspicious else ())
@@ -269,13 +270,13 @@ def sweep(claim: Claim, reading: Reading, suspicious: bool) -> tuple[dict[str, S
     for instance in itertools.chain(plain, others):
         sides = places(instance, claim, reading)
         if any(s.violated(claim.kind) for s in sides):
-            return tested, instance
+            yield instance, True
         # The start is near the bound of every convergence theorem, and says nothing of its looseness.
         later = [s for s in sides if (s.lhs or s.rhs) and (s.t != 0 or claim.scope != "horizon")]
         if later:
             for name in ("", *(name for name, lies_there in LIMITS.items() if lies_there(instance))):
-                tested[name].add(later)
-    return tested, None
+                tested.setdefault(name, Seen()).add(later)
+        yield instance, False
 
 
 def spaced(instances: list[Instance]) -> list[Instance]:

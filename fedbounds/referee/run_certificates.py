@@ -8,31 +8,36 @@ from typing import Any
 
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.verdict import examine
+from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import Grid, runs
-from fedbounds.theory.claim import Claim
-from fedbounds.theory.reading import Reading
 from fedbounds.theory.verdict import Status, Verdict
 
 # A bound this near to an instance, relatively, is called attained: instances are told in floats.
 ATTAINED = 1e-9
 
 
-def examined(claim: Claim, reading: Reading, grid: Grid) -> tuple[tuple[str, ...], tuple[Verdict, ...]]:
+def examined(case: Case, grid: Grid) -> Found:
     """What is found over a grid of runs, in sentences and verdicts; it stops where the claim is false."""
+    claim, reading = case.claim, case.reading
     if not applies(claim, reading):
-        return ("it is no statement of one round, or of a whole run, in the quantities of the certificates",), ()
+        return Found(("it is no statement of one round, or of a whole run, in the quantities of the certificates",))
     found: list[Verdict] = []
     for run, first in runs(claim, reading, grid):
         found.append(examine(claim, reading, run, first))
         if found[-1].status is Status.REFUTED:
-            return (found[-1].detail,), tuple(found[-1:])
+            return Found((found[-1].detail,), tuple(found[-1:]))
+        case.so_far(lambda: _in_sentences(found))
+    return _in_sentences(found)
+
+
+def _in_sentences(found: list[Verdict]) -> Found:
     held = [verdict for verdict in found if verdict.status is Status.HOLDS]
     open_ = Counter(v.detail for v in found if v.status is Status.UNDECIDED)
     lines = [f"certified for {len(held)} of {len(found)} whole runs that meet its assumptions"] if found else []
     near = tightness(found)
     lines += [near] if near else []
     lines += [f"undecided for {count}: {why}" for why, count in open_.items()]
-    return tuple(lines) or ("no run that was tried meets its assumptions",), tuple(found)
+    return Found(tuple(lines) or ("no run that was tried meets its assumptions",), tuple(found))
 
 
 def tightness(verdicts: Iterable[Verdict]) -> str:

@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 from fedbounds import plugins
 from fedbounds.errors import InputError
-from fedbounds.evidence.exact.compare import examine, unexpressed
-from fedbounds.evidence.exact.instance import Instance
+from fedbounds.evidence.exact.compare import unexpressed
 from fedbounds.evidence.judge import cannot_express, without_facets
 from fedbounds.evidence.prover import automatic
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies as of_runs
@@ -20,51 +19,25 @@ from fedbounds.evidence.sdp.one_step.parameters import Setting, applies
 from fedbounds.evidence.sdp.one_step.tight_constants import tight
 from fedbounds.evidence.sdp.one_step.verdict import examination
 from fedbounds.referee import limit_cases, run_certificates
+from fedbounds.referee.case import Case, Found
 from fedbounds.referee.certificate_settings import FACTS, GRIDS, settings
 from fedbounds.referee.detection import NEGLIGIBLE
 from fedbounds.referee.implication import PROVERS, inherited
 from fedbounds.referee.mutants import slips
-from fedbounds.referee.regime import Suite
+from fedbounds.referee.sanity import sanity
 from fedbounds.referee.search.candidates import BUDGETS
 from fedbounds.referee.search.refute import is_outcome, refute
-from fedbounds.referee.search.shrink import by_hand, judge, shrink
-from fedbounds.referee.strength import after_the_start, in_words, mutant_rows, places_of, verdicts_in
-from fedbounds.referee.work_items import Pieces, left_open
+from fedbounds.referee.strength import Row, after_the_start, in_words, mutant_rows, places_of, verdicts_in
+from fedbounds.referee.work_items import left_open
 from fedbounds.study import ledger
 from fedbounds.study.result import verdicts_from
 from fedbounds.theory.claim import Claim, Kind
 from fedbounds.theory.coverage import weights_in_words
 from fedbounds.theory.labels import word
 from fedbounds.theory.reading import READINGS, Reading
-from fedbounds.theory.symbols import L, mu, tau
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 CONTRACTION = "contraction"  # the term whose constant is better the larger it is
-
-
-@dataclass(frozen=True)
-class Case:
-    """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far."""
-
-    claim: Claim
-    reading: Reading
-    budget: str
-    seed: int
-    suite: Suite
-    verdicts: tuple[Verdict, ...] = ()
-    pieces: Pieces = field(default_factory=Pieces)
-
-    def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
-        """A verdict on this claim in this reading."""
-        return Verdict(self.claim.key, self.reading.name, kind, status, detail=detail)
-
-
-@dataclass(frozen=True)
-class Found:
-    """Sentences, and verdicts."""
-
-    lines: tuple[str, ...]
-    verdicts: tuple[Verdict, ...] = ()
 
 
 def read_back(case: Case) -> Found:
@@ -76,40 +49,6 @@ def read_back(case: Case) -> Found:
     if not (applies(claim, reading) or of_runs(claim, reading)):
         lacking.append("certificates: it is no statement of one round, or of a whole run, in their quantities")
     return Found((speaks, *lacking, *without_facets(claim), *limit_cases.omissions(claim, reading)))
-
-
-def glance(case: Case) -> Found:
-    """Dimensions, and both sides in fractions at the limits where a theorem must be right."""
-    claim, reading = case.claim, case.reading
-    wrong = limit_cases.misprints(claim, reading)
-    lines = tuple(f"warning: {one}, with w in metres and F in joules" for one in wrong) or ("dimensions agree",)
-    if claim.kind is Kind.RATE or unexpressed(claim, reading):
-        return Found((*lines, "limits: not in fractions"))
-    tested, instance = limit_cases.sweep(claim, reading, bool(wrong))
-    if instance is not None:
-        return Found(lines, (confirmed(case, instance),))
-    total = tested.pop("", None)
-    if total is None:
-        return Found((*lines, "no exact instance was tested"))
-    limits = limit_cases.LIMITS
-    seen = [f"  at {name}: {tested[name]}" for name in limits if name in tested]
-    unseen = ", ".join(name for name in limits if name not in tested)
-    said = f"no violation at {total.count} exact instances"
-    seen += [f"  not seen (outside its assumptions, or 0 on both sides): {unseen}"] if unseen else []
-    seen += [f"  {limit_cases.NOISY}"] if "noise" in tested else []
-    verdict = case.verdict(Evidence.EXACT, Status.UNDECIDED, said)
-    verdict = replace(verdict, margin=total.margin, data={"seen": [name for name in limits if name in tested]})
-    return Found((*lines, said, *seen), (verdict,))
-
-
-def confirmed(case: Case, instance: Instance) -> Verdict:
-    """An instance that refutes the claim made as small as the time allows, with what checks it by hand."""
-    violates, effort = judge(case.claim, case.reading), BUDGETS[case.budget].shrink
-    steps = case.claim.steps
-    if steps is None or steps.free_symbols <= {L, mu, tau}:
-        instance = shrink(instance, steps, violates, effort)
-    verdict = examine(instance, case.claim, case.reading)
-    return replace(verdict, data={**verdict.data, **by_hand(instance, case.claim, case.reading)})
 
 
 def known(case: Case) -> Found:
@@ -140,6 +79,12 @@ def regimes(case: Case) -> Found:
         if verdict.status in (Status.HOLDS, Status.UNDECIDED):
             seen.append((verdict.tightness or math.inf, regime.name, verdict.status))
             lacking = lacking or verdict.detail * verdict.detail.startswith(cannot_express(()))
+        case.so_far(partial(_in_regimes, case, seen, lacking))
+    return _in_regimes(case, seen, lacking, ended=True)
+
+
+def _in_regimes(case: Case, seen: list[tuple[float, str, Status]], lacking: str, ended: bool = False) -> Found:
+    """In which regimes a claim was compared, and once all were, how near its bound came."""
     held = [one for one in seen if one[2] is Status.HOLDS]
     unsure = [name for _, name, status in seen if status is Status.UNDECIDED]
     total = len(case.suite.regimes)
@@ -149,11 +94,12 @@ def regimes(case: Case) -> Found:
     lines += [rest] if len(seen) < total else []
     if not held:
         return Found((detail, *lines), (case.verdict(Evidence.EMPIRICAL, Status.VACUOUS, detail),))
-    if case.claim.scope == "horizon":
+    if case.claim.scope == "horizon" and ended:
         held = after_the_start(places_of(case.claim, case.reading, case.suite), {name for _, name, _ in held})
     closest, where, _ = min(held, default=(math.inf, "", Status.HOLDS))
     after = " after the start" if case.claim.scope == "horizon" else ""
-    near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"] if math.isfinite(closest) else []
+    near = [f"bound over measured comes down to {closest:.4g}{after} ({where})"]
+    near = near if ended and math.isfinite(closest) else []
     return Found((detail, *near, *lines), (case.verdict(Evidence.EMPIRICAL, Status.HOLDS, detail),))
 
 
@@ -169,7 +115,7 @@ def proof(case: Case) -> Found:
 def certificates(case: Case) -> Found:
     """The claim over every problem of the class, at the settings of the budget's grid; stops where it is false."""
     if not applies(case.claim, case.reading):
-        return Found(*run_certificates.examined(case.claim, case.reading, GRIDS[case.budget]))
+        return run_certificates.examined(case, GRIDS[case.budget])
     found: list[Verdict] = []
     labels: list[set[str]] = []
     places = [setting.to_json() for setting in settings(case.claim, case.reading, GRIDS[case.budget])]
@@ -180,6 +126,12 @@ def certificates(case: Case) -> Found:
             return Found((f"false at {verdict.coverage.words() if verdict.coverage else piece}",), (verdict,))
         found.append(verdict)
         labels.append(set(piece["facts"]))
+        case.so_far(lambda: _at_settings(found, labels))
+    return _at_settings(found, labels)
+
+
+def _at_settings(found: list[Verdict], labels: list[set[str]]) -> Found:
+    """How many settings are certified, and by which facts."""
     found = [v for v in found if v.status is not Status.NOT_APPLICABLE]
     held = [v for v in found if v.status is Status.HOLDS]
     open_ = Counter(v.detail for v in found if v.status is Status.UNDECIDED)
@@ -205,7 +157,15 @@ def _certificate(claim: Claim, place: Mapping[str, Any]) -> dict[str, Any]:
 def search(case: Case) -> Found:
     """The adversarial search over small quadratics."""
     each = partial(case.pieces.each, stands=is_outcome)
-    verdict = refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each)
+
+    def so_far(found: Callable[[], Verdict]) -> None:
+        case.so_far(lambda: _searched(found()))
+
+    return _searched(refute(case.claim, case.reading, BUDGETS[case.budget], case.seed, each=each, so_far=so_far))
+
+
+def _searched(verdict: Verdict) -> Found:
+    """What a search found, in sentences."""
     if "limits" not in verdict.data:
         return Found((verdict.detail,), (verdict,))
     approach = str(verdict.data["approach"])
@@ -226,11 +186,19 @@ def constants(case: Case) -> Found:
     count = min(GRIDS[case.budget].tight, len(held))
     chosen = [held[round(k * (len(held) - 1) / max(count - 1, 1))] for k in range(count)]
     tasks = [(verdict.data["setting"], term) for verdict in chosen for term in case.claim.terms]
-    pieces = list(case.pieces.each("constants", partial(_constant, case.claim), tasks))
+    pieces: list[Any] = []
+    for piece in case.pieces.each("constants", partial(_constant, case.claim), tasks):
+        pieces.append(piece)
+        case.so_far(lambda: _tight(case.claim, pieces))
+    return _tight(case.claim, pieces)
+
+
+def _tight(claim: Claim, pieces: list[Any]) -> Found:
+    """The tight constants that were found."""
     smallest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] != CONTRACTION]
     largest = [piece["line"] for piece in pieces if piece["line"] and piece["term"] == CONTRACTION]
     needed = {piece["term"] for piece in pieces if piece["needed"]}
-    spare = [term for term in case.claim.terms if term not in needed]
+    spare = [term for term in claim.terms if term not in needed]
     lines = (
         ["the smallest constant with which it still holds for every problem there:", *smallest] if smallest else []
     )
@@ -257,15 +225,20 @@ def _constant(claim: Claim, task: tuple[Any, str]) -> dict[str, Any]:
 
 def strength(case: Case) -> Found:
     """Which kinds of slips the regimes would have noticed in the claim, and by name those that they would not."""
-    return Found(in_words(mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips)))
+    rows: list[Row] = []
+    for row in mutant_rows(replace(case.claim, readings=(case.reading.name,)), case.suite, slips):
+        rows.append(row)
+        case.so_far(lambda: Found(in_words(rows)))
+    return Found(in_words(rows))
 
 
 def neighbours(case: Case) -> Found:
     """Which shipped claims with the same left side its bound is below, or above, wherever both apply to a regime."""
-    own, lines = _bounds(case.claim, case.reading, case.suite), []
+    own, lines = _bounds(case.claim, case.reading, case.suite), list[str]()
     for other in plugins.claims().values():
         if other is case.claim or (other.lhs, other.scope) != (case.claim.lhs, case.claim.scope):
             continue
+        case.so_far(lambda: Found(tuple(lines)))
         theirs = _bounds(other, READINGS[other.readings[-1]], case.suite)
         both = [(own[key], theirs[key]) for key in own.keys() & theirs.keys()]
         if both:
@@ -281,7 +254,7 @@ def neighbours(case: Case) -> Found:
     return Found(tuple(lines) or ("no shipped claim bounds the same in a common regime",))
 
 
-def _bounds(claim: Claim, reading: Reading, suite: Suite) -> dict[tuple[str, str], Any]:
+def _bounds(claim: Claim, reading: Reading, suite: Any) -> dict[tuple[str, str], Any]:
     """(regime, step size) -> the right side there, where the claim applies."""
     places = places_of(claim, reading, suite) if claim.kind is Kind.INEQUALITY else ()
     return {(place.regime.name, str(claim.steps)): place.sides.rhs for place in places}
@@ -303,7 +276,7 @@ class Step:
 STAGES = (
     Step("read back", read_back, True, 0),
     Step("known", known, True, 1),
-    Step("sanity", glance, True, 20),
+    Step("sanity", sanity, True, 20),
     Step("proof", proof, False, 20),
     Step("regimes", regimes, True, 10),
     Step("certificates", certificates, True, 25),

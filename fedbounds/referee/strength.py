@@ -72,7 +72,7 @@ class Row:
 
 def mutant_rows(
     claim: Claim, suite: Suite, more: Callable[[Claim], Iterable[Mutant]] = lambda claim: ()
-) -> list[Row]:
+) -> Iterator[Row]:
     """One row a mutant, after one for the claim in each reading; ``more`` gives mutants of the right side alone.
 
     Mutants are made in the repaired reading where there is one. A claim already false there has no mutants.
@@ -83,15 +83,15 @@ def mutant_rows(
         baseline.append(_row(claim, READINGS[name], "", "", found, Outcome.FALSE_AS_STATED, Outcome.HOLDS))
     reading = READINGS["repaired" if "repaired" in claim.readings else claim.readings[0]]
     of_reading = next(row for row in baseline if row.reading == reading.name)
+    yield from baseline
     if of_reading.outcome is not Outcome.HOLDS:
-        return baseline
+        return
     places = places_of(claim, reading, suite)
-    rows = list(baseline)
     for part in parts(claim):
-        rows += _part_rows(claim, reading, part, places)
+        yield from _part_rows(claim, reading, part, places)
     for mutant in (*shifted(claim), *swapped(claim), *dropped(claim, reading)):
-        rows.append(_whole_row(mutant, reading, places, suite, verdicts[reading.name]))
-    return rows + [_right_side_row(mutant, reading, places) for mutant in more(claim)]
+        yield _whole_row(mutant, reading, places, suite, verdicts[reading.name])
+    yield from (_right_side_row(mutant, reading, places) for mutant in more(claim))
 
 
 def _row(

@@ -47,6 +47,7 @@ def referee(
     out: str | Path | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    seconds: float | None = None,
     plugins: Plugins = (),
     progress: Progress | None = None,
     each: Callable[[Trial], None] | None = None,
@@ -54,8 +55,8 @@ def referee(
     """Is this theorem true? A claim, its key, a file of claims or a folder of them, on trial.
 
     ``reading``: one (default: each that the claim states); ``budget`` small or large; ``out``: folder from whose
-    states the same call continues; ``jobs``, ``scheduler``, ``progress``: as for `try_claim`; ``each`` is called with
-    every trial as it ends.
+    states the same call continues; ``jobs``, ``scheduler``, ``progress``, ``seconds`` of each claim: as for
+    `try_claim`; ``each`` is called with every trial as it ends.
     An interruption ends it: what was found is returned, and the last trial is not ``finished``. A fault of one claim
     ends its own trial alone.
 
@@ -64,7 +65,9 @@ def referee(
     """
     trials: list[Trial] = []
     folder = None if out is None else io.require_writable(out)
-    attempt = partial(try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler)
+    attempt = partial(
+        try_claim, seed=seed, progress=progress, suite=Suite(REGIMES), jobs=jobs, scheduler=scheduler, seconds=seconds
+    )
     claims = theorems(theorem, plugins)
     for claim, name in in_readings(claims, reading):
         safe = re.sub(r"[^\w.-]+", "-", f"{claim.key}-{name}")

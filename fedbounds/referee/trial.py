@@ -13,31 +13,23 @@ from pathlib import Path
 from typing import Any
 
 from fedbounds import io, plugins
-from fedbounds.errors import explained, of_kind, whole
+from fedbounds.errors import explained, of_kind, reject, whole
+from fedbounds.referee.case import INTERRUPTED, Case, Stage, Watch
 from fedbounds.referee.certificate_settings import GRIDS
 from fedbounds.referee.regime import Suite
 from fedbounds.referee.regimes import REGIMES
-from fedbounds.referee.stages import STAGES, Case, Step
-from fedbounds.referee.work_items import SURE, Pieces
+from fedbounds.referee.saved_stages import LOOKED_UP, kept
+from fedbounds.referee.stages import STAGES, Step
+from fedbounds.referee.work_items import Pieces
 from fedbounds.study.contradictions import Alarm, alarms
-from fedbounds.study.fingerprint import identity, tell_anew
+from fedbounds.study.fingerprint import identity
 from fedbounds.study.ledger import ANYWHERE, Line
-from fedbounds.study.result import verdicts_from
 from fedbounds.study.tabular import Tabled
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
 from fedbounds.theory.verdict import Evidence, Status, Verdict
 
 Progress = Callable[[int, Step, "Stage | None"], None]
-# The stage that is not taken from a file: proofs are looked up again.
-LOOKED_UP = "known"
-# The evidence of the stages' verdicts; the other stages give none.
-SAYS = {
-    "sanity": Evidence.EXACT,
-    "regimes": Evidence.EMPIRICAL,
-    "certificates": Evidence.SDP,
-    "search": Evidence.EXACT,
-}
 # Who may prove a claim, the strictest first.
 PROVERS = (Evidence.KERNEL, Evidence.SYMBOLIC)
 
@@ -53,21 +45,6 @@ class Outcome(enum.StrEnum):
     PROVED = "PROVED"
     OPEN = "OPEN"
     NOT_TESTED = "NOT TESTED"
-
-
-@dataclass(frozen=True)
-class Stage:
-    """What one stage found, in sentences and verdicts, and the seconds it took."""
-
-    name: str
-    seconds: float
-    lines: tuple[str, ...]
-    verdicts: tuple[Verdict, ...] = ()
-
-    def to_json(self) -> dict[str, Any]:
-        """The stage as a JSON object."""
-        found = [verdict.to_json() for verdict in self.verdicts]
-        return {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,7 +140,13 @@ class Trial(Tabled):
         tested = any(v.status is Status.HOLDS for v in self.verdicts) or any(
             v.evidence is Evidence.EXACT and v.margin is not None for v in self.verdicts
         )
-        return Outcome.OPEN if tested else Outcome.NOT_TESTED
+        unfinished = (self.cut or not self.finished) and not self.fault
+        return Outcome.OPEN if tested or unfinished else Outcome.NOT_TESTED
+
+    @property
+    def cut(self) -> tuple[str, ...]:
+        """The stages that an interruption or the time limit ended before they were done."""
+        return tuple(stage.name for stage in self.stages if stage.cut)
 
     def said(self, name: str) -> tuple[str, ...]:
         """What the stage of that name found, nothing where it has not run."""
@@ -192,6 +175,7 @@ def try_claim(
     suite: Suite | None = None,
     jobs: int | None = None,
     scheduler: str | None = None,
+    seconds: float | None = None,
 ) -> Trial:
     """The claim, or the shipped one of that key, put on trial in a reading (its last one unless given).
 
@@ -199,6 +183,8 @@ def try_claim(
     same call continues; ``progress(k, step, None)`` is called before a stage, and after it with what it found.
     ``suite`` shares the regimes' runs among claims. ``jobs`` processes (-1: one a core, as by default for the large
     budget) or a Dask ``scheduler`` compute the pieces, with the same results.
+    ``seconds`` of this process are shared among the stages, of which more goes to those that may refute the claim: a
+    stage that used its share ends with what it found, and is among those that were ``cut``.
     A KeyboardInterrupt, or a fault of the claim's in a stage, ends the trial early: what was found is returned, and
     ``finished`` is False.
     Raises InputError on an unknown key, reading or budget.
@@ -206,30 +192,24 @@ def try_claim(
     >>> try_claim("lemma-2", "literal").outcome
     <Outcome.FALSE: 'FALSE'>
     """
-    of_kind("a claim", claim, (Claim, str), "a Claim or the key of one")
-    claim = plugins.claim_named(claim) if isinstance(claim, str) else claim
+    claim, reading = _checked(claim, reading, budget, seed, seconds)
     jobs = (-1 if budget == "large" else 1) if jobs is None else whole("jobs", jobs, -1)
-    whole("seed", seed)
-    claim.require_fedavg()
-    reading = claim.readings[-1] if reading is None else reading
-    for kind, name, known in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
-        if name not in known:
-            raise plugins.nearest(kind, name, known)
-    trial = Trial(claim, reading, budget, seed, _kept(claim, reading, budget, seed, state))
+    trial = Trial(claim, reading, budget, seed, kept(claim, reading, budget, seed, state, STAGES))
     beside = None if state is None else state.with_suffix(".pieces.json")
     pieces = Pieces(identity(claim, reading, budget, seed), beside, jobs, scheduler)
     case = Case(claim, READINGS[reading], budget, seed, suite or Suite(REGIMES), trial.verdicts, pieces)
+    end = None if seconds is None else time.process_time() + seconds
     try:
         for k, step in _due(trial):
             if progress is not None:
                 progress(k, step, None)
-            started = time.monotonic()
-            found = step.examine(case)
-            stage = Stage(step.name, round(time.monotonic() - started, 2), found.lines, found.verdicts)
+            stage = _carried_out(step, case, None if end is None else end - time.process_time(), trial)
             trial = replace(trial, stages=_in_order(*trial.stages, stage))
+            if stage.cut == INTERRUPTED:
+                return trial
             case = replace(case, verdicts=trial.verdicts)
             if state is not None:
-                io.write_json(state, trial.to_json())
+                io.write_json(state, replace(trial, stages=tuple(s for s in trial.stages if not s.cut)).to_json())
             if progress is not None:
                 progress(k, step, stage)
             if _settled(trial, step):
@@ -240,9 +220,41 @@ def try_claim(
         if not (fault := explained(wrong)):
             raise
         return replace(trial, fault=fault)
-    if beside is not None:
+    if beside is not None and not trial.cut:
         beside.unlink(missing_ok=True)
     return replace(trial, finished=True)
+
+
+def _checked(
+    claim: Claim | str, reading: str | None, budget: str, seed: int, seconds: float | None
+) -> tuple[Claim, str]:
+    """The claim and its reading, if a trial can be made of them."""
+    of_kind("a claim", claim, (Claim, str), "a Claim or the key of one")
+    claim = plugins.claim_named(claim) if isinstance(claim, str) else claim
+    whole("seed", seed)
+    if seconds is not None and not of_kind("seconds", seconds, (int, float), "a number") > 0:
+        raise reject("seconds must be positive", seconds, "give the processor seconds that a trial may take")
+    claim.require_fedavg()
+    reading = claim.readings[-1] if reading is None else reading
+    for kind, name, known in (("reading", reading, READINGS), ("budget", budget, GRIDS)):
+        if name not in known:
+            raise plugins.nearest(kind, name, known)
+    return claim, reading
+
+
+def _carried_out(step: Step, case: Case, left: float | None, trial: Trial) -> Stage:
+    """What a stage finds within its share of the processor seconds that are left, if there is a limit."""
+    started = time.monotonic()
+    watch = Watch(None if left is None else left * _share(step, trial))
+    found, cut = watch.carry_out(step.examine, replace(case, so_far=watch))
+    return Stage(step.name, round(time.monotonic() - started, 2), found.lines, found.verdicts, cut)
+
+
+def _share(step: Step, trial: Trial) -> float:
+    """The share of what is left of the time that a stage may use, beside those that come after it."""
+    done = {stage.name for stage in trial.stages}
+    parts = {one.name: one.seconds * (1 + one.breaks) for one in STAGES if one.name not in done}
+    return parts[step.name] / (sum(parts.values()) or 1)
 
 
 def _due(trial: Trial) -> Iterator[tuple[int, Step]]:
@@ -263,49 +275,3 @@ def _in_order(*stages: Stage) -> tuple[Stage, ...]:
     """Stages as a trial asks them, whenever they ran."""
     order = [step.name for step in STAGES]
     return tuple(sorted(stages, key=lambda stage: order.index(stage.name)))
-
-
-def _kept(claim: Claim, reading: str, budget: str, seed: int, state: Path | None) -> tuple[Stage, ...]:
-    """The stages in a state file of this very claim; none where it was changed since, or is examined otherwise.
-
-    A file may say anything: a stage that says of another claim, by other evidence, or for certain is asked again.
-    """
-    if state is None or not state.exists():
-        return ()
-    saved, wanted = io.read_json(state), identity(claim, reading, budget, seed)
-    held = io.shaped(saved, _Saved, state.name)
-    if held.stated != wanted["stated"]:
-        tell_anew(state, claim.key)
-    if any(saved.get(name) != value for name, value in wanted.items()):
-        return ()
-    known = {step.name for step in STAGES} - {LOOKED_UP}
-    found = []
-    for one in held.stages:
-        verdicts = tuple(verdicts_from(one.verdicts))
-        of = (claim.key, reading, SAYS.get(one.name))
-        if one.name in known and all((v.claim, v.reading, v.evidence) == of and _uncertain(v) for v in verdicts):
-            found.append(Stage(one.name, one.seconds, one.lines, verdicts))
-    return tuple(found)
-
-
-def _uncertain(verdict: Verdict) -> bool:
-    """Whether a verdict says nothing for certain: runs that did not refute a claim are no proof."""
-    return verdict.status not in SURE or (verdict.evidence, verdict.status) == (Evidence.EMPIRICAL, Status.HOLDS)
-
-
-@dataclass(frozen=True)
-class _Written:
-    """A stage as a state file holds it."""
-
-    name: str
-    seconds: float
-    lines: tuple[str, ...]
-    verdicts: list[dict[str, Any]]
-
-
-@dataclass(frozen=True)
-class _Saved:
-    """What a state file holds besides what it belongs to."""
-
-    stated: str
-    stages: list[_Written]

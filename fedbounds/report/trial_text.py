@@ -52,7 +52,7 @@ def _sentence(line: str) -> str:
 
 def _headline(trial: Trial) -> list[str]:
     """The outcome with its grounds, then what it covers, or first of all what it does not."""
-    unfinished = "" if trial.finished or trial.fault else " (interrupted: the same call continues)"
+    unfinished = _unfinished(trial)
     head, outcome = f"{trial.claim.key} [{trial.reading}]", trial.outcome
     if trial.fault:
         word_ = Outcome.NOT_TESTED if outcome is Outcome.NOT_TESTED else f"{outcome}, its trial not finished"
@@ -78,15 +78,12 @@ def _headline(trial: Trial) -> list[str]:
         ]
         return [proved, *known, MEANING[outcome], *automatic.proof_of(proof)]
     if outcome is Outcome.NOT_TESTED:
-        ended = ", ".join(stage.name for stage in trial.stages)
-        so_far = f"No violation in the stages that ended: {ended}." if ended else "Interrupted before a stage ended."
-        word_ = Outcome.NOT_TESTED if trial.finished else Outcome.OPEN
         unknown: dict[str, list[str]] = {}
         for line in (*trial.said("read back"), *trial.said("regimes")):
             evidence, says, what = line.partition(" cannot express ")
             unknown.setdefault(what, []).extend([evidence] if says else [])
         reasons = [_sentence(f"{', '.join(kinds)} cannot express {what}") for what, kinds in unknown.items() if what]
-        return [f"{head}: {word_}.{unfinished}", MEANING[outcome] if trial.finished else so_far, *reasons]
+        return [f"{head}: {outcome}.", MEANING[outcome], *reasons]
     return [f"{head}: {outcome}.{unfinished}", *_open(trial), *_noise(trial), MEANING[outcome]]
 
 
@@ -100,6 +97,14 @@ def _length_note(trial: Trial, shown: Verdict) -> str:
     if "instance" not in shown.data or "bits" in shown.data:
         return ""
     return claim_text.length_note(trial.claim, trial.reading, from_json(shown.data["instance"]))  # type: ignore[arg-type]
+
+
+def _unfinished(trial: Trial) -> str:
+    """Which stage an interruption ended, or which ones the time limit did."""
+    stages = ", ".join(trial.cut)
+    if trial.finished or trial.fault:
+        return f" (out of time in: {stages})" if stages else ""
+    return f" (interrupted{' in ' * bool(stages)}{stages}; with a folder for results, the same call continues)"
 
 
 def _open(trial: Trial) -> list[str]:
@@ -117,7 +122,11 @@ def _open(trial: Trial) -> list[str]:
     if trial.certified:
         lines.append(f"Certified only at {certified_settings(trial)}.")
     compared = tried(trial)
-    lines += [f"Tried without a violation: {compared}."] if compared and unconfirmed is None else []
+    if compared and unconfirmed is None:
+        lines.append(f"Tried without a violation: {compared}.")
+    elif unconfirmed is None and trial.proof is None and not trial.certified:
+        done = ", ".join(stage.name for stage in trial.stages if not stage.cut)
+        lines.append(f"No violation in the stages that ended: {done or 'none'}.")
     lines += [_sentence(line) for line in trial.said("strength") if line.startswith("not noticed")]
     return lines
 

@@ -23,6 +23,7 @@ from fedbounds.evidence.run_quantities import with_quantities
 from fedbounds.evidence.sdp.one_step.parameters import applies
 from fedbounds.plugins import claim_named, load_file
 from fedbounds.referee import limit_cases, stages
+from fedbounds.referee.case import Case
 from fedbounds.referee.implication import follows
 from fedbounds.referee.limit_cases import misprints
 from fedbounds.referee.regime import Suite, experiment, line
@@ -152,8 +153,8 @@ PAIRS = [
 
 @pytest.mark.parametrize(("true", "false"), PAIRS, ids=[true.key for true, _ in PAIRS])
 def test_a_slip_is_refuted_in_fractions_and_on_a_run_and_the_true_one_is_not(true, false):
-    case = stages.Case(true, PLAIN, "small", 0, FEW)
-    found = stages.glance(case)
+    case = Case(true, PLAIN, "small", 0, FEW)
+    found = stages.sanity(case)
     assert all(verdict.status is Status.UNDECIDED for verdict in found.verdicts)
     assert any("no violation at" in line for line in found.lines), found
     (verdict,) = stages.regimes(case).verdicts
@@ -263,7 +264,7 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
     for one in (exact, verdict):
         assert one.status is Status.UNDECIDED and "cannot express broken (" in one.detail
     assert re.search(said, verdict.detail)
-    case = stages.Case(mine, PLAIN, "small", 0, FEW)
+    case = Case(mine, PLAIN, "small", 0, FEW)
     assert "cannot express broken (" in stages.read_back(case).lines[1]
     assert stages.search(case).verdicts[0].status is Status.UNDECIDED
     assert try_claim(mine, suite=FEW).outcome is Outcome.NOT_TESTED
@@ -272,13 +273,13 @@ def test_what_cannot_be_evaluated_makes_every_evidence_say_so(symbol, said):
 def test_a_root_is_no_fraction_and_floats_still_decide():
     root = quantity.constant("root", lambda losses: float(losses.L) ** 0.5)
     mine = claim("mine", "constant", root, 0 * L)
-    assert "it is no fraction here" in stages.read_back(stages.Case(mine, PLAIN, "small", 0, FEW)).lines[1]
+    assert "it is no fraction here" in stages.read_back(Case(mine, PLAIN, "small", 0, FEW)).lines[1]
     assert try_claim(mine, suite=FEW).refutation.evidence is Evidence.EMPIRICAL
 
 
 def test_what_varies_has_no_place_in_a_claim_about_constants_or_in_exact_expectations():
     constant = claim("mine", "constant", average_gap, Gamma)
-    assert "varies along a run" in stages.read_back(stages.Case(constant, PLAIN, "small", 0, FEW)).lines[1]
+    assert "varies along a run" in stages.read_back(Case(constant, PLAIN, "small", 0, FEW)).lines[1]
     planned = experiment(line([1, 1], [0, 1], noise=1), [1.0], eta=0.25)
     seen = expectation.exact_run(simulate(planned, exact=True), PLAIN)
     found = expectation.examine(claim("mine", "horizon", average_gap, gap + 1), seen)

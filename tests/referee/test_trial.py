@@ -24,6 +24,7 @@ from fedbounds.evidence.exact.outcomes import run
 from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.plugins import claim_named, claims, load_file
 from fedbounds.referee import limit_cases, stages, trial
+from fedbounds.referee.case import Case, Found
 from fedbounds.referee.implication import follows
 from fedbounds.referee.mutants import kind, slips
 from fedbounds.referee.regime import Suite
@@ -73,8 +74,8 @@ def test_a_false_theorem_is_false_by_hand_and_refuted_in_fractions(claim):
 def test_a_true_theorem_is_not_refuted_at_the_limits_and_its_dimensions_agree(claim, monkeypatch):
     monkeypatch.setattr(limit_cases, "STEPS", ((1, 1), (2, 1)))
     monkeypatch.setitem(limit_cases.LENGTHS, "horizon", ((1, 1), (2, 3)))
-    case = stages.Case(claim, READINGS["plain"], "small", 0, FEW)
-    found = stages.glance(case)
+    case = Case(claim, READINGS["plain"], "small", 0, FEW)
+    found = stages.sanity(case)
     assert [one.status for one in found.verdicts] == [Status.UNDECIDED] and found.lines[0] == "dimensions agree"
     assert "no violation at" in found.lines[1]
 
@@ -122,14 +123,14 @@ def test_no_false_theorem_follows_from_a_shipped_one():
 
 
 def test_every_limit_is_named_with_how_near_the_bound_comes_there():
-    _, found, *limits = stages.glance(stages.Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
+    _, found, *limits = stages.sanity(Case(TRUE.LI, READINGS["plain"], "small", 0, FEW)).lines
     assert found == "no violation at 75 exact instances" and not any("T = 0" in line for line in limits)
     names = [line.split(":")[0].removeprefix("  at ") for line in limits[:-2]]
     assert {"tau = 1", "Gamma = 0", "sigma = 0", "N = 1", "kappa = 1", "alpha = p"} <= set(names)
     *limits, unseen, noise = limits
     assert unseen == "  not seen (outside its assumptions, or 0 on both sides): alpha not p, absent clients"
     assert noise == f"  {limit_cases.NOISY}"
-    own = stages.glance(stages.Case(TRUE.GRADIENT_DESCENT, READINGS["plain"], "small", 0, FEW)).lines
+    own = stages.sanity(Case(TRUE.GRADIENT_DESCENT, READINGS["plain"], "small", 0, FEW)).lines
     assert "  at kappa = 1: 5, bound/measured >= 1" in own
 
 
@@ -235,7 +236,7 @@ def test_what_a_claim_forgot_is_a_warning_beneath_the_headline(assumed, says):
     mine = Claim(
         "mine", "", "", "step", Delta_next, {"a": (1 - eta * mu) * Delta, "b": eta**2 * sigma_sq}, assumptions=assumed
     )
-    line = stages.read_back(stages.Case(mine, READINGS["plain"], "small", 0, FEW)).lines
+    line = stages.read_back(Case(mine, READINGS["plain"], "small", 0, FEW)).lines
     found = trial.Trial(mine, "plain", "small", 0, (Stage("read back", 0.0, line),), True)
     shown = show.verdict(found)
     assert [one.startswith(f"Warning: {says}") for one in shown[1:2]] == [says is not None]
@@ -285,7 +286,7 @@ def test_what_authors_get_wrong_is_a_slip_of_a_named_kind():
 
 
 def test_exact_instances_at_limits_are_a_test_and_named_where_they_are_the_only_one():
-    first = stages.glance(stages.Case(FRESH_TRUE.DRIFT, READINGS["plain"], "small", 0, FEW))
+    first = stages.sanity(Case(FRESH_TRUE.DRIFT, READINGS["plain"], "small", 0, FEW))
     unmet = Verdict("identical-drift", "plain", Evidence.EMPIRICAL, Status.VACUOUS, detail="not refuted in 0")
     told = (
         Stage("sanity", 1.0, first.lines, first.verdicts),
@@ -363,12 +364,12 @@ def held(evidence):
     ],
 )
 def test_the_outcome_is_the_strongest_word_that_a_verdict_supports(verdicts, outcome):
-    assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),)).outcome is outcome
+    assert trial.Trial(TRUE.DRIFT, "plain", "small", 0, (Stage("s", 0, (), verdicts),), True).outcome is outcome
 
 
 def test_a_refutation_without_fractions_is_replaced_by_one_in_fractions_or_kept(monkeypatch):
     def steps(*found):
-        made = [stages.Step(str(k), lambda _, v=v: stages.Found((), v), k < 2, 0) for k, v in enumerate(found)]
+        made = [stages.Step(str(k), lambda _, v=v: Found((), v), k < 2, 0) for k, v in enumerate(found)]
         monkeypatch.setattr(trial, "STAGES", tuple(made))
         return try_claim(TRUE.DRIFT, suite=FEW)
 
@@ -388,14 +389,14 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
             if stop and ran.count(name) == 1:
                 raise KeyboardInterrupt
             own = (replace(held(Evidence.EMPIRICAL), claim=case.claim.key),) if name == "regimes" else ()
-            return stages.Found((f"{name} after {len(case.verdicts)}",), own)
+            return Found((f"{name} after {len(case.verdicts)}",), own)
 
         return stages.Step(name, examine, True, 0)
 
     monkeypatch.setattr(trial, "STAGES", (stage("regimes"), stage("two", stop=True), stage("three")))
     state = tmp_path / "state.json"
     stopped = try_claim(TRUE.DRIFT, state=state)
-    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes"]
+    assert not stopped.finished and [s.name for s in stopped.stages] == ["regimes", "two"] and stopped.cut == ("two",)
     assert "interrupted" in show.verdict(stopped)[0]
     again = try_claim(TRUE.DRIFT, state=state)
     assert again.finished and ran == ["regimes", "two", "two", "three"]
@@ -410,9 +411,36 @@ def test_an_interrupted_trial_keeps_what_it_found_and_goes_on(tmp_path, monkeypa
     assert "another statement of 'drift-tight': it is started anew" in capsys.readouterr().err
 
 
+def test_what_was_compared_before_an_interruption_counts(monkeypatch):
+    seen, places = [], limit_cases.places
+
+    def interrupted(instance, claim, reading):
+        found = places(instance, claim, reading)
+        seen.append(any(s.lhs or s.rhs for s in found))
+        if sum(seen) > 3:
+            raise KeyboardInterrupt
+        return found
+
+    monkeypatch.setattr(limit_cases, "places", interrupted)
+    stopped = try_claim(TRUE.DRIFT, suite=FEW)
+    first, *others = show.verdict(stopped)
+    assert stopped.outcome is Outcome.OPEN and not stopped.finished and stopped.cut == ("sanity",)
+    assert "OPEN. (interrupted in sanity" in first and any("3 exact instances" in line for line in others)
+
+
+def test_a_time_limit_is_shared_and_the_stages_that_it_cut_are_named():
+    limited = try_claim(TRUE.DRIFT, suite=FEW, seconds=1e-9)
+    assert limited.finished and {"sanity", "search"} <= set(limited.cut)
+    assert "(out of time in: sanity, " in show.verdict(limited)[0]
+    shares = [trial._share(step, replace(limited, stages=limited.stages[:3])) for step in stages.STAGES[3:]]
+    assert sum(shares) == pytest.approx(1) and max(shares) == shares[3], "the search gets most"
+    with pytest.raises(InputError, match="positive"):
+        try_claim(TRUE.DRIFT, seconds=-1)
+
+
 def test_proofs_are_looked_up_again_and_only_verdicts_on_this_claim_are_kept(tmp_path, monkeypatch):
     def stage(name, *found):
-        return stages.Step(name, lambda case: stages.Found((name,), found), True, 0)
+        return stages.Step(name, lambda case: Found((name,), found), True, 0)
 
     own = Verdict(TRUE.DRIFT.key, "plain", Evidence.EMPIRICAL, Status.HOLDS)
     monkeypatch.setattr(trial, "STAGES", (stage("sanity"), stage("known"), stage("regimes", own)))
@@ -452,7 +480,7 @@ def forged(file, stage, verdict):
     ],
 )
 def test_what_a_state_says_for_certain_is_computed_again(tmp_path, monkeypatch, stage, verdict):
-    asked = stages.Step(stage, lambda case: stages.Found(("asked",)), True, 0)
+    asked = stages.Step(stage, lambda case: Found(("asked",)), True, 0)
     monkeypatch.setattr(trial, "STAGES", (asked,))
     forged(tmp_path / "state.json", stage, verdict)
     found = try_claim(TRUE.DRIFT, state=tmp_path / "state.json")
@@ -598,7 +626,7 @@ def test_whoever_forgets_absent_clients_under_noise_is_refuted_at_a_glance():
     assumed = (a.smooth, a.strongly_convex, a.bounded_variance, a.equal_selection, a.equal_p, a.identical)
     terms = {"start": (1 - eta * mu) ** 2 * Delta, "noise": eta**2 * sigma_sq / N, "drift": 2 * eta * L * drift / m}
     claim = Claim("by-N", "", "", "step", Delta_next, terms, assumptions=(*assumed, a.monotone_steps))
-    _, instance = limit_cases.sweep(claim, READINGS["plain"], False)
+    instance = next(one for one, violated in limit_cases.sweep(claim, READINGS["plain"], False, {}) if violated)
     assert instance.present == 1 and instance.noise == (1, 1)
     data = examine(instance, claim, READINGS["plain"]).data
     assert (data["lhs"], data["rhs"]) == ("1", "1/2")

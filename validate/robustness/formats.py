@@ -364,12 +364,14 @@ def _evidence(folder: Path) -> Iterator[tuple[Format, bytes]]:
 
 def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     from fedbounds import io, plugins
+    from fedbounds.referee import saved_stages
+    from fedbounds.referee.case import Stage
     from fedbounds.referee.counterexamples import _saved
     from fedbounds.referee.search.candidates import BUDGETS, arms
     from fedbounds.referee.search.family import dimension, families
     from fedbounds.referee.search.outcome import Outcome, Task
     from fedbounds.referee.search.refute import is_outcome
-    from fedbounds.referee.trial import Stage, Trial, _kept
+    from fedbounds.referee.trial import Trial
     from fedbounds.referee.work_items import Pieces
     from fedbounds.report import trial_text as show
     from fedbounds.study.fingerprint import stated
@@ -398,7 +400,7 @@ def _referee(folder: Path) -> Iterator[tuple[Format, bytes]]:
     io.write_json(kept, trial.to_json())
 
     def tried(path: Path) -> None:
-        again = Trial(claim, "repaired", "small", 0, _kept(claim, "repaired", "small", 0, path))
+        again = Trial(claim, "repaired", "small", 0, saved_stages.kept(claim, "repaired", "small", 0, path))
         show.to_text(again, True)
 
     yield Format("state of a trial", tried, kept, json_file), kept.read_bytes()

@@ -15,8 +15,9 @@ from fedbounds.cli.adapter import Place, command, say, show, show_json
 from fedbounds.cli.interrupt import INTERRUPTED
 
 if TYPE_CHECKING:
+    from fedbounds.referee.case import Stage
     from fedbounds.referee.stages import Step
-    from fedbounds.referee.trial import Stage, Trial
+    from fedbounds.referee.trial import Trial
     from fedbounds.study.ledger import Line
     from fedbounds.theory.verdict import Verdict
 
@@ -32,6 +33,7 @@ def referee(
     seed: Annotated[int, click.IntRange(min=0)] = 0,
     jobs: int | None = None,
     scheduler: str | None = None,
+    seconds: Annotated[float | None, click.FloatRange(min=0, min_open=True)] = None,
     out: Path | None = None,
     as_json: bool = False,
     junit: Annotated[Path | None, Place(dir_okay=False)] = None,
@@ -49,6 +51,7 @@ def referee(
     seed: Seed of the search.
     jobs: Processes (-1: one a core, the default for the large budget).
     scheduler: Address of a Dask scheduler to use instead.
+    seconds: Processor seconds that a claim may take, shared among the stages; the answer names those that were cut.
     out: Folder for results, page and appendix; the same folder continues a trial.
     as_json: Print JSON.
     junit: Write a JUnit file.
@@ -81,6 +84,7 @@ def referee(
             out=out,
             jobs=jobs,
             scheduler=scheduler,
+            seconds=seconds,
             plugins=plugins,
             progress=progress,
             each=said,

@@ -70,21 +70,39 @@ def outcomes(step: Step, leading: int) -> tuple[Numbers, Numbers, Numbers]:
     return np.broadcast_to(step.x, (*shape, d)).reshape(-1, *rest, d), p, alpha
 
 
-def whole_paths(
-    steps: Sequence[Step], odds: Numbers, tau: int, eta: Numbers, losses: Any, virtual: str
-) -> Iterator[tuple[Any, Path]]:
-    """(probability, path) of every outcome of a run of one instance."""
-    front, d = steps[-1].x.shape[:-2], steps[-1].x.shape[-1]
-    N = steps[-1].x.shape[-2]
-    w = [np.broadcast_to(s.virtual(s.alpha if virtual == "alpha" else s.p), (*front, d)) for s in steps]
-    x = [np.broadcast_to(s.x, (*front, N, d)) for s in steps[:-1]]
-    alpha = [np.broadcast_to(s.alpha, (*front, N)) for s in steps[:-1]]
+@dataclass(frozen=True)
+class WholePaths:
+    """Every outcome of a population's runs: ``w`` (K, P, T + 1, d), ``x`` (K, P, T, N, d), ``alpha`` (K, P, T, N).
+
+    ``odds`` (K,) are the probabilities of the outcomes.
+    """
+
+    w: Numbers
+    x: Numbers
+    alpha: Numbers
+    odds: Numbers
+
+    def of(self, k: int, tau: int, eta: Numbers, losses: Any) -> Iterator[tuple[Any, Path]]:
+        """(probability, path) of every outcome of member k."""
+        for chance, *path in zip(self.odds, self.w[:, k], self.x[:, k], self.alpha[:, k], strict=True):
+            yield chance, Path(tau, eta, losses, *path)
+
+
+def whole_paths(steps: Sequence[Step], odds: Numbers, virtual: str) -> WholePaths:
+    """The paths of a run of a population that its steps hold."""
+    *chance, members = steps[-1].x.shape[:-2]
+    front, (N, d) = (*chance, members), steps[-1].x.shape[-2:]
     rows = (
-        np.stack([one.reshape(-1, *shape) for one in part], axis=1)
-        for part, shape in ((w, (d,)), (x, (N, d)), (alpha, (N,)))
+        ([s.virtual(s.alpha if virtual == "alpha" else s.p) for s in steps], (d,)),
+        ([s.x for s in steps[:-1]], (N, d)),
+        ([s.alpha for s in steps[:-1]], (N,)),
     )
-    for chance, *path in zip(odds, *rows, strict=True):
-        yield chance, Path(tau, eta, losses, *path)
+    stacked: list[Numbers] = []
+    for values, shape in rows:
+        whole = np.stack([np.broadcast_to(one, (*front, *shape)) for one in values], axis=len(front))
+        stacked.append(whole.reshape(-1, members, *whole.shape[len(front) :]))
+    w, x, alpha = stacked
+    return WholePaths(w, x, alpha, odds)
 
 
 @dataclass(frozen=True)

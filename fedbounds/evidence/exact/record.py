@@ -143,7 +143,7 @@ class ExactRun:
         def paths() -> Iterator[tuple[Fraction, Path]]:
             if self.history is None:
                 raise ValueError("too many paths of chance")
-            yield from whole_paths(*self.history, tau, eta, losses, reading.virtual)
+            yield from whole_paths(*self.history, reading.virtual).of(0, tau, eta, losses)
 
         key = (id(claim), reading.virtual)
         if key not in self.evaluated:

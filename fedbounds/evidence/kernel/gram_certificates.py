@@ -86,9 +86,9 @@ def _rows(certificate: Certificate) -> Rows:
         raise reject("Rocq reads the quantities that every model has", ", ".join(beyond), remedy)
     place = {label: j for j, label in enumerate(model.labels)}
     used = [(label, value) for label, value in certificate.numbers(certificate.multipliers).items() if value]
-    rhs = model.combine(certificate.numbers(certificate.rhs))
+    gap = model.sum(certificate.numbers(certificate.rhs)) - model[certificate.lhs]
     constraints = [Form(model.quad[place[label]], model.lin[place[label]]) for label, _ in used]
-    return Rows(model, used, constraints, rhs - model.forms[certificate.lhs])
+    return Rows(model, used, constraints, model.form(gap))
 
 
 def _statement(certificate: Certificate) -> str:

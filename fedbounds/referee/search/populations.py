@@ -5,13 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import numpy as np
 
 from fedbounds.engine.reference import Step, algorithm_1
-from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, stretches, whole_paths
+from fedbounds.evidence.exact.measure import VIRTUALS, Measured, Stretch, WholePaths, stretches, whole_paths
 from fedbounds.evidence.exact.quadratics import Numbers, single_shocks
 from fedbounds.evidence.quantity_values import Values, values
 from fedbounds.model.problem import Array
@@ -34,6 +34,16 @@ class PopulationRun:
     measured: Measured
     steps: list[Step]
     odds: list[Array]
+
+    @cached_property
+    def _whole(self) -> dict[str, WholePaths]:
+        return {}
+
+    def _paths(self, virtual: str) -> WholePaths:
+        """The paths of all members, put together once."""
+        if virtual not in self._whole:
+            self._whole[virtual] = whole_paths(self.steps, self.odds[-1], virtual)
+        return self._whole[virtual]
 
     def computed(self, claim: Claim, reading: Reading) -> Values:
         """The values of the claim's quantities, as `measurement` has the others; nan where a member has none."""
@@ -61,10 +71,7 @@ class PopulationRun:
         def paths() -> Any:
             if population.shape.along_paths:
                 raise ValueError("too many paths of chance")
-            steps = [
-                Step(s.t, _of(s.x, k, 3), _of(s.p, k, 2), _of(s.alpha, k, 2), s.synchronised) for s in self.steps
-            ]
-            return list(whole_paths(steps, self.odds[-1], tau, eta, alone, reading.virtual))
+            return list(self._paths(reading.virtual).of(k, tau, eta, alone))
 
         return values(claim, alone, Path(tau, eta), paths)
 
@@ -104,11 +111,6 @@ def _column(rows: Mapping[str, Array], name: str) -> Array:
 
 # What of losses has an axis of the population.
 ROWS = ("curvatures", "minima", "p", "L", "mu", "upper", "kinks", "turns", "noise", "growth")
-
-
-def _of(values: Array, k: int, axes: int) -> Array:
-    """Member k of values (..., P, ...) whose population is the ``axes``-th axis from the end."""
-    return np.take(values, [k] if values.shape[-axes] > 1 else [0], axis=-axes)
 
 
 def simulate(population: Population) -> PopulationRun:

@@ -91,12 +91,14 @@ def refute(
     progress: Progress | None = None,
     each: Each = lambda stage, function, tasks: map(function, tasks),
     known: Mapping[str, InstanceFamily] | None = None,
+    so_far: Callable[[Callable[[], Verdict]], None] = lambda verdict: None,
 ) -> Verdict:
     """Search the arms of the budget until one yields a confirmed counterexample.
 
     ``progress(label, done, total)`` is called before every arm; ``each`` computes the arms of a rung, in order;
-    ``known`` are the families by key, the shipped ones and those of plug-ins unless given. REFUTED carries the
-    instance and both sides as fractions in ``data``; otherwise UNDECIDED with the closest approach.
+    ``known`` are the families by key, the shipped ones and those of plug-ins unless given; ``so_far`` is called after
+    every arm with what the verdict is if that was the last. REFUTED carries the instance and both sides as fractions
+    in ``data``; otherwise UNDECIDED with the closest approach.
     """
     unknown = unexpressed(claim, reading)
     if claim.steps is not None and not {s.name for s in claim.steps.free_symbols} <= STEP_SYMBOLS:
@@ -110,14 +112,13 @@ def refute(
     violates, outcomes, unconfirmed = judge(claim, reading), [], []
     for outcome in _outcomes(search, progress, each):
         outcomes.append(outcome)
-        if outcome.margin > WORTH_TRYING:
-            continue
-        verdict = _confirmed(search, outcome, violates)
+        verdict = _confirmed(search, outcome, violates) if outcome.margin <= WORTH_TRYING else None
         if verdict is not None:
             spent = sum(o.evaluations for o in outcomes)
             return replace(verdict, data={**verdict.data, "budget": budget.name, "evaluations": spent})
-        if not _rounding(search, outcome):
+        if outcome.margin <= WORTH_TRYING and not _rounding(search, outcome):
             unconfirmed.append(outcome)
+        so_far(lambda: survived(search, outcomes, unconfirmed))
     return survived(search, outcomes, unconfirmed)
 
 

@@ -70,7 +70,7 @@ def value(name, build):
     if name == "noise":
         # What gradients themselves do is taken off: gradient descent contracts by at most (1 - eta mu)^2.
         rest = {"Delta": (1 - float(setting.eta[-1] * setting.mu)) ** 2, "Gamma_alpha": 10.0}
-    found = worst_case(model, model.forms[left] - model.combine(rest), [model.forms[unit]])
+    found = worst_case(model, model[left] - model.sum(rest), [model[unit]])
     return found.value if found.outcome is Solved.OPTIMAL else float("nan")
 
 

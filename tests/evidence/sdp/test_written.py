@@ -69,7 +69,7 @@ def test_expressions_are_read_as_the_forms_that_one_writes_by_hand():
     hand = build(ANY, exact)
     for read, name in pairs:
         assert model[read].terms == hand[name].terms
-    assert np.array_equal(model.forms["pull"].quad, model.form(hand["pull"]).quad)
+    assert np.array_equal(model.form(model["pull"]).quad, hand.form(hand["pull"]).quad)
 
 
 def test_what_a_model_has_no_form_for_is_not_put_to_it():

@@ -23,7 +23,6 @@ from fedbounds.evidence.sdp.program import (
     Arithmetic,
     Constraint,
     Expression,
-    Form,
     Point,
     Program,
     Symbol,
@@ -83,10 +82,10 @@ def entries(setting: Setting, further: int = 0) -> int:
     return rows * ((len(vectors) + further * setting.N) ** 2 + len(values) + further * setting.N)
 
 
-def size(model: Model) -> Form:
+def size(model: Model) -> Expression:
     """||w_t0 - w*||^2 + mean_i e_i(w*) + mean_i ||w_t - w_t^i||^2 + G_sq + sigma_sq, which bounds everything."""
-    parts = [model.forms[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
-    return sum(parts, model.forms["Delta_start"])
+    parts = [model[name] for name in ("own", "spread", "G_sq", "sigma_sq")]
+    return sum(parts, model["Delta_start"])
 
 
 def _last(setting: Setting) -> int:

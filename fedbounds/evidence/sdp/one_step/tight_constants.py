@@ -67,8 +67,8 @@ def tight_value(claim: Claim, setting: Setting, term: str) -> float:
     if not any(parts.direction.values()):
         return math.nan
     model = round_model(claim, setting)
-    objective = model.forms[str(claim.lhs)] - model.combine(parts.rest)
-    solution = worst_case(model, objective, [model.combine(parts.direction)])
+    objective = model[str(claim.lhs)] - model.sum(parts.rest)
+    solution = worst_case(model, objective, [model.sum(parts.direction)])
     value = {Solved.OPTIMAL: solution.value, Solved.UNBOUNDED: math.inf}.get(solution.outcome, math.nan)
     return parts.sign * value
 

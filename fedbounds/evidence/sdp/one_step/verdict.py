@@ -23,7 +23,7 @@ from fedbounds.evidence.sdp.one_step.known_multipliers import derived
 from fedbounds.evidence.sdp.one_step.parameters import Setting, applies, pointwise, written_by
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, Model, build, size
 from fedbounds.evidence.sdp.one_step.written import Expressions
-from fedbounds.evidence.sdp.program import Form, exact
+from fedbounds.evidence.sdp.program import Expression, exact
 from fedbounds.evidence.sdp.rounding import prove
 from fedbounds.evidence.sdp.solver import Solution, Solved, worst_case
 from fedbounds.io import plain
@@ -131,13 +131,13 @@ def _without_proof(claim: Claim, setting: Setting, unknown: tuple[str, ...], ver
     )
 
 
-def _violation(model: Model, gap: Form) -> Solution:
+def _violation(model: Model, gap: Expression) -> Solution:
     """The worst case of lhs - rhs, in the first unit of measurement that shows a violation, else in the first.
 
     Violations are rays, so any unit will do; at extreme weights solvers manage some and not others.
     """
-    units = [size(model), *(model.forms[name] for name in ("G_sq", "Delta_next", "Delta"))]
-    units.append(model.combine(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))))
+    units = [size(model), *(model[name] for name in ("G_sq", "Delta_next", "Delta"))]
+    units.append(model.sum(dict.fromkeys(("own", "spread", "Delta_start"), Fraction(1))))
     first = solution = worst_case(model, -gap, units[:1])
     for unit in units[1:]:
         if solution.outcome is Solved.OPTIMAL and solution.value > VIOLATION:
@@ -197,7 +197,7 @@ def certify_form(
 def worst_ratio(claim: Claim, setting: Setting) -> float:
     """sup lhs / rhs over the class, for a claim that holds there (so that rhs >= 0)."""
     model, gap = _gap(claim, setting)
-    lhs = model.forms[str(claim.lhs)]
+    lhs = model[str(claim.lhs)]
     solution = worst_case(model, lhs, [gap + lhs])
     return solution.value if solution.outcome is Solved.OPTIMAL else math.nan
 
@@ -208,6 +208,6 @@ def round_model(claim: Claim, setting: Setting) -> Model:
     return build(setting, float, [name for name in BOUNDS if used.get(name)], written_by(claim, setting.how))
 
 
-def _gap(claim: Claim, setting: Setting) -> tuple[Model, Form]:
+def _gap(claim: Claim, setting: Setting) -> tuple[Model, Expression]:
     model = round_model(claim, setting)
-    return model, model.combine(coefficients(claim, setting)) - model.forms[str(claim.lhs)]
+    return model, model.sum(coefficients(claim, setting)) - model[str(claim.lhs)]

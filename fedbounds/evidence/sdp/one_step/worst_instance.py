@@ -210,7 +210,7 @@ def replay(claim: Claim, model: Model, solution: Solution) -> Replay:
     along = Path(setting.tau, trajectory.eta, problem, models[setting.how.virtual][0], X[0], alpha[0])
     for name, expression in written_by(claim, setting.how).items():
         measured[name] = float(PointFormula(expression)(along)[s])
-    forms = {name: model.forms[name] for name in measured}
+    forms = {name: model.form(model[name]) for name in measured}
     predicted = {
         name: float((form.quad * solution.gram).sum() + form.lin @ solution.values) for name, form in forms.items()
     }

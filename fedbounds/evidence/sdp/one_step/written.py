@@ -29,7 +29,8 @@ _INNER = np.frompyfunc(operator.matmul, 2, 1)
 
 def written(symbols: Iterable[sp.Symbol]) -> dict[str, sp.Expr]:
     """Name -> expression, of the quantities that forms of a model can be."""
-    quantities = (s for s in symbols if isinstance(s, Quantity) and s.statistic in ("constant", "measured"))
+    varying = [s for s in symbols if isinstance(s, Quantity) and s.statistic in ("constant", "measured")]
+    quantities = [q for q in varying if q.statistic == "constant" or "step" in q.scopes]
     read = {q.name: q.expression for q in quantities if q.expression is not None}
     return {name: one for name, one in read.items() if not one.has(*ABSENT) and _has_points(one) and _linear(one)}
 

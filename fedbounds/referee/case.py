@@ -1,0 +1,93 @@
+"""What a stage of a trial is given, what it finds, and how it ends before it is done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from fedbounds.referee.regime import Suite
+from fedbounds.referee.work_items import Pieces
+from fedbounds.theory.claim import Claim
+from fedbounds.theory.reading import Reading
+from fedbounds.theory.verdict import Evidence, Status, Verdict
+
+# Why a stage ended before it was done.
+INTERRUPTED, OUT_OF_TIME = "interrupted", "out of time"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Sentences, and verdicts."""
+
+    lines: tuple[str, ...]
+    verdicts: tuple[Verdict, ...] = ()
+
+
+SoFar = Callable[[Callable[[], Found]], None]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A claim in one reading, what may be spent on it, runs of regimes made so far, and the verdicts so far.
+
+    A stage calls ``so_far`` with what it would find if it ended there; the call may end it.
+    """
+
+    claim: Claim
+    reading: Reading
+    budget: str
+    seed: int
+    suite: Suite
+    verdicts: tuple[Verdict, ...] = ()
+    pieces: Pieces = field(default_factory=Pieces)
+    so_far: SoFar = lambda found: None
+
+    def verdict(self, kind: Evidence, status: Status, detail: str) -> Verdict:
+        """A verdict on this claim in this reading."""
+        return Verdict(self.claim.key, self.reading.name, kind, status, detail=detail)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What one stage found, in sentences and verdicts, the seconds it took, and why it was ``cut``, if it was."""
+
+    name: str
+    seconds: float
+    lines: tuple[str, ...]
+    verdicts: tuple[Verdict, ...] = ()
+    cut: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """The stage as a JSON object."""
+        found = [verdict.to_json() for verdict in self.verdicts]
+        stage = {"name": self.name, "seconds": self.seconds, "lines": list(self.lines), "verdicts": found}
+        return stage | ({"cut": self.cut} if self.cut else {})
+
+
+class OutOfTime(Exception):
+    """A stage has used its share of the time."""
+
+
+class Watch:
+    """Keeps what a stage has found so far, and ends it after so many processor seconds, if a number is given."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._end = None if seconds is None else time.process_time() + seconds
+        self._latest: Callable[[], Found] | None = None
+
+    def __call__(self, found: Callable[[], Found]) -> None:
+        self._latest = found
+        if self._end is not None and time.process_time() > self._end:
+            raise OutOfTime
+
+    def carry_out(self, examine: Callable[[Case], Found], case: Case) -> tuple[Found, str]:
+        """What a stage finds, and why it was cut if it was."""
+        try:
+            return examine(case), ""
+        except OutOfTime:
+            cut = OUT_OF_TIME
+        except KeyboardInterrupt:
+            cut = INTERRUPTED
+        return Found(()) if self._latest is None else self._latest(), cut
