@@ -155,3 +155,5 @@ def test_what_is_no_quantity_is_refused_with_a_remedy(expression, remedy):
         measured("bad", expression)
     with pytest.raises(InputError, match="varies along a run"):
         constant("bad", norm_sq(w))
+    with pytest.raises(InputError, match="varies along a run"):
+        constant("bad", symbols.eta * norm_sq(w_star))

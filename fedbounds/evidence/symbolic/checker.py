@@ -15,7 +15,7 @@ from fedbounds.evidence.symbolic.derivation import (
 from fedbounds.evidence.symbolic.expressions import require_exact, shown_positive
 from fedbounds.evidence.symbolic.facts import citations, shown
 from fedbounds.evidence.symbolic.gate import admit_derivation
-from fedbounds.evidence.symbolic.granted import admit_assumptions, computed_anew, granted, granted_by
+from fedbounds.evidence.symbolic.granted import admit_assumptions, granted, granted_by
 from fedbounds.evidence.symbolic.proof_state import (
     Checked,
     Context,
@@ -26,6 +26,7 @@ from fedbounds.evidence.symbolic.proof_state import (
     Unproved,
     union,
 )
+from fedbounds.evidence.symbolic.rebuilt import begin_anew, rebuilt
 from fedbounds.evidence.symbolic.step_rules import outcome_of
 from fedbounds.theory import assumptions as shipped
 from fedbounds.theory import symbols as sy
@@ -46,6 +47,7 @@ def check(key: str, shelf: Shelf, reading: Reading, claims: Mapping[str, Claim])
     if name in shelf.pending:
         raise Unproved(f"{key} cites itself")
     shelf.pending.add(name)
+    begin_anew()
     derivation = shelf.derivations[key]
     try:
         shelf.checked[name] = _checked(_scope(derivation, reading, shelf, claims), claims)
@@ -62,13 +64,14 @@ def _refused(derivation: Derivation, reading: Reading, fault: str) -> Checked:
 
 def _scope(derivation: Derivation, reading: Reading, shelf: Shelf, claims: Mapping[str, Claim]) -> Context:
     """The scope of a derivation's first step; Unproved where its frame is unsound."""
-    claim = claims.get(derivation.claim) if derivation.claim else None
+    derivation = rebuilt(derivation)
+    claim = rebuilt(claims.get(derivation.claim)) if derivation.claim else None
     if derivation.claim and claim is None:
         raise Unproved(f"there is no claim {derivation.claim}")
     if claim is not None and not {reading.name} <= set(derivation.readings) & set(claim.readings):
         raise Unproved(f"it is no proof of {claim.key} in reading {reading.name}")
-    if claim is not None:
-        computed_anew(claim)
+    if claim is not None and not claim.on_fedavg:
+        raise Unproved(f"{claim.key} is about another algorithm")
     admit_derivation(derivation, claim)
     universe = admit_assumptions(derivation, claim, reading)
     abbreviations = dict(derivation.abbreviations)
@@ -175,7 +178,7 @@ def recheck(checked: Checked, step: Step, shelf: Shelf, claims: Mapping[str, Cla
             break
         outcomes[one.label] = checked.outcomes[one.label]
     scope = replace(scope, outcomes=outcomes)
-    return outcome_of(step, replace(scope, slacks=_slacks(scope, outcomes, {})))
+    return outcome_of(rebuilt(step), replace(scope, slacks=_slacks(scope, outcomes, {})))
 
 
 def _cited_universe(scope: Context, keys: set[str]) -> tuple[dict[str, Assumption], list[str]]:
