@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 def theorems(theorem: Theorem, plugins: Plugins = ()) -> dict[str, Claim]:
     """The claims of a file, also of LaTeX, of each file of a folder that has some, or the one known by that key."""
+    if theorem is None:
+        raise reject("a theorem is a claim, the key of one, or a file or folder of claims", "None", "give one")
     extra, path = modules_from(plugins), Path(theorem) if isinstance(theorem, str | Path) else None
     if path is None or (not path.exists() and path.suffix not in (".py", *LATEX)):
         if path is not None and str(path) not in (known := known_claims(extra)):

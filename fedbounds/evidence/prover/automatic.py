@@ -71,7 +71,7 @@ def proposals(claim: Claim, reading: Reading) -> Iterator[d.Derivation]:
             first = ((sp.cancel(rest / (sy.eta - sy.eta_0)), d.premise("first-step")),) if rest != 0 else ()
             found = replace(found, steps=(cap.line, *found.steps), uses=(*found.uses, *first))
         yield derivation(claim, reading, found, {} if cap is None else cap.abbreviations)
-    elif claim.scope == "horizon":
+    elif claim.scope in ("horizon", "step"):
         yield from horizon.proposals(claim, reading, universe)
 
 

@@ -109,7 +109,9 @@ def _extreme(fact: d.Extreme, scope: Context) -> Total:
 
 
 def _hypothesis(fact: d.Hypothesis, scope: Context) -> Total:
-    grounds = Grounds(open=frozenset({fact.label}), total=True)
+    shown = scope.outcomes.get(fact.label)
+    # Once the induction has shown its line for every T, it says so at t too, and is no hypothesis.
+    grounds = shown.grounds if shown is not None and shown.ok else Grounds(open=frozenset({fact.label}), total=True)
     return Total(at_time(fact.label, 1, scope), induction_sign(fact.label, scope), grounds)
 
 

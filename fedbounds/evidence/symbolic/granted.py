@@ -76,7 +76,7 @@ def granted_by(reading: Reading, claim: Claim | None) -> dict[str, frozenset[str
 
     alone = those((sy.N, 1))
     found = {"single-step": alone | those((sy.tau, 1)), "no-noise": those((sy.sigma_sq, 0))}
-    found["common-optimum"] = those((sy.Gamma, 0))
+    found["common-optimum"] = those((sy.Gamma, 0)) | {one.key for one in stated if one == shipped.identical}
     keys = {one.key for one in stated}
     found["first-step"] = (
         frozenset({OWN_STEPS} & keys) if claim is not None and claim.eta is not None else frozenset()
