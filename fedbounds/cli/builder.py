@@ -57,12 +57,12 @@ def _parameters(
     optional: bool = False,
 ) -> tuple[str, list[click.Parameter]]:
     """The help of a function, or of a dataclass, and what its parameters ``but`` some are on the command line."""
-    items = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
-    items = [item for item in items if item.name not in but]
+    every = [item for item in inspect.signature(what).parameters.values() if item.kind is not item.VAR_KEYWORD]
+    items = [item for item in every if item.name not in but]
     # The others may be of types that are imported for the checker of types alone.
     asked = SimpleNamespace(__annotations__={item.name: item.annotation for item in items})
     hints = typing.get_type_hints(asked, vars(sys.modules[what.__module__]), include_extras=True)
-    text, helps = _described(inspect.getdoc(what) or "", {item.name for item in items})
+    text, helps = _described(inspect.getdoc(what) or "", {item.name for item in every})
     result = []
     for item in items:
         about = helps.get(item.name) or COMMON.get(item.name, "")

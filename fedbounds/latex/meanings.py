@@ -6,6 +6,7 @@ import zlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import sympy as sp
 
@@ -13,6 +14,7 @@ from fedbounds.latex import formulas
 from fedbounds.latex.letters import CONSTANT_STEP, Notation, shipped_names
 from fedbounds.latex.sums import ALPHA_I, SIGMA_I, SIGMA_STAR, ClientSum, Expect, Least, SelectedSum, StepSum, random
 from fedbounds.latex.tokens import Token, normal, scanned, wrong
+from fedbounds.theory import path_formulas as on
 from fedbounds.theory import points as at
 from fedbounds.theory.quantity import NUMBER, Quantity, measured
 from fedbounds.theory.symbols import QUANTITIES, Gamma, N, T, drift, eta_0, m, zeta_star_sq
@@ -55,7 +57,7 @@ def rules() -> dict[sp.Expr, sp.Expr]:
             continue
         meaning = formulas.value(normal(scanned(q.latex, 1)), Notation(shipped_names()))
         first, *rest = sorted(sp.Add.make_args(meaning), key=lambda term: term.could_extract_minus_sign())
-        if not rest or rest[0] in (-at.F_star, -at.F_i_star):
+        if not rest or rest[0] in (-at.F_star, -at.F_i_star, -T * at.F_star):
             result[first] = q - sp.Add(*rest)
     return result
 
@@ -67,9 +69,6 @@ def meant(terms: Iterable[sp.Expr], setting: Setting, place: Token) -> list[sp.E
     if any(term.has(*stars) for term in result):
         values = sp.Add(*(term for term in result if term.has(*stars)))
         values = sp.expand(values) if values.has(*stars) else values
-        start = at.F(Vec(sp.Symbol("w_{0}")))
-        if values.has(start):
-            raise wrong(place, "F(w_0) is no quantity of the table", r"bound it by L/2 \|w_0 - w^\star\|^2")
         if values.has(*stars):
             raise wrong(place, r"F^\star must be subtracted from a value of F", r"write F(w_T) - F^\star")
         result = [values, *(term for term in result if not term.has(*stars))]
@@ -87,6 +86,7 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     """A term in quantities and F*."""
     result = _sums(expression, setting, place).xreplace(rules())
     result = result.replace(lambda x: isinstance(x, Expect), lambda x: _quantity(x.args[0], setting, place))
+    result = result.replace(lambda x: isinstance(x, StepSum), lambda x: _step_sum(x.args[0], place))
     bare = _bare(result)
     if bare and not (setting.certain or setting.in_expectation):
         what = "what a run does stands outside an expectation"
@@ -94,6 +94,26 @@ def _resolved(expression: sp.Expr, setting: Setting, place: Token) -> sp.Expr:
     if bare and not setting.certain and any(x.is_Pow and random(x) for x in sp.preorder_traversal(result)):
         raise wrong(place, "a power of what is random has another expectation", "state it of squares")
     return result.xreplace({x: _quantity(x, setting, place) for x in bare})
+
+
+def _step_sum(term: sp.Expr, place: Token) -> sp.Expr:
+    if not isinstance(term, Quantity) or term.statistic != "measured" or term.on_path is None:
+        raise wrong(place, f"the sum of {at.words(term)} is no quantity of the table", "sum what is measured")
+    return sum_of(term)
+
+
+@cache
+def sum_of(quantity: Quantity) -> Quantity:
+    """The sum of what is measured over the steps t < T."""
+    values: Any = quantity.on_path
+    return measured(
+        f"{quantity.name}_sum",
+        lambda path: on.sums(values(path)[: len(path.eta)]),
+        latex=rf"\sum_{{t<T}}{quantity.latex}",
+        meaning=f"sum over t < T: {quantity.meaning}",
+        units=quantity.units,
+        nonnegative=bool(quantity.is_nonnegative),
+    )
 
 
 def _bare(expression: sp.Expr) -> list[sp.Expr]:

@@ -16,6 +16,7 @@ BOLD = {rf"{font}{{w}}": "w" for font in (r"\mathbf", r"\bm", r"\vec")}
 BOLD |= {rf"\bar{{{font}{{w}}}}": r"\bar{w}" for font in (r"\mathbf", r"\bm")}
 # Names that mean something besides what is declared of them with an index, as F_* beside F(w).
 OTHERWISE = {"F", "w", r"\sigma", r"\eta"}
+STARRED = {r"^{\star}", r"_{\star}"}
 # Constants that have no value until a statement gives one, and those that an assumption must bring.
 NEEDS_VALUE = {"gamma", "turn", "reach", "push", "skew", "kept"}
 
@@ -47,7 +48,8 @@ class Words:
                 continue
             scripts, body = self.short[token.text]
             used = tuple(tokens[place : place + len(scripts)])
-            if [one.text for one in used] != [one.text for one in scripts] and token.text in OTHERWISE:
+            other = [one.text for one in used] != [one.text for one in scripts] or spelled(used) in STARRED
+            if token.text in OTHERWISE and (other or r"\tau" in spelled(used)):
                 result.append(token)
                 continue
             place += len(scripts)
@@ -63,8 +65,9 @@ def _shifted(token: Token, scripts: Sequence[Token], used: Sequence[Token], body
     if mine == theirs:
         return at_here
     other = [one.inside for one in used]
-    if len(scripts) == len(used) == 1 and spelled(scripts[0].inside) == "t" and used[0].text == scripts[0].text:
-        return renamed(at_here, {"t": other[0]})
+    if len(scripts) == len(used) == 1 and (letter := spelled(scripts[0].inside)) in ("t", "r"):
+        bracket = [replace(token, text=mark) for mark in "()"] if letter == "r" and len(other[0]) > 1 else []
+        return renamed(at_here, {letter: [*bracket[:1], *other[0], *bracket[1:]]})
     raise wrong(token, f"{token.text} was declared as {token.text}{mine}, not {token.text}{theirs}", "declare it so")
 
 
@@ -117,7 +120,10 @@ def words_of(theorem: Theorem) -> Words:
                 names[name.text] = body
             elif spelled(short.setdefault(name.text, (tuple(scripts), tuple(body)))[1]) != spelled(body):
                 raise wrong(name, "a name must be declared once", "rename one")
-    moved = {name: (tuple(renamed(s, names)), tuple(_phrased(renamed(b, names)))) for name, (s, b) in short.items()}
+    moved = {}
+    for text, (before, after) in short.items():
+        (key,) = names.get(text, [Token(text, 1, 1)])
+        moved[key.text] = tuple(renamed(before, names)), tuple(_phrased(renamed(after, names)))
     return Words(names, moved)
 
 

@@ -6,13 +6,17 @@ import pytest
 import sympy as sp
 
 from fedbounds.errors import InputError
+from fedbounds.latex.meanings import sum_of
 from fedbounds.latex.reader import claim_of
 from fedbounds.latex.source import theorems
 from fedbounds.theory import points as at
+from fedbounds.theory.point_quantities import mean_slope_sq
 from fedbounds.theory.symbols import (
     Delta,
     Delta_0,
     Delta_next,
+    Delta_round,
+    Delta_round_next,
     Delta_T,
     G_sq,
     Gamma,
@@ -26,6 +30,8 @@ from fedbounds.theory.symbols import (
     excess,
     gamma,
     gap,
+    gap_0,
+    gap_round,
     gap_sum,
     gap_t,
     grad_sq,
@@ -65,6 +71,10 @@ READ = {
         2 * Delta_0 / (eta_0 * T) + 2 * eta_0 * sigma_dif_sq / N + 8 * eta_0**2 * L * (tau - 1) ** 2 * sigma_dif_sq,
     ),
     "khaled-drift": (drift, (tau - 1) * eta_0**2 * sigma_sq),
+    "scaffold-round": (
+        Delta_round_next,
+        (1 - mu * eta_0 / 2) * Delta_round - eta_0 * gap_round + eta_0**2 * sigma_sq / (tau * N),
+    ),
     "woodworth-consensus": (drift, 3 * tau * sigma_sq * eta**2 + 6 * tau**2 * eta**2 * zeta_sq),
     "woodworth-step": (
         gap_t,
@@ -87,6 +97,7 @@ READ = {
     ),
     "koloskova-optimum": (drift, 12 * tau**2 * eta**2 * (zeta_star_sq + sigma_sq)),
     "proxskip-gd": (Delta_T, (1 - eta_0 * mu) ** T * Delta_0),
+    "fednova-gradient": (sum_of(mean_slope_sq) / T, 4 * gap_0 / (eta_0 * T) + L * eta_0 * sigma_sq),
     "cho-main": (
         gap,
         (
@@ -121,9 +132,8 @@ REFUSED = {
     "stich-one-step": "g_{t}",
     "stich-main": r"\hat{w}_{T}",
     "stich-order": "order without constants",
-    "khaled-start-gap": "F(w_0) is no quantity",
+    "khaled-start-gap": "different units",
     "scaffold-smooth": "outside an expectation",
-    "scaffold-round": "w^{r+1}",
     "scaffold-round-tau": "different units",
     "scaffold-tilde-order": "order without constants",
     "scaffold-bgd": "received B",
@@ -131,10 +141,9 @@ REFUSED = {
     "koloskova-mixing": "conditional expectations",
     "proxskip-main": r"\Psi",
     "fednova-main": "order without constants",
-    "fednova-gradient": "is no quantity of the table",
     "gower-main": "w^{k}",
     "gower-conditional": "conditional expectations",
-    "bottou-fixed": "F(w_0) is no quantity",
+    "bottou-fixed": "different units",
     "bottou-nonconvex": "a sum must be over",
 }
 
