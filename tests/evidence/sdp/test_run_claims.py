@@ -10,7 +10,9 @@ from whole_run_claims import GD, STATEMENTS, claim
 from fedbounds.evidence.sdp.multi_round.claim_at_run import applies
 from fedbounds.evidence.sdp.multi_round.program import Run
 from fedbounds.evidence.sdp.multi_round.verdict import examine
+from fedbounds.referee.case import Case
 from fedbounds.referee.certificate_settings import GRIDS, runs
+from fedbounds.referee.regime import Suite
 from fedbounds.referee.run_certificates import examined, tightness
 from fedbounds.theory.claim import Claim
 from fedbounds.theory.reading import READINGS
@@ -21,7 +23,8 @@ PLAIN = READINGS["plain"]
 
 
 def found(one):
-    return examined(one, PLAIN, GRIDS["small"])
+    result = examined(Case(one, PLAIN, "small", 0, Suite(())), GRIDS["small"])
+    return result.lines, result.verdicts
 
 
 @pytest.mark.parametrize("name", ["contraction", "gap", "last-iterate", "floor", "product", "common-minimiser"])
