@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save
-from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import Model, build, size
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, certify_form, worst_ratio
@@ -122,8 +123,8 @@ def descent_rows(steps: tuple[int, ...]) -> Iterator[Found]:
     for tau in steps:
         setting = round_setting(2, tau, kappa=10, eta=HALF)
         model = build(setting, float, bounds=())
-        against = [model.forms[name] for name in ("Delta_start", "star_grad_sq")]
-        found = worst_case(model, model.forms["Delta_next"], against, "nonneg")
+        against = [model[name] for name in ("Delta_start", "star_grad_sq")]
+        found = worst_case(model, model["Delta_next"], against, "nonneg")
         row: Row = {"solver": found.value, "certified": None}
         for above in ABOVE:
             y = [F(round((v + float(above)) * 10**8), 10**8) for v in found.y]

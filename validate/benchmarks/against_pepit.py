@@ -47,8 +47,8 @@ def solution(N: int, tau: int, kappa: int) -> tuple[Any, Any, Any]:
 
     setting = round_setting(N, tau, kappa=kappa, eta=F(1, 2))
     model = build(setting, float, bounds=())
-    against = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
-    return setting, model, worst_case(model, model.forms["Delta_next"], against, "nonneg")
+    against = [model["Delta_start"], model["star_grad_sq"]]
+    return setting, model, worst_case(model, model["Delta_next"], against, "nonneg")
 
 
 def certificates(N: int, tau: int) -> tuple[float, float]:
@@ -62,7 +62,7 @@ def certificates(N: int, tau: int) -> tuple[float, float]:
     for kappa in KAPPAS:
         setting, model, found = solution(N, tau, kappa)
         rhs = {name: F(float(y)) + ROOM for name, y in zip(("Delta_start", "star_grad_sq"), found.y, strict=True)}
-        gap = model.combine(rhs) - model.forms["Delta_next"]
+        gap = model.sum(rhs) - model["Delta_next"]
         proved, spent = _timed(functools.partial(prove, model, build(setting, exact, bounds=()), "Delta_next", rhs))
         assert proved, "a curve with room is proved at every point"
         whole, solves = whole + spent, solves + _timed(functools.partial(interior, model, gap))[1]

@@ -32,7 +32,7 @@ def proof(certificate: Certificate) -> str:
     numbers = numbers_of(certificate)
     model, used = numbers.model, stated.used(certificate)
     rhs = certificate.numbers(certificate.rhs)
-    claim = model.combine(rhs) - model.forms[certificate.lhs]
+    claim = model.form(model.sum(rhs) - model[certificate.lhs])
     terms = [(-ONE, certificate.lhs), *((value, name) for name, value in rhs.items())]
     squared = [
         (c * weight, vector, words) for c, name in terms for weight, vector, words in squares_of(numbers, name)

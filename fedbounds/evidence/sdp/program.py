@@ -129,24 +129,11 @@ def interpolation(a: Point, b: Point, mu: Any, L: Any) -> Expression:
     return inequality
 
 
-@dataclass(frozen=True)
-class Form:
+class Form(NamedTuple):
     """<quad, gram> + lin . values in coordinates: quad (n, n) symmetric, lin (q,)."""
 
     quad: NDArray[Any]
     lin: NDArray[Any]
-
-    def __add__(self, other: Form) -> Form:
-        return Form(self.quad + other.quad, self.lin + other.lin)
-
-    def __mul__(self, factor: Any) -> Form:
-        return Form(self.quad * factor, self.lin * factor)
-
-    def __neg__(self) -> Form:
-        return self * -1
-
-    def __sub__(self, other: Form) -> Form:
-        return self + -other
 
 
 @dataclass(frozen=True)
@@ -198,11 +185,6 @@ class Program:
     def _rows(self) -> list[Form]:
         return [self.form(one.expression) for one in self.constraints]
 
-    @cached_property
-    def forms(self) -> Mapping[str, Form]:
-        """The quantities in coordinates."""
-        return {name: self.form(self[name]) for name in self.quantities}
-
     @property
     def blocks(self) -> list[list[int]]:
         """The places of each block's vectors."""
@@ -216,10 +198,6 @@ class Program:
         """sum_k c_k quantity_k."""
         numbers = (self.number(c) if isinstance(c, Fraction) else c for c in coefficients.values())
         return Expression.mean(numbers, map(self.__getitem__, coefficients))
-
-    def combine(self, coefficients: Mapping[str, Any]) -> Form:
-        """The same in coordinates."""
-        return self.form(self.sum(coefficients))
 
     def coordinates(self, vector: Vector) -> NDArray[Any]:
         """A vector in the basis, (n,)."""

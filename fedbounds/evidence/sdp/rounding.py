@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import Form, Program, exact
+from fedbounds.evidence.sdp.program import Expression, Form, Program, exact
 from fedbounds.evidence.sdp.solver import Solution, Solved, interior, worst_case
 from fedbounds.evidence.sdp.verification import verify
 
@@ -48,7 +48,7 @@ def prove(
     rational: Program,
     lhs: str,
     rhs: Mapping[str, Fraction],
-    unit: Form | None = None,
+    unit: Expression | None = None,
     face: Face | None = None,
 ) -> dict[str, Fraction] | None:
     """Rational multipliers that prove lhs <= sum_k rhs_k quantity_k in a programme, verified exactly; else None.
@@ -56,7 +56,7 @@ def prove(
     ``model`` and ``rational`` are the programme in floats and exactly. Proofs on a face are sought where ``unit``
     bounds everything, or on the ``face`` given; else only those with room to spare, which is quicker.
     """
-    gap, proved = model.combine(rhs) - model.forms[lhs], rational.sum(rhs) - rational[lhs]
+    gap, proved = (one.sum(rhs) - one[lhs] for one in (model, rational))
     target = rational.form(proved)
     for multipliers, where in _candidates(model, gap, unit, face):
         repaired = _repair(rational, multipliers, target, where)
@@ -68,7 +68,7 @@ def prove(
 
 
 def _candidates(
-    model: Program, gap: Form, unit: Form | None, face: Face | None
+    model: Program, gap: Expression, unit: Expression | None, face: Face | None
 ) -> Iterator[tuple[NDArray[Any], Face | None]]:
     """Floating-point proofs, the most promising first."""
     if face is not None:
@@ -90,9 +90,9 @@ def _candidates(
                     yield inside, face
 
 
-def _proof_face(model: Program, gap: Form, edge: Solution, zero: float, denominator: int) -> Face | None:
+def _proof_face(model: Program, gap: Expression, edge: Solution, zero: float, denominator: int) -> Face | None:
     """The face on which the solver's own proof lies: its non-zero multipliers, and the kernel of its S."""
-    S = gap.quad - np.einsum("m,mij->ij", edge.multipliers, model.quad)
+    S = model.form(gap).quad - np.einsum("m,mij->ij", edge.multipliers, model.quad)
     eigenvalues, vectors = np.linalg.eigh(S)
     flat = vectors[:, eigenvalues < zero * max(eigenvalues[-1], 0.0)]
     if flat.shape[1] in (0, len(flat)):

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import Form, Program
+from fedbounds.evidence.sdp.program import Expression, Program
 from fedbounds.evidence.sdp.symmetry import Exchange, corners, exchange, triangles
 
 # Closer than the solver's defaults of 1e-8, which what it calls almost solved then still keeps.
@@ -64,15 +64,15 @@ class Solution:
     values: NDArray[Any] = field(default_factory=lambda: np.empty(0), repr=False)
 
 
-def worst_case(model: Program, objective: Form, against: Sequence[Form], sign: str = "free") -> Solution:
+def worst_case(model: Program, objective: Expression, against: Sequence[Expression], sign: str = "free") -> Solution:
     """sup objective over the class with each form of ``against`` at most 1 (``sign`` nonneg) or equal to 1 (free).
 
     A status other than optimal is tried again in other settings, never accepted.
     """
     cut = exchange(model, objective, *against)
     quad, lin, rows = _scaled(*cut.rows(model))
-    left, left_lin, top = _scaled(*_row(cut, objective))
-    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, form) for form in against), strict=True)))
+    left, left_lin, top = _scaled(*_row(cut, model, objective))
+    right, right_lin, units = _scaled(*map(np.stack, zip(*(_row(cut, model, one) for one in against), strict=True)))
     m, count = len(rows), len(units)
     cost = np.concatenate([np.zeros(m), units.min() / units])
     equal = np.concatenate([lin, -right_lin]).T, -left_lin
@@ -87,7 +87,7 @@ def worst_case(model: Program, objective: Form, against: Sequence[Form], sign: s
 
 
 def interior(
-    model: Program, gap: Form, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
+    model: Program, gap: Expression, keep: NDArray[Any] | None = None, kernel: NDArray[Any] | None = None
 ) -> tuple[float, NDArray[Any]]:
     """The multipliers furthest inside the proofs of gap >= 0: largest delta with lambda >= delta, S >= delta I.
 
@@ -97,14 +97,15 @@ def interior(
     """
     cut = exchange(model, gap)
     if keep is None or kernel is None:
-        (quad, lin), (packed, target), sizes = cut.rows(model), _row(cut, gap), cut.sizes
+        (quad, lin), (packed, target), sizes = cut.rows(model), _row(cut, model, gap), cut.sizes
     else:
         # On the kernel S is zero by the exact repair; the rest must be positive definite.
         rest = np.linalg.qr(kernel, mode="complete")[0][:, kernel.shape[1] :]
         sizes, kept = (rest.shape[1],), model.quad[keep]
-        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, gap.quad))
+        form = model.form(gap)
+        quad, packed = (triangles(rest.T @ each @ rest, sizes) for each in (kept, form.quad))
         lin = np.concatenate([model.lin[keep], (kept @ kernel).reshape(len(kept), -1)], axis=1)
-        target = np.concatenate([gap.lin, (gap.quad @ kernel).ravel()])
+        target = np.concatenate([form.lin, (form.quad @ kernel).ravel()])
     (quad, lin, rows), (packed, target, top) = _scaled(quad, lin), _scaled(packed, target)
     m, one = len(rows), np.eye(len(rows) + 1)[-1]
     rows_of, columns, _ = corners(sizes)
@@ -157,8 +158,9 @@ def _solved(
     return Solved.UNDECIDED, np.empty(0), np.empty(0)
 
 
-def _row(cut: Exchange, form: Form) -> Rows:
-    return cut.packed(form.quad), form.lin @ cut.shared
+def _row(cut: Exchange, model: Program, expression: Expression) -> Rows:
+    quad, lin = model.form(expression)
+    return cut.packed(quad), lin @ cut.shared
 
 
 def _scaled(quad: NDArray[Any], lin: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fedbounds.evidence.sdp.program import Form, Program, Symbol
+from fedbounds.evidence.sdp.program import Expression, Form, Program, Symbol
 
 # A form that an exchange changes by less, relative to its largest number, is unchanged up to rounding.
 SAME = 1e-9
@@ -108,8 +108,8 @@ def corners(sizes: tuple[int, ...]) -> tuple[NDArray[Any], NDArray[Any], NDArray
     return rows, columns, np.where(rows == columns, 1.0, np.sqrt(2))
 
 
-def exchange(model: Program, *forms: Form, any_client: bool = True) -> Exchange:
-    """The exchanges that leave the class and all of ``forms`` as they are: none where one of them is changed."""
+def exchange(model: Program, *used: Expression, any_client: bool = True) -> Exchange:
+    """The exchanges that leave the class and what is ``used`` as they are: none where one of them is changed."""
     classes = dict[Any, list[int]]()
     for i, weights in enumerate(model.weights):
         classes.setdefault(weights if any_client else i, []).append(i)
@@ -117,6 +117,7 @@ def exchange(model: Program, *forms: Form, any_client: bool = True) -> Exchange:
     alpha, p = zip(*model.weights, strict=True)
     given = (alpha, p, model.vectors, model.values, kinds)
     result = coordinates(*given, tuple(map(tuple, classes.values())))
+    forms = [model.form(one) for one in used]
     return result if not forms or result.keep(forms) else exchange(model, any_client=False)
 
 

@@ -32,8 +32,8 @@ def asked(setting):
     names = ("Delta_start", "star_grad_sq", "G_sq", "Gamma", "spread", "sigma_sq")
     return (
         model,
-        model.forms["Delta_next"],
-        [model.forms[name] for name in names[: 5 + ("sigma_sq" in model.scalars)]],
+        model["Delta_next"],
+        [model[name] for name in names[: 5 + ("sigma_sq" in model.scalars)]],
     )
 
 
@@ -49,11 +49,11 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
     assert small.value == pytest.approx(large.value, rel=1e-7)
     slack = np.einsum("mij,ij->m", model.quad, small.gram) + model.lin @ small.values
     assert min(slack.min(), np.linalg.eigvalsh(small.gram)[0]) > -1e-6
-    assert (left.quad * small.gram).sum() + left.lin @ small.values == pytest.approx(small.value, rel=1e-6)
-    rest = sum(y * form.quad for y, form in zip(small.y, against, strict=True)) - left.quad
-    rest -= np.einsum("m,mij->ij", small.multipliers, model.quad)
+    quad, lin = model.form(left)
+    assert (quad * small.gram).sum() + lin @ small.values == pytest.approx(small.value, rel=1e-6)
+    rest, paid = model.form(sum((y * one for y, one in zip(small.y, against, strict=True)), -left))
+    rest = rest - np.einsum("m,mij->ij", small.multipliers, model.quad)
     assert small.multipliers.min() > -1e-9 and np.linalg.eigvalsh(rest)[0] > -1e-7
-    paid = sum(y * form.lin for y, form in zip(small.y, against, strict=True)) - left.lin
     np.testing.assert_allclose(small.multipliers @ model.lin, paid, atol=1e-7)
 
 
@@ -61,11 +61,12 @@ def test_the_worst_case_is_that_of_the_whole_programme(name, monkeypatch):
 def test_a_proof_furthest_inside_is_one_of_the_whole_programme(name):
     model, left, against = asked(SETTINGS[name])
     y = worst_case(model, left, against, "nonneg").y
-    gap = sum((form * (v + 0.1) for v, form in zip(y, against, strict=True)), -left)
+    gap = sum((one * (v + 0.1) for v, one in zip(y, against, strict=True)), -left)
     delta, multipliers = interior(model, gap)
+    quad, lin = model.form(gap)
     assert delta > 1e-4 and multipliers.min() > 0
-    np.testing.assert_allclose(multipliers @ model.lin, gap.lin, atol=1e-7)
-    assert np.linalg.eigvalsh(gap.quad - np.einsum("m,mij->ij", multipliers, model.quad))[0] > 0
+    np.testing.assert_allclose(multipliers @ model.lin, lin, atol=1e-7)
+    assert np.linalg.eigvalsh(quad - np.einsum("m,mij->ij", multipliers, model.quad))[0] > 0
 
 
 def test_more_equal_clients_make_the_programme_no_larger():
@@ -76,10 +77,8 @@ def test_more_equal_clients_make_the_programme_no_larger():
 
 def test_a_form_of_one_client_alone_is_not_exchanged():
     model = build(round_setting(3, 2))
-    assert (
-        len(exchange(model, model.forms["grad_sq"]).sizes) == len(exchange(model, model.forms["excess"]).sizes) == 1
-    )
-    assert len(exchange(model, model.forms["drift"], model.forms["Delta"]).sizes) == 2
+    assert len(exchange(model, model["grad_sq"]).sizes) == len(exchange(model, model["excess"]).sizes) == 1
+    assert len(exchange(model, model["drift"], model["Delta"]).sizes) == 2
 
 
 def test_a_tight_constant_is_proved_to_seven_digits_along_kappa():

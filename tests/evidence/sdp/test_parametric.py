@@ -17,8 +17,9 @@ from fedbounds.cli.app import main
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import Certificate, check, save, subject
 from fedbounds.evidence.sdp.one_step.certificate import read as read_file
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.coverage import coverage, round_settings
-from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import build
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination
 from fedbounds.evidence.sdp.rational_functions import LONGEST, Function, Interval, number_of, ranged, roots, variable
@@ -87,8 +88,8 @@ def test_a_round_of_gradient_descent_at_every_kappa(tau, low, high):
     stated, above = SHIPPED[f"local-descent-{tau}"], []
     for kappa in (2, 10, 100, 1000):
         model = build(round_setting(2, tau, kappa=kappa, eta=F(1, 2)), float, ())
-        unit = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
-        found = worst_case(model, model.forms["Delta_next"], unit, "nonneg").value
+        unit = [model["Delta_start"], model["star_grad_sq"]]
+        found = worst_case(model, model["Delta_next"], unit, "nonneg").value
         above.append(sum(float(one.at(F(kappa))) for one in stated.numbers(stated.rhs).values()) / found - 1)
     assert (min(above), max(above)) == pytest.approx((low, high), abs=6e-4)
     longest = [len(part) for one in SHIPPED.values() for part in parts(plain(one))]
@@ -243,7 +244,7 @@ def test_drift_full_is_certified_for_all_weights_and_nothing_smaller(alpha):
         less = certify(claim, setting, {"drift": 1 - F(1, 10**6)})
         assert less is None or alpha == "1,0"
     model = build(setting, float)
-    worst, stated = worst_case(model, model.forms["drift"], [model.forms["G_sq"]]), coefficients(claim, setting)
+    worst, stated = worst_case(model, model["drift"], [model["G_sq"]]), coefficients(claim, setting)
     assert worst.value == pytest.approx(float(stated.get("G_sq", 0)), abs=1e-6)
 
 

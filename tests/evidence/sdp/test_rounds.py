@@ -55,8 +55,8 @@ def test_one_round_is_known(tau, value):
 
 def test_one_round_is_that_of_the_general_model():
     model = build(round_setting(tau=4, kappa=10, eta=ETA))
-    unit = [model.forms["Delta_start"], model.forms["star_grad_sq"]]
-    found = worst_case(model, model.forms["Delta_next"], unit, "nonneg")
+    unit = [model["Delta_start"], model["star_grad_sq"]]
+    found = worst_case(model, model["Delta_next"], unit, "nonneg")
     assert worst(rounds_of(1, 4)).value == pytest.approx(found.value, rel=5e-6)
 
 

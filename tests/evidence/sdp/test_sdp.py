@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
-from fedbounds.evidence.sdp.one_step.parameters import applies, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
+from fedbounds.evidence.sdp.one_step.parameters import applies, round_setting
 from fedbounds.evidence.sdp.one_step.program import BOUNDS, build
 from fedbounds.evidence.sdp.one_step.tight_constants import tight, tight_value
 from fedbounds.evidence.sdp.one_step.verdict import certify, examination, examine
@@ -33,7 +34,7 @@ SKEWED = {"alpha": (F(9, 10), F(1, 10)), "p": (F(1, 2), F(1, 2)), "rho_bar": F(3
 
 def worst_descent(N, tau_steps, bounds=("Delta_start", "star_grad_sq")):
     model = build(round_setting(N, tau_steps, kappa=10, eta=F(1, 2)), float, bounds=())
-    return worst_case(model, model.forms["Delta_next"], [model.forms[name] for name in bounds], "nonneg")
+    return worst_case(model, model["Delta_next"], [model[name] for name in bounds], "nonneg")
 
 
 class TestAgainstPepit:
@@ -54,7 +55,7 @@ class TestClosedForms:
     def test_gradient_descent_contracts_by_its_known_rate(self, kappa, tenths):
         step = F(tenths, 10)
         model = build(round_setting(2, 1, kappa=kappa, eta=step), float, bounds=())
-        value = worst_case(model, model.forms["Delta_next"], [model.forms["Delta_start"]]).value
+        value = worst_case(model, model["Delta_next"], [model["Delta_start"]]).value
         known = max((1 - float(step) / kappa) ** 2, (1 - float(step)) ** 2)
         assert value == pytest.approx(known, abs=SOLVER)
 
@@ -169,7 +170,7 @@ class TestReplay:
         chosen = round_setting(2, 2, kappa=kappa, **(SKEWED if skewed else {}))
         model = build(chosen, float, [name for name in BOUNDS if coefficients(claim, chosen).get(name)])
         rhs = {k: float(v) for k, v in coefficients(claim, chosen).items()}
-        found = worst_case(model, model.forms[str(claim.lhs)], [model.combine(rhs)])
+        found = worst_case(model, model[str(claim.lhs)], [model.sum(rhs)])
         assert found.outcome is Solved.OPTIMAL
         shown = replay(claim, model, found)
         scale = max(shown.predicted.values())

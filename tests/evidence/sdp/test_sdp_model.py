@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 
 from fedbounds.errors import InputError
 from fedbounds.evidence.sdp.one_step.certificate import check
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients
 from fedbounds.evidence.sdp.one_step.known_multipliers import candidates
-from fedbounds.evidence.sdp.one_step.parameters import Setting, coefficients, round_setting
+from fedbounds.evidence.sdp.one_step.parameters import Setting, round_setting
 from fedbounds.evidence.sdp.one_step.program import build, size
 from fedbounds.evidence.sdp.one_step.worst_instance import simplex_minimum
-from fedbounds.evidence.sdp.program import Form, exact
+from fedbounds.evidence.sdp.program import Expression, exact
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.evidence.sdp.verification import verify
 from fedbounds.plugins import claim_named
@@ -60,7 +61,8 @@ class TestModel:
         assert slack[natural].min() > -1e-9
 
         def number(name):
-            return (model.forms[name].quad * gram).sum() + model.forms[name].lin @ z
+            quad, lin = model.form(model[name])
+            return (quad * gram).sum() + lin @ z
 
         assert number("Delta") == pytest.approx(middle @ middle)
         assert number("Delta_next") == pytest.approx((alpha @ local) @ (alpha @ local))
@@ -106,8 +108,8 @@ class TestModel:
 
     def test_unbounded_and_empty_problems_are_said_to_be_so(self):
         model = build(round_setting(2, 1))
-        nothing = Form(0 * model.quad[0], 0 * model.lin[0])
-        assert worst_case(model, model.forms["Delta"], [model.forms["drift"]]).outcome is not Solved.OPTIMAL
+        nothing = Expression()
+        assert worst_case(model, model["Delta"], [model["drift"]]).outcome is not Solved.OPTIMAL
         assert worst_case(model, nothing, [size(model)]).value == pytest.approx(0, abs=SOLVER)
 
 

@@ -70,7 +70,7 @@ def value(name, build):
     if name == "noise":
         # What gradients themselves do is taken off: gradient descent contracts by at most (1 - eta mu)^2.
         rest = {"Delta": (1 - float(setting.eta[-1] * setting.mu)) ** 2, "Gamma_alpha": 10.0}
-    found = worst_case(model, model.forms[left] - model.combine(rest), [model.forms[unit]])
+    found = worst_case(model, model[left] - model.sum(rest), [model[unit]])
     return found.value if found.outcome is Solved.OPTIMAL else float("nan")
 
 
@@ -113,9 +113,9 @@ BUGS = {
     "the last step with the first size": ("model", "self.eta[-1], iterates[-1]", "self.eta[0], iterates[-1]"),
     "the mean by p": ("model", 'self.p if self.setting.how.virtual == "p" and k > 0', "self.p if k > 0"),
     "aggregation by p": ("model", "after = alpha if self.any", "after = p if self.any"),
-    "drift from the round's start": ("model", "(q.x - w).squared", "(q.x - iterates[0]).squared"),
-    "drift by p": ("model", '"drift": lambda: mean(alpha', '"drift": lambda: mean(p'),
-    "Gamma by alpha": ("model", '"Gamma": lambda: mean(p', '"Gamma": lambda: mean(alpha'),
+    "drift from the round's start": ("model", "reader(points, iterates[-1])", "reader(points, iterates[0])"),
+    "drift by p": ("model", "at.ALPHA: self.alpha", "at.ALPHA: self.p"),
+    "Gamma by alpha": ("model", "at.P: self.p", "at.P: self.alpha"),
     "minima above zero": ("model", "own, Vector(), Expression())", "own, Vector(), G_SQ * -self.one)"),
     "curvature of L for L - mu": ("forms", "1 / (2 * (L - mu))", "1 / (2 * L)"),
     "interpolation without its factor 2": ("forms", "1 / (2 * (L - mu))", "1 / (L - mu)"),

@@ -96,8 +96,8 @@ def _worst_on_path(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | No
 def _worst_of_clients(run: Run, delta_0: Fraction, zeta_sq: Fraction) -> Bound | None:
     """The exact worst case at the run's weights, certified; None where no proof was found."""
     program, rational = of_clients(run, float), of_clients(run)
-    units = [program.forms[name] * float(1 / most) for name, most in (("Delta_0", delta_0), ("variance", zeta_sq))]
-    solved = worst_case(program, program.forms["measured"], units, "nonneg")
+    units = [program[name] * float(1 / most) for name, most in (("Delta_0", delta_0), ("variance", zeta_sq))]
+    solved = worst_case(program, program["measured"], units, "nonneg")
     for room in HEADROOM if solved.outcome is Solved.OPTIMAL else ():
         shares = [Fraction(float(y)) + room * Fraction(solved.value) for y in solved.y]
         a, b = shares[0] / delta_0, shares[1] / zeta_sq

@@ -9,7 +9,8 @@ from fractions import Fraction
 import sympy as sp
 
 from fedbounds.evidence.sdp.one_step.certificate import Certificate
-from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting, coefficients, term_form
+from fedbounds.evidence.sdp.one_step.coefficients import coefficients, term_form
+from fedbounds.evidence.sdp.one_step.parameters import FORMS, FREE_BIAS, Setting
 from fedbounds.evidence.sdp.one_step.verdict import VIOLATION, certify, certify_form, round_model
 from fedbounds.evidence.sdp.solver import Solved, worst_case
 from fedbounds.plugins import claim_named
@@ -66,8 +67,8 @@ def tight_value(claim: Claim, setting: Setting, term: str) -> float:
     if not any(parts.direction.values()):
         return math.nan
     model = round_model(claim, setting)
-    objective = model.forms[str(claim.lhs)] - model.combine(parts.rest)
-    solution = worst_case(model, objective, [model.combine(parts.direction)])
+    objective = model[str(claim.lhs)] - model.sum(parts.rest)
+    solution = worst_case(model, objective, [model.sum(parts.direction)])
     value = {Solved.OPTIMAL: solution.value, Solved.UNBOUNDED: math.inf}.get(solution.outcome, math.nan)
     return parts.sign * value
 
